@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "INTERRUPTED",
     "Form",
     "as_text",
     "check_file",
     "check_folder",
     "check_instance",
+    "check_page",
     "check_picture",
     "choose_form",
     "deliver",
@@ -53,6 +56,8 @@ Form: TypeAlias = Literal["json", "csv", "parquet", "xlsx", "md", "tex", "page"]
 
 # Characters that json leaves as they are, though they drive a terminal or turn the direction of writing; they occur inside strings only.
 _CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_LOOK = 0.1  # seconds between two looks at what signals said
+INTERRUPTED = 130  # exit status after Ctrl-C
 _PATIENCE = 2.0  # seconds after which a terminal shows progress
 
 
@@ -110,6 +115,13 @@ def check_picture(path: Path | None, option: str) -> None:
         from fairopt.plots import figure_format
 
         figure_format(path)
+
+
+def check_page(path: Path | None, option: str) -> None:
+    """Refuse a page whose name does not end in .html."""
+    check_file(path, option)
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+        raise typer.BadParameter(f"{path} would be a web page; end its name in .html", param_hint=option)
 
 
 def table_form(path: Path | None, option: str) -> Kind:
@@ -223,7 +235,7 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
     """Run a task in a thread of its own, so that Ctrl-C works while an engine computes, and show progress if it takes long.
 
     With ``progress``, its bar is shown, which the task advances; otherwise ``what``, and what the engines log. With ``ended``, Ctrl-C and
-    SIGTERM (by which batch systems announce that time is up) set it, and the task returns what it has.
+    SIGTERM (by which batch systems announce that time is up) set it, and the task returns what it has. A second Ctrl-C ends it at once.
     """
     results: list[T] = []
     errors: list[BaseException] = []
@@ -241,36 +253,66 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
     level = log.level
     log.addHandler(listener)
     log.setLevel(logging.INFO)
-    keeps = ended is not None and threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if keeps else None
+    signals = _Signals() if ended is not None and threading.current_thread() is threading.main_thread() else None
     try:
-        try:
-            threading.Thread(target=run, daemon=True).start()
-            finished.wait(_PATIENCE)
-            console = Console(stderr=True)
-            if not finished.is_set() and console.is_terminal:
-                if progress is not None:
-                    with progress:
-                        finished.wait()
-                else:
-                    with console.status(Text(what)) as listener.status:
-                        finished.wait()
-            finished.wait()
-        except KeyboardInterrupt:
-            if ended is None:
-                say("interrupted", "there is no result, and no file was changed")
-                raise
+        threading.Thread(target=run, daemon=True).start()
+        over = _wait(finished, signals, _PATIENCE)
+        console = Console(stderr=True)
+        if not over and console.is_terminal:
+            with progress or console.status(Text(what)) as shown:
+                listener.status = shown if isinstance(shown, Status) else None
+                over = _wait(finished, signals)
+        else:
+            over = over or _wait(finished, signals)
+        if not over and ended is not None and signals is not None:
             ended.set()
             say("interrupted", "the results so far come in a moment; press Ctrl-C again to stop at once")
+            signals.told = True
             finished.wait()
+    except KeyboardInterrupt:
+        if ended is None:
+            say("interrupted", "there is no result, and no file was changed")
+        raise
     finally:
-        if keeps:
-            signal.signal(signal.SIGTERM, before)
+        if signals is not None:
+            signals.restore()
         log.removeHandler(listener)
         log.setLevel(level)
     if errors:
         raise errors[0]
     return results[0]
+
+
+class _Signals:
+    """Ctrl-C and SIGTERM, heard while a task runs that can be asked to end.
+
+    The handlers only note what they hear: several signals may come at one instant, and an exception in a handler would interrupt the one
+    before. Once the user has been told, Ctrl-C ends the program.
+    """
+
+    def __init__(self) -> None:
+        self.heard = self.told = False
+        heeded = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+        self.before = {number: signal.signal(number, self._hear) for number in heeded}
+
+    def _hear(self, number: int, frame: object) -> None:
+        if self.told and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.heard = True
+
+    def restore(self) -> None:
+        """Put the handlers back that were there before."""
+        for number, handler in self.before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _wait(finished: threading.Event, signals: _Signals | None, most: float = float("inf")) -> bool:
+    """Wait until a task has finished, a signal was heard, or ``most`` seconds are over; return whether it has finished."""
+    until = time.monotonic() + most
+    while (left := until - time.monotonic()) > 0 and not (signals is not None and signals.heard):
+        if finished.wait(min(left, _LOOK) if signals is not None else left if left < threading.TIMEOUT_MAX else None):
+            return True
+    return finished.is_set()
 
 
 def as_text(data: Any) -> str:

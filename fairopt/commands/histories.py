@@ -14,7 +14,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import check_file, check_instance, choose_form, draw, hand_over, table_form, work
+from fairopt.commands.console import check_instance, check_page, choose_form, draw, hand_over, table_form, work
 from fairopt.commands.options import Changes, Guarantees, Json, QueueShare, with_rules
 from fairopt.commands.tables import add_numbers, add_words, label, print_note, print_paragraph, simple_table
 from fairopt.files import write_files
@@ -126,9 +126,7 @@ def history(
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     check_instance(instance, "--instance")
     kinds = {path: table_form(path, option) for path, option in ((held, "--held"), (due, "--due")) if path is not None}
-    check_file(report, "--report")
-    if report is not None and report.suffix.lower() not in (".html", ".htm"):
-        raise typer.BadParameter(f"{report} would be a web page; end its name in .html", param_hint="--report")
+    check_page(report, "--report")
     if moments is not None and moments != "all" and not (moments.isascii() and moments.isdigit() and len(moments) < 10):
         raise typer.BadParameter(f'{moments} is neither a whole number nor "all"', param_hint="--moments")
     periods = [_period(text) for text in window or ()]

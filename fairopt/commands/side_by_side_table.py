@@ -36,6 +36,8 @@ def print_side_by_side(console: Console, found: fo.SideBySide) -> None:
     console.print(table)
     if stopped := [course.name for course in found.courses if not course.complete]:
         print_note(console, f"\n{joined(stopped, 5)}: stopped early; the row holds what was simulated until then")
+    if found.not_begun:
+        print_note(console, f"\nNot begun when the simulation was stopped: {joined(found.not_begun, 5)}")
     frame = found.users_frame()
     most = frame.drop_duplicates("user").sort_values("jobs", ascending=False, kind="stable")["user"][:_USERS].tolist()
     table = simple_table("bounded slowdown")
@@ -49,13 +51,20 @@ def print_side_by_side(console: Console, found: fo.SideBySide) -> None:
     if len(found.users) > len(most):
         console.print(Text(f"and {plural(len(found.users) - len(most), 'user')} with fewer jobs"))
     notes = (
-        "wait: mean time until the first task of a job starts.\n"
-        "slow: mean of (end - submission) / run time. bounded: the same, with run times of at least 10 s.\n"
+        f"wait: mean time until the first task of a job starts{_of_started(found)}.\n"
+        "slow: mean of (end - submission) / run time, of the jobs that ended. bounded: the same, with run times of at least 10 s.\n"
         "short: hours of the cluster that users who waited lacked, against the exact simulation.\n"
         "envy: hours that they would have had more with the weighted share of another user.\n"
         "Jain: mean index of shares by weight; 1: all have the same."
     )
     console.print(Text(f"\n{notes}", style="dim"))
+
+
+def _of_started(found: fo.SideBySide) -> str:
+    """Return which jobs a wait is of, where some have not started."""
+    frame = found.to_frame()
+    late = [f"{plural(number, 'job')} under {name}" for name, number in (frame["jobs"] - frame["started"]).items() if number]
+    return f", of the jobs that started; without {joined(late, 5)} that did not" if late else ""
 
 
 def _number(value: float, unit: str = "") -> str:

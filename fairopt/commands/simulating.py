@@ -15,7 +15,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import choose_form, draw, hand_over, say, work
+from fairopt.commands.console import INTERRUPTED, check_page, choose_form, draw, hand_over, say, work
 from fairopt.commands.options import Changes, Json, read_instance
 from fairopt.commands.side_by_side_table import print_side_by_side
 from fairopt.commands.tables import add_numbers, label, simple_table
@@ -93,6 +93,9 @@ def simulate(
         ),
     ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the simulation: .svg, .png or .pdf.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Of several schedulers: also write a page with the pictures and all tables: .html.")
+    ] = None,
 ) -> None:
     """Follow the jobs of a trace on a cluster over time, under a scheduler.
 
@@ -102,13 +105,16 @@ def simulate(
     With psdsf:period=SECONDS, each server acts on its own and approaches the optimum; the output shows how close they come.
     Its options are :phases=random, sweep or at-once, :seed=N, and :sharing=rdm or tdm.
     With several schedulers: a table of waiting, slowdown, use, shortfall against the exact simulation, envy and Jain's index.
-    Ctrl-C or SIGTERM stops the simulation and keeps its results.
+    Ctrl-C or SIGTERM stops the simulation and keeps its results; if schedulers are missing then, the exit status is 130.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     if scheduler and len(scheduler) > 1 and regret:
         raise typer.BadParameter("regret is that of one scheduler; several are compared with the exact simulation", param_hint="--regret")
     if store is not None and len(scheduler or ()) < 2:
         raise typer.BadParameter("only several schedulers are kept; give --scheduler more than once", param_hint="--store")
+    check_page(report, "--report")
+    if report is not None and len(scheduler or ()) < 2:
+        raise typer.BadParameter("the page is of several schedulers; give --scheduler more than once", param_hint="--report")
     instance = read_instance(cluster, changes)
     swf = trace.name.lower().removesuffix(".gz").endswith(".swf")
     if swf and events is not None:
@@ -149,9 +155,15 @@ def simulate(
             ended,
         )
         draw(several, plot)
+        if report is not None:
+            from fairopt.reporting.side_by_side import write_side_by_side_page
+
+            write_side_by_side_page(several, report)
         hand_over(
             several.to_dict, lambda: several.to_frame().reset_index(), lambda console: print_side_by_side(console, several), form, output
         )
+        if not several.complete:
+            raise typer.Exit(INTERRUPTED)
         return
     found = work(
         "simulating",

@@ -16,6 +16,7 @@ from fairopt.plots.queues import plot_queues
 from fairopt.plots.row_utilization import plot_row_utilization
 from fairopt.plots.shares import plot_shares
 from fairopt.plots.side_by_side import plot_side_by_side
+from fairopt.plots.side_by_side_users import plot_side_by_side_users
 from fairopt.plots.simulation import plot_simulation
 from fairopt.plots.studies import plot_study
 from fairopt.plots.style import figure_format, save_figure
@@ -40,6 +41,7 @@ __all__ = [
     "plot_row_utilization",
     "plot_shares",
     "plot_side_by_side",
+    "plot_side_by_side_users",
     "plot_simulation",
     "plot_study",
     "plot_trajectory",

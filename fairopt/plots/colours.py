@@ -1,4 +1,4 @@
-"""One colour for each notion and each placement, in every picture and in the report.
+"""One colour for each notion, each placement and each scheduler of clusters, in every picture and in the report.
 
 The colours differ in hue and in lightness, so that they differ in grey too. Whole-task variants of a notion have its colour and a hatch;
 a schedule has the colour of its placement. Two variants of a notion in one picture (other options) are tints of its colour.
@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["MARKS", "NOTIONS", "PLACEMENTS", "STYLES", "WHOLE", "Look", "looks", "notion_colour"]
+__all__ = ["MARKS", "NOTIONS", "PLACEMENTS", "SCHEDULERS", "STYLES", "WHOLE", "Look", "looks", "notion_colour"]
 
 STYLES = ("-", "--", "-.", ":")
 MARKS = ("o", "s", "^", "D", "v", "<", ">", "p", "P", "X")
@@ -41,6 +41,7 @@ PLACEMENTS = {
     "random-server": "#C9B3E0",
     "random": "#CFCFCF",
 }
+SCHEDULERS = {"fifo": "#E69F00", "backfill": "#009E73", "fairtree": "#CC79A7", "priority": "#D55E00", "karma": "#7570B3"}
 _OTHERS = ("#1B9E77", "#7570B3", "#E7298A", "#66A61E", "#A65628", "#5E3C99", "#00798C", "#D1495B")  # of notions and names of one's own
 _PLACEMENT = re.compile(rf"(?<![\w-])({'|'.join(sorted(PLACEMENTS, key=len, reverse=True))})(?![\w-])")
 WHOLE = ", whole tasks"
@@ -54,13 +55,13 @@ class Look(NamedTuple):
 
 
 def notion_colour(name: str) -> str:
-    """Return the colour of a notion: that of the table, or, of a notion of one's own, the same each time.
+    """Return the colour of a notion or a scheduler: that of the tables, or, of one of one's own, the same each time.
 
     >>> notion_colour("drfh"), notion_colour("psdsf:order=asynchronous"), notion_colour("drfh, whole tasks")
     ('#0072B2', '#D55E00', '#0072B2')
     """
     base = _base(name)
-    return NOTIONS.get(base) or _OTHERS[zlib.crc32(base.encode()) % len(_OTHERS)]
+    return NOTIONS.get(base) or SCHEDULERS.get(base) or _OTHERS[zlib.crc32(base.encode()) % len(_OTHERS)]
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
@@ -82,7 +83,9 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
             variants.append(variant)
         shade = _tint(colour, variants.index(variant))
         lines = [*STYLES[place % 4 :], *STYLES[: place % 4]] if not match else [STYLES[list(PLACEMENTS).index(match[1]) % 4], *STYLES]
-        line = next((line for line in lines if Look(shade, line) not in found.values()), STYLES[place % 4])
+        used = {found[other].line for other in found if other.replace(WHOLE, "") in variants}
+        line = next((line for line in lines if line not in used and Look(shade, line) not in found.values()), None)
+        line = line or next((line for line in lines if Look(shade, line) not in found.values()), STYLES[place % 4])
         found[name] = Look(shade, line)
     return found
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
+import signal
+import threading
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +19,7 @@ from rich.console import Console
 from support.command_line import EXAMPLES, PAPER, flat, run
 
 import fairopt as fo
+from fairopt.commands.console import work
 from fairopt.commands.tables import print_note
 from fairopt.formats import allocations, spreadsheets
 
@@ -168,3 +172,17 @@ def test_notes_break_between_words_on_a_terminal_alone(terminal: bool) -> None:
     lines = written.getvalue().splitlines()
     assert " ".join(map(str.strip, lines)) == note
     assert (max(map(len, lines)) <= 30) is (len(lines) > 1) is terminal
+
+
+def test_two_signals_at_one_instant_are_one_request_to_end() -> None:
+    """The task returns what it has; no exception escapes, and afterwards both signals mean what they did."""
+    ended = threading.Event()
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+
+    def task() -> bool:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGTERM):
+            os.kill(os.getpid(), number)
+        return ended.wait(60)
+
+    assert work("simulating", task, None, ended)
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before

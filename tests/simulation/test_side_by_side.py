@@ -107,6 +107,55 @@ def test_a_scheduler_that_was_stopped_is_named() -> None:
         assert page.getvalue().count("stopped early") == page.getvalue().count("\nbackfill: stopped early") == said
 
 
+def test_schedulers_that_had_not_begun_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped after the first of three: the others are named, on the page of the terminal, in JSON and by the exit status."""
+    from fairopt.simulation import side_by_side
+
+    trace, cluster = two_users()
+    over: list[str] = []
+
+    def noted(trace: fo.Trace, cluster: fo.Instance, scheduler: str, **options: object) -> fo.Simulation:
+        found = simulate(trace, cluster, scheduler, **options)  # type: ignore[arg-type]
+        over.append(scheduler)
+        return found
+
+    monkeypatch.setattr(side_by_side, "simulate", noted)
+    found = fo.compare_over_time(trace, cluster, ["fifo", "backfill", "priority"], stopped=lambda: "fifo" in over)
+    assert found.not_begun == ("backfill", "priority")
+    assert not found.complete
+    assert fo.compare_over_time(trace, cluster, ["fifo"]).complete
+    (tmp_path / "jobs.csv").write_text("user,submit_s,run_s,tasks,cpu,gang\nA,0,100,4,1,yes\nB,50,5,4,1,yes\n")
+    fo.save(cluster, tmp_path / "cluster.yaml")
+    monkeypatch.setattr(fo, "compare_over_time", lambda *_, **__: found)
+    words = ["simulate", str(tmp_path / "jobs.csv"), "--cluster", str(tmp_path / "cluster.yaml"), "--scheduler", "fifo", "--scheduler", "x"]
+    shown = CliRunner().invoke(app, words)
+    assert shown.exit_code == 130
+    assert "Not begun when the simulation was stopped: backfill and priority" in shown.output
+    assert json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)["not_begun"] == ["backfill", "priority"]
+
+
+def test_a_wait_says_which_jobs_it_is_of() -> None:
+    """Where the simulation ends before B starts, the mean wait is that of A."""
+    import io
+
+    from rich.console import Console
+
+    from fairopt.commands.side_by_side_table import print_side_by_side
+
+    found = fo.compare_over_time(*two_users(), ["fifo", "drfh"], until=60)
+    assert found.to_frame()[["jobs", "started", "wait_s"]].to_numpy().tolist() == [[2, 1, 0], [2, 2, 0]]
+    page = io.StringIO()
+    print_side_by_side(Console(file=page, width=200), found)
+    assert "of the jobs that started; without 1 job under fifo that did not" in page.getvalue()
+
+
+def test_regret_is_the_part_of_what_the_exact_simulation_gives() -> None:
+    """5 share-seconds are lacked, of the 105 that the exact simulation gives: 50 alone, 10 shared, 45 alone."""
+    found = fo.compare_over_time(*two_users(), ["fifo"], step=1.0)
+    assert found.to_frame()["regret"].tolist() == pytest.approx([5 / 105])
+    assert found.users_by_shortfall() == ["B", "A"]
+
+
 def test_on_the_command_line(tmp_path: Path) -> None:
     """A table, JSON, a picture; what makes no sense is refused."""
     (tmp_path / "jobs.csv").write_text("user,submit_s,run_s,tasks,cpu,gang\nA,0,100,4,1,yes\nB,50,5,4,1,yes\n")
@@ -117,6 +166,8 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     both = [*base, "--scheduler", "fifo", "--scheduler", "fairtree:half_life=7d"]
     shown = CliRunner().invoke(app, [*both, "--plot", str(tmp_path / "x.png"), "--store", str(tmp_path / "kept")])
     assert shown.exit_code == 0, shown.output
+    assert CliRunner().invoke(app, [*both, "--report", str(tmp_path / "x.html")]).exit_code == 0
+    assert "Jain" in (tmp_path / "x.html").read_text()
     assert "fairtree:half_life=7d" in shown.output
     assert (tmp_path / "x.png").stat().st_size > 1000
     assert len(list((tmp_path / "kept").iterdir())) == 3
@@ -124,4 +175,6 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert [row["scheduler"] for row in data["schedulers"]] == ["fifo", "fairtree:half_life=7d"]
     assert data["schedulers"][0]["wait_s"] == 25
     assert CliRunner().invoke(app, [*both, "--regret", "3"]).exit_code == 2
+    assert CliRunner().invoke(app, [*both, "--report", str(tmp_path / "x.pdf")]).exit_code == 2
+    assert CliRunner().invoke(app, [*base, "--report", str(tmp_path / "y.html")]).exit_code == 2
     assert CliRunner().invoke(app, [*base, "--store", str(tmp_path / "kept")]).exit_code == 2
