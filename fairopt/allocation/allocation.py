@@ -233,6 +233,9 @@ class Allocation(ShowsItself):
         if certificate.reservation:
             blocked = self.details.get("blocked_by")
             stopped = f"; stopped at {printable(blocked)}, whose task did not fit" if blocked else ""
+            if certificate.best_found and "bound" in self.details:
+                value, bound = (figure(self.details[name], 6) for name in ("value", "bound"))
+                stopped = f"; it reaches {value}, and no allocation more than {bound}: a gap of {figure(100 * self.details['gap'], 3)} %"
             beyond = f"kept to a relative error of {residual(certificate.feasibility)}" if certificate.feasibility else "all kept"
             return f"{certificate.reservation.capitalize()}, so not an optimum. Limits recomputed: {beyond}{stopped}"
         if certificate.whole_tasks:

@@ -38,6 +38,7 @@ from fairopt.commands.options import (
 )
 from fairopt.instance import FloatArray
 from fairopt.registry import words
+from fairopt.solving import best_found, checked
 from fairopt.specs import read_notion
 
 __all__ = ["solve"]
@@ -152,7 +153,8 @@ def solve(
 ) -> None:
     """Solve for the exact fair allocation of FILE and prove it.
 
-    The certificate is recomputed from the answer. An answer that fails this check is an error: exit status 3.
+    The certificate is recomputed from the answer. An answer that fails this check is an error: exit status 3. If a time limit ends the
+    search for whole tasks, the best allocation found is shown with a bound on what any can reach, and the exit status is 3, too.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     choice = Choice(tuple(shown or ()), sort or "", top)
@@ -192,21 +194,29 @@ def solve(
         (notion,) = with_rules([notion], guarantees, queue_share)
     else:
         options |= {"guarantees": guarantees, "queue_share": queue_share}
-    allocation = work(
-        f"solving {notion}",
-        lambda: fo.solve(
-            instance,
-            read_notion(notion)[1] if len(words(notion)) > 1 else notion,
-            solver=solver,
-            integral=integral,
-            exact=exact,
-            digits=digits,
-            sharing=sharing,  # type: ignore[arg-type]  # solve says what there is
-            tolerance=tolerance,
-            time_limit=time_limit,
-            **{name: value for name, value in options.items() if value is not None},
-        ),
-    )
+    asked = read_notion(notion)[1] if len(words(notion)) > 1 else notion
+    options = {name: value for name, value in options.items() if value is not None}
+    try:
+        allocation = work(
+            f"solving {notion}",
+            lambda: fo.solve(
+                instance,
+                asked,
+                solver=solver,
+                integral=integral,
+                exact=exact,
+                digits=digits,
+                sharing=sharing,  # type: ignore[arg-type]  # solve says what there is
+                tolerance=tolerance,
+                time_limit=time_limit,
+                **options,
+            ),
+        )
+    except fo.NoSolution as error:  # at the time limit whole tasks may be known that are not proved to be the best
+        found = best_found(instance, *checked(instance, asked, sharing, options), error)  # type: ignore[arg-type]
+        if found is not None:
+            present(found, seconds, form, everything, output, plot, choice)
+        raise
     if plot_queues is not None:
         from fairopt.plots import save_figure
 

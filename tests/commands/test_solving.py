@@ -13,6 +13,7 @@ import fairopt as fo
 from fairopt.plots import save_figure
 from fairopt.program import Solution
 from fairopt.solvers.interior_point import engine as interior_point
+from fairopt.solvers.via_highs import whole_tasks
 
 
 def test_json_is_the_allocation_with_the_time_to_read() -> None:
@@ -400,3 +401,30 @@ def test_fractions_on_the_command_line(tmp_path: Path) -> None:
     assert "~6.3333" in rounded
     assert "~ a decimal in the place of a long fraction" in rounded
     run("solve", path, "--exact", "--integral", status=2)
+
+
+@pytest.mark.parametrize("form", ["page", "json"])
+def test_the_time_limit_leaves_the_best_whole_tasks(three: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """They are shown with their bound and gap, not said to be an optimum; the status is that of no solution."""
+
+    def time_is_up(search: whole_tasks._Outcomes, _: int) -> float:
+        raise search.deadline.passed(search._known())
+
+    monkeypatch.setattr(whole_tasks._Outcomes, "_highest_level", time_is_up)
+    options = ["--json"] if form == "json" else []
+    found = run("solve", three, "--integral", "--time-limit", "60", *options, status=3)
+    assert "no answer within the time limit of 60 s" in flat(found.stderr)
+    if form == "json":
+        data = json.loads(found.stdout)
+        assert data["certificate"]["best_found"]
+        assert data["certificate"]["optimality"] is None
+        assert all(user["tasks"] == round(user["tasks"]) for user in data["users"])
+        shares = [user["share"] for user in data["users"]]
+        assert data["details"]["value"] == pytest.approx(min(shares))
+        assert min(shares) > 0
+        best = min(user["share"] for user in json.loads(run("solve", three, "--json").stdout)["users"])
+        assert min(shares) <= data["details"]["bound"] <= best * (1 + 1e-9)
+    else:
+        assert "best found by highs" in flat(found.stdout)
+        assert "Best found, so not an optimum. Limits recomputed: all kept; it reaches" in flat(found.stdout)
+        assert "and no allocation more than" in flat(found.stdout)
