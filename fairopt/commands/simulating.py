@@ -73,10 +73,13 @@ def simulate(
         str,
         typer.Option(metavar="NOTION", help="Of several schedulers: the notion whose exact simulation shortfalls are measured against."),
     ] = "drfh",
-    store: Annotated[
+    keep: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Of several schedulers: keep each that has finished here; a run that is stopped goes on from there."
+            "--keep",
+            "--store",
+            metavar="FOLDER",
+            help="Keep the state in this folder from time to time; a run that is stopped goes on from there.",
         ),
     ] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip bad rows and count them.")] = False,
@@ -106,12 +109,11 @@ def simulate(
     Its options are :phases=random, sweep or at-once, :seed=N, and :sharing=rdm or tdm.
     With several schedulers: a table of waiting, slowdown, use, shortfall against the exact simulation, envy and Jain's index.
     Ctrl-C or SIGTERM stops the simulation and keeps its results; if schedulers are missing then, the exit status is 130.
+    With --keep, the same command goes on from there.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     if scheduler and len(scheduler) > 1 and regret:
         raise typer.BadParameter("regret is that of one scheduler; several are compared with the exact simulation", param_hint="--regret")
-    if store is not None and len(scheduler or ()) < 2:
-        raise typer.BadParameter("only several schedulers are kept; give --scheduler more than once", param_hint="--store")
     check_page(report, "--report")
     if report is not None and len(scheduler or ()) < 2:
         raise typer.BadParameter("the page is of several schedulers; give --scheduler more than once", param_hint="--report")
@@ -147,13 +149,14 @@ def simulate(
                 exact=exact,
                 until=until,
                 step=step,
-                store=store,
+                store=keep,
                 done=lambda name, now, tasks: progress.update(bar, description=name, completed=tasks),
                 stopped=ended.is_set,
             ),
             progress,
             ended,
         )
+        _tell_how_to_go_on(keep, several.complete)
         draw(several, plot)
         if report is not None:
             from fairopt.reporting.side_by_side import write_side_by_side_page
@@ -174,17 +177,24 @@ def simulate(
             until=until,
             step=step,
             regret=regret,
+            keep=keep,
             done=lambda now, tasks: progress.update(bar, completed=tasks),
             stopped=ended.is_set,
         ),
         progress,
         ended,
     )
+    _tell_how_to_go_on(keep, found.complete)
     draw(found, plot)
     if form == "parquet" and output is not None:
         found.save(output)
     else:
         hand_over(found.to_dict, lambda: found.jobs, lambda console: print_simulation(console, found), form, output)
+
+
+def _tell_how_to_go_on(folder: Path | None, complete: bool) -> None:
+    if folder is not None and not complete:
+        say("stopped", f"the same command goes on from there, with what {folder} keeps")
 
 
 def print_simulation(console: Console, found: fo.Simulation) -> None:

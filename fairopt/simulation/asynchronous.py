@@ -20,8 +20,10 @@ below it until the next change. The distance is checked after every action, the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +31,9 @@ import numpy as np
 from fairopt.errors import CertificateError, NoSolution, Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.models import Sharing
-from fairopt.simulation.fluid import MOST_SAMPLES, Flow, Optimum, no_closer, tasks_of
+from fairopt.simulation.flow_samples import MOST_SAMPLES, no_closer
+from fairopt.simulation.fluid import Flow, Optimum, tasks_of
+from fairopt.simulation.keeping import Keeper, State, part_of, prefixed
 from fairopt.simulation.situation import Situation
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import AsynchronousServers, Turns
@@ -79,6 +83,7 @@ def run_asynchronous(
     step: float | None,
     done: Callable[[float, int], object],
     stopped: Callable[[], bool],
+    keeper: Keeper,
 ) -> Followed:
     """Follow the servers from action to action. Keep a sample every ``step`` seconds, or at each period and change (thinned if many)."""
     if streams.tree is not None:
@@ -87,7 +92,7 @@ def run_asynchronous(
             '"drfh:best-fit", or leave them out'
         )
     run = _Run(streams, turns, sharing, until, step)
-    known = run.follow(done, stopped)
+    known = run.follow(done, stopped, keeper)
     return run.followed(known)
 
 
@@ -134,15 +139,18 @@ class _Run:
         self.samples = _Samples(step, self.origin, turns.period)
         self.changes: list[dict[str, float]] = []
 
-    def follow(self, done: Callable[[float, int], object], stopped: Callable[[], bool]) -> float:
+    def follow(self, done: Callable[[float, int], object], stopped: Callable[[], bool], keeper: Keeper) -> float:
         """Go from change to change; return the time up to which the simulation ran."""
         situation, samples = self.situation, self.samples
-        now = situation.coming
-        while now <= self.until and np.isfinite(now):
-            situation.advance(now)
-            self._changed(now)
-            samples.wanted(now)
-            active = situation.active
+        now, resumes = situation.coming, keeper.found is not None
+        if keeper.found is not None:
+            now = self.restore(keeper.found)
+        while resumes or (now <= self.until and np.isfinite(now)):
+            if not resumes:
+                situation.advance(now)
+                self._changed(now)
+                samples.wanted(now)
+            active, resumes = situation.active, False
             if not self._goes_on(active):
                 now = self._idle(now)
                 continue
@@ -160,9 +168,41 @@ class _Run:
                 now = look
                 self._keep(now)
                 done(now, int(self.streams.trace.tasks[np.isfinite(situation.finished)].sum()))
-                if now == self.until or stopped():
+                stops = now == self.until or stopped()
+                keeper.offer(partial(self.state, now), at_once=stops)
+                if stops:
                     return now
         return self.until
+
+    def state(self, now: float) -> State:
+        """Return what `restore` takes, after a sample between two changes."""
+        samples = self.samples
+        kept = {name: [values[name] for values in samples.kept] for name in (samples.kept[0] if samples.kept else {})}
+        return {
+            **prefixed("situation", self.situation.state()),
+            **prefixed("optimum", self.optimum.state()),
+            **prefixed("servers", self.servers.state()),
+            **prefixed("kept", kept),
+            "times": list(samples.times),
+            "counters": [now, samples.spacing, samples.next, float(samples.number)],
+            "exact": self.exact,
+            "has": self.has,
+            "changes": json.dumps(self.changes),
+        }
+
+    def restore(self, state: State) -> float:
+        """Take a state; return its time."""
+        samples = self.samples
+        self.situation.restore(part_of(state, "situation"))
+        self.optimum.restore(part_of(state, "optimum"))
+        self.servers.restore(part_of(state, "servers"))
+        kept = part_of(state, "kept")
+        samples.times = state["times"].tolist()
+        samples.kept = [{name: values[k] for name, values in kept.items()} for k in range(len(samples.times))]
+        now, samples.spacing, samples.next, number = state["counters"].tolist()
+        samples.number, self.exact, self.has = int(number), state["exact"], state["has"]
+        self.changes = json.loads(str(state["changes"]))
+        return float(now)
 
     def _goes_on(self, active: IntArray) -> bool:
         """Return whether anything can still happen, by the trace or by the servers."""

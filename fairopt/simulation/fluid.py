@@ -16,7 +16,7 @@ neither an optimum of a convex program nor an equilibrium. Otherwise the notion 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,13 +25,16 @@ import numpy as np
 from fairopt.analysis.own_schedulers import feasible_tasks
 from fairopt.analysis.properties.case import quietly
 from fairopt.certificate import Certificate, allocation_excess, certify
-from fairopt.errors import CertificateError, NoSolution, Unsupported
+from fairopt.errors import CertificateError, NoSolution
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import number_distinct, on_rows
 from fairopt.instance.queues import Queue
 from fairopt.models import Notion, Sharing
 from fairopt.models.notion import ShareNotion
 from fairopt.program import Program
+from fairopt.simulation.flow_samples import Samples
+from fairopt.simulation.flow_state import SECTION, FlowKeeper
+from fairopt.simulation.keeping import Keeper, State
 from fairopt.simulation.situation import Situation
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import RepeatedLevels, choose
@@ -39,13 +42,10 @@ from fairopt.solving import solve
 from fairopt.specs import OwnScheduler
 
 __all__ = [
-    "MOST_SAMPLES",
     "Flow",
     "Optimum",
     "OwnAllocations",
-    "check_step",
     "instance_at",
-    "no_closer",
     "run_fluid",
     "stream_weights",
     "tasks_of",
@@ -55,8 +55,6 @@ log = logging.getLogger(__name__)
 
 _SLACK = 1e-9
 _MOST_PAIRS = 20_000  # of streams and groups of servers, in a model of all of them
-MOST_SAMPLES = 1_000
-_MOST_STEPS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,14 +102,20 @@ def run_fluid(
     step: float | None,
     done: Callable[[float, int], object],
     stopped: Callable[[], bool],
+    keeper: Keeper | None = None,
 ) -> Flow:
     """Follow an allocation from event to event. Keep a sample every ``step`` seconds, or at each event (thinned if many)."""
     trace, situation = streams.trace, Situation(streams)
-    record = _Record(streams, step)
+    record, keeping = Samples(streams, step), FlowKeeper(keeper or Keeper(), optimum)
     now, ending, again, moments = -np.inf, np.inf, np.inf, 0
-    active, rate, has = situation.active, np.empty(0), np.zeros(streams.owner.size)
-    x, rows = optimum.at(active, situation.counts)
+    rate, has = np.empty(0), np.zeros(streams.owner.size)
+    if keeping.found is None:
+        optimum.at(situation.active, situation.counts)
+    else:
+        now, ending, again, moments, rate, has = keeping.resume(situation, record)
+    active, x, rows = situation.active, optimum.x, optimum.rows
     while True:
+        keeping.offer(situation, record, (now, ending, again, moments, rate, has))
         then = min(ending, situation.coming, again)
         if np.isinf(then) or then > until or stopped():
             break
@@ -133,6 +137,7 @@ def run_fluid(
         moments += 1
         if moments % 20 == 0:
             done(now, int(trace.tasks[np.isfinite(situation.finished)].sum()))
+    keeping.end(situation, record, (now, ending, again, moments, rate, has))
     known = until if np.isinf(then) or then > until else float(then)
     if moments:
         if known > now and np.isfinite(known):
@@ -147,73 +152,6 @@ def run_fluid(
         solved=optimum.solved,
         residual=optimum.residual,
     )
-
-
-def check_step(step: float, length: float) -> None:
-    """Refuse a step that makes too many samples in ``length`` seconds."""
-    if length / step >= _MOST_STEPS:
-        raise Unsupported(
-            f"a sample every {step:g} s would make more than {_MOST_STEPS:,} of {length:g} s; give a larger step, or leave it out"
-        )
-
-
-class _Record:
-    """Samples at multiples of a step; without a step, at events, thinned if they are many."""
-
-    def __init__(self, streams: Streams, step: float | None) -> None:
-        self.step, self.spacing = step, 0.0
-        self.times: list[float] = []
-        self.kept: list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]] = []
-        self.owner, self.users = streams.owner, len(streams.users)
-        self.demands = streams.instance.demands
-        self.shape = streams.cluster.capacities.shape
-        self.origin: float | None = None
-
-    def interval(self, now: float, then: float, x: FloatArray, has: FloatArray, rows: FloatArray) -> None:
-        """Take the samples of the interval [now, then), in which nothing changes."""
-        self.origin = now if self.origin is None else self.origin
-        if self.step is None:
-            times = [now] if not self.times or now >= self.times[-1] + self.spacing else []
-        else:
-            check_step(self.step, then - self.origin)
-            number = len(self.times)
-            times = []
-            while self.origin + number * self.step < then:
-                times.append(self.origin + number * self.step)
-                number += 1
-        if not times:
-            return
-        running, waiting = (
-            np.asarray(np.bincount(self.owner, weights=values, minlength=self.users), float) for values in (x, np.maximum(has - x, 0.0))
-        )
-        columns = [np.bincount(self.owner, weights=x * demand, minlength=self.users) for demand in self.demands.T]
-        held = np.asarray(np.stack(columns, axis=1), float)
-        self.times += times
-        self.kept += [(running, waiting, held, rows)] * len(times)
-        if self.step is None and len(self.times) > 2 * MOST_SAMPLES:
-            self.spacing = (self.times[-1] - self.times[0]) / MOST_SAMPLES
-            chosen = no_closer(self.times, self.spacing)
-            self.times, self.kept = [self.times[j] for j in chosen], [self.kept[j] for j in chosen]
-
-    def arrays(self) -> dict[str, FloatArray]:
-        """Return the samples that were kept."""
-        k, m = len(self.times), self.demands.shape[1]
-        shapes = {"running": (k, self.users), "waiting": (k, self.users), "held": (k, self.users, m), "rows": (k, *self.shape)}
-        columns = {name: np.array([kept[j] for kept in self.kept]).reshape(shape) for j, (name, shape) in enumerate(shapes.items())}
-        return {"times": np.array(self.times), **columns}
-
-
-def no_closer(times: Sequence[float], spacing: float) -> list[int]:
-    """Return the positions of the times to keep: the first, then each time at least ``spacing`` after the last one kept.
-
-    >>> no_closer([0, 1, 2, 5, 6, 9], 2)
-    [0, 2, 3, 5]
-    """
-    chosen = [0]
-    for j, time in enumerate(times):
-        if time >= times[chosen[-1]] + spacing:
-            chosen.append(j)
-    return chosen
 
 
 def tasks_of(streams: Streams, jobs: IntArray) -> FloatArray:
@@ -279,6 +217,22 @@ class Optimum:
             self._solve(np.flatnonzero(active), counts)
         return self.x, self.rows
 
+    @property
+    def is_afresh(self) -> bool:
+        """Does the next solve, if any, begin without the last one?"""
+        return self.solved % SECTION == 0 or self.repeats_at is None or self.repeated is None
+
+    def state(self) -> State:
+        """Return what `restore` takes, if the allocation `is_afresh`."""
+        counts = np.empty(0) if self.key is None else np.frombuffer(self.key[1])
+        return {"limits": self.limits, "x": self.x, "rows": self.rows, "counts": counts, "solved": self.solved, "residual": self.residual}
+
+    def restore(self, state: State) -> None:
+        """Take a state."""
+        self.limits, self.x, self.rows = state["limits"], state["x"], state["rows"]
+        self.key = ((self.limits > 0).tobytes(), state["counts"].tobytes()) if state["counts"].size else None
+        self.solved, self.residual = int(state["solved"]), float(state["residual"])
+
     def again(self, now: float, unfinished: bool) -> float:
         """Return when the allocation changes though nothing happens; inf: never. ``unfinished``: the simulation has an end."""
         return np.inf
@@ -291,7 +245,7 @@ class Optimum:
         return np.asarray(self.x < limits * (1 - _SLACK))
 
     def _solve(self, active: IntArray, counts: FloatArray) -> None:
-        if self.repeats_at != counts.tobytes():
+        if self.repeats_at != counts.tobytes() or self.solved % SECTION == 0:
             self.repeats_at = counts.tobytes()
             shared = self.sharing in (None, "rdm")
             self.repeated = _Repeated.of(self.streams, self.notion, counts, self.group, self.first) if shared else None

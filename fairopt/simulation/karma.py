@@ -26,6 +26,7 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.simulation.fluid import OwnAllocations, tasks_of
+from fairopt.simulation.keeping import State
 from fairopt.simulation.streams import Streams
 
 __all__ = ["Karma", "KarmaRounds", "poured", "round_of"]
@@ -139,6 +140,15 @@ class KarmaRounds(OwnAllocations):
         in_groups = np.bincount(self.group, weights=capacity, minlength=self.first.size)
         self._take(self.x[:, None] * (in_groups / total if total > 0 else in_groups), counts)
         return self.x, self.rows
+
+    def state(self) -> State:
+        """Return what `restore` takes."""
+        return super().state() | {"credits": self.credits, "growth": self.growth, "time": self.time}
+
+    def restore(self, state: State) -> None:
+        """Take a state."""
+        super().restore(state)
+        self.credits, self.growth, self.time = state["credits"], state["growth"], float(state["time"])
 
     def again(self, now: float, unfinished: bool) -> float:
         """Return when the next round begins, if nothing happens before."""

@@ -27,7 +27,9 @@ from fairopt.models import Notion
 from fairopt.models.notion import ShareNotion
 from fairopt.program import Leximin
 from fairopt.simulation.baselines.usage import FadingUsage, fading
+from fairopt.simulation.flow_state import SECTION
 from fairopt.simulation.fluid import Optimum, instance_at, stream_weights, tasks_of
+from fairopt.simulation.keeping import State, part_of, prefixed
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import RememberedLevels, candidates
 from fairopt.solvers.backend import Deadline
@@ -113,13 +115,27 @@ class RememberedOptimum(Optimum):
         self.usage.rate = np.asarray(held, float)
         return self.x, self.rows
 
+    @property
+    def is_afresh(self) -> bool:
+        """Does the next solve, if any, begin without the last one?"""
+        return self.solved % SECTION == 0 or self.levels is None
+
+    def state(self) -> State:
+        """Return what `restore` takes."""
+        return super().state() | prefixed("usage", self.usage.state())
+
+    def restore(self, state: State) -> None:
+        """Take a state."""
+        super().restore(state)
+        self.usage.restore(part_of(state, "usage"))
+
     def again(self, now: float, unfinished: bool) -> float:
         """Return when the allocation is to be computed again though nothing happens; inf: not before the next event."""
         return now + self.period if unfinished and self.x.any() else np.inf
 
     def _remember(self, active: IntArray, counts: FloatArray, past: FloatArray) -> None:
         streams = self.streams
-        if self.levels is None or self.repeats_at != counts.tobytes():
+        if self.levels is None or self.repeats_at != counts.tobytes() or self.solved % SECTION == 0:
             self._formulate(counts)
         assert self.levels is not None
         weights = np.array(streams.weights[streams.owner])

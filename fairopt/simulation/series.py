@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
-from fairopt.simulation.fluid import MOST_SAMPLES, Flow, check_step
+from fairopt.simulation.flow_samples import MOST_SAMPLES, check_step
+from fairopt.simulation.fluid import Flow
 from fairopt.simulation.streams import Streams
 
 __all__ = ["Series", "sample_flow", "sample_times", "sample_whole_tasks"]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.errors import Unsupported
 from fairopt.files import write_files
 from fairopt.instance import Instance
 from fairopt.registry import contents
 from fairopt.simulation.courses import Course, SideBySide
+from fairopt.simulation.keeping import digest_of, folder_of, state_file
 from fairopt.simulation.simulating import simulate
 from fairopt.simulation.streams import streams_of
 from fairopt.specs import NotionSpec, ScheduleSpec
@@ -57,8 +54,9 @@ def compare_over_time(
     window : float, optional
         Seconds of a window of Jain's index; default: a twenty-fourth of that time.
     store : path, optional
-        A folder, made if it is not there, that keeps each scheduler once it has finished. A run that is stopped goes on from there, if
-        trace, cluster and options are the same. Only schedulers that are named by a string are kept.
+        A folder, made if it is not there, that keeps each scheduler once it has finished, and the state of the one that is simulated, as
+        `fairopt.simulate` does. A run that is stopped goes on from there, if trace, cluster and options are the same. Only schedulers
+        that are named by a string are kept.
     done : function, optional
         Called with the scheduler, the simulated time and the number of tasks so far.
     stopped : function, optional
@@ -100,7 +98,8 @@ def compare_over_time(
         if keep is not None and name is not None and (kept := keep.read(name)) is not None:
             return kept
         report = (lambda now, tasks: done(str(spec), now, tasks)) if done is not None else None
-        found = simulate(trace, cluster, spec, until=until, step=step, done=report, stopped=stopped)
+        state = None if keep is None or name is None else keep.folder
+        found = simulate(trace, cluster, spec, until=until, step=step, keep=state, done=report, stopped=stopped)
         course = Course.of(found)
         if keep is not None and name is not None and course.complete:
             keep.write(name, course)
@@ -122,24 +121,13 @@ class _Kept:
     """Finished schedulers in a folder, each in a file whose name tells what was asked."""
 
     def __init__(self, folder: Path, trace: Trace, cluster: Instance, until: float | None, step: float) -> None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InvalidInstance(f"the folder {folder} cannot be made: {error.strerror or error}; give another one") from error
-        self.folder = folder
-        self.digest = hashlib.sha256()
-        for each in (trace, cluster):
-            for name in each.__slots__:
-                value = getattr(each, name, None)
-                self.digest.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
-        self.digest.update(json.dumps([until, step]).encode())
+        self.folder = folder_of(folder)
+        self.digest = digest_of(trace, cluster, [until, step])
 
     def path(self, name: str) -> Path:
         """Return the file of a scheduler."""
-        digest = self.digest.copy()
-        digest.update(f"{name} {contents(name)}".encode())
         word = "".join(letter if letter.isalnum() else "-" for letter in name)[:40]
-        return self.folder / f"{word}-{digest.hexdigest()[:16]}.npz"
+        return self.folder / f"{word}-{digest_of(self.digest, name, contents(name))}.npz"
 
     def read(self, name: str) -> Course | None:
         """Return what was kept of a scheduler, if anything was."""
@@ -149,3 +137,4 @@ class _Kept:
     def write(self, name: str, course: Course) -> None:
         """Keep a scheduler, completely or not at all."""
         write_files({self.path(name): course.to_bytes()})
+        state_file(self.folder, name).unlink(missing_ok=True)

@@ -39,9 +39,11 @@ Simulation(drf:first-fit, greedy: 2 users on 1 server; 2 of 2 jobs ended; mean u
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,8 +56,10 @@ from fairopt.simulation import Simulation
 from fairopt.simulation.asynchronous import run_asynchronous
 from fairopt.simulation.baselines.events import run_baseline
 from fairopt.simulation.baselines.options import Baseline, baseline_of, seconds_of
-from fairopt.simulation.fluid import Flow, Optimum, OwnAllocations, check_step, run_fluid
+from fairopt.simulation.flow_samples import check_step
+from fairopt.simulation.fluid import Flow, Optimum, OwnAllocations, run_fluid
 from fairopt.simulation.karma import Karma, KarmaRounds
+from fairopt.simulation.keeping import Keeper, Request, folder_of, state_file
 from fairopt.simulation.memory import Memory, RememberedOptimum
 from fairopt.simulation.moments import regret_over_time
 from fairopt.simulation.series import sample_flow, sample_times, sample_whole_tasks
@@ -84,6 +88,7 @@ def simulate(
     until: float | None = None,
     step: float | None = None,
     regret: int = 0,
+    keep: str | os.PathLike[str] | None = None,
     done: Callable[[float, int], object] | None = None,
     stopped: Callable[[], bool] | None = None,
 ) -> Simulation:
@@ -128,10 +133,14 @@ def simulate(
     regret : int
         Number of evenly spaced times at which the running tasks are compared with the exact allocation of that moment. (Asynchronous
         servers are compared at every sample.)
+    keep : path, optional
+        A folder, made if it is not there, in which the state is kept from time to time and at the end, so that a simulation that was
+        stopped goes on from there: the same call again has the same results, bit for bit, as one in one go. The scheduler is named by a
+        string. What a function of your own remembers by itself is not kept.
     done : function, optional
         Called from time to time with the simulated time and the number of tasks so far (greedy: started; fluid: ended).
     stopped : function, optional
-        Called from time to time; True ends the simulation, and the results so far are kept.
+        Called from time to time; True ends the simulation, and the results so far are returned.
 
     Returns
     -------
@@ -142,7 +151,7 @@ def simulate(
     InvalidInstance, Unsupported
         The labels of trace and cluster do not match. The scheduler does not exist, or has no meaning over time. Asynchronous servers have
         tasks that never end, and ``until`` is missing. A greedy criterion meets a gang, or "fifo", "backfill", "fairtree" or "priority" a
-        guarantee.
+        guarantee. The folder keeps a simulation of another trace or cluster, with other options, or of another version of fairopt.
     """
     began = time.perf_counter()
     if not isinstance(trace, Trace):
@@ -164,7 +173,7 @@ def simulate(
     last = float("inf") if until is None else float(until)
     if step is not None and streams.times.size:
         check_step(step, min(last, float(streams.times[-1])) - float(streams.times[0]))
-    hooks = (done or (lambda now, number: None), stopped or (lambda: False))
+    hooks = (done or (lambda now, number: None), stopped or (lambda: False), _keeper(keep, trace, cluster, scheduler, (until, step)))
     if isinstance(plan, _Asynchronous):
         return _asynchronous(streams, name, plan, last, step, regret, hooks, began)
     if isinstance(plan, Baseline):
@@ -172,6 +181,16 @@ def simulate(
     if isinstance(plan, Notion | OwnScheduler | Memory | Karma):
         return _fluid(streams, name, plan, last, step, regret, hooks, began)
     return _whole_tasks(streams, name, plan, last, step, regret, hooks, began)
+
+
+def _keeper(keep: str | os.PathLike[str] | None, trace: Trace, cluster: Instance, scheduler: Any, options: tuple[object, ...]) -> Keeper:
+    """Return what keeps the state; without a folder, nothing does."""
+    if keep is None:
+        return Keeper()
+    if not isinstance(scheduler, str):
+        raise Unsupported("a state is kept of a scheduler that is named by a string, so that the same can be told; leave keep out")
+    folder = folder_of(Path(keep))
+    return Keeper(state_file(folder, scheduler), Request.of(trace, cluster, scheduler, options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +265,7 @@ def _asynchronous_of(word: str, options: dict[str, Any]) -> _Asynchronous:
     return _Asynchronous(Turns(**{key: value for key, value in options.items() if key != "sharing"}), sharing)
 
 
-Hooks = tuple[Callable[[float, int], object], Callable[[], bool]]
+Hooks = tuple[Callable[[float, int], object], Callable[[], bool], Keeper]
 
 
 def _whole_tasks(

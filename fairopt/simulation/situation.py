@@ -6,6 +6,7 @@ import numpy as np
 
 from fairopt.instance import IntArray
 from fairopt.program.events import Change
+from fairopt.simulation.keeping import State
 from fairopt.simulation.streams import Streams
 
 __all__ = ["Situation"]
@@ -40,6 +41,17 @@ class Situation:
         self._rounding = np.where(np.isfinite(self.work), _DONE * self.work, -1.0)  # of the work left; work without end never ends
         self.takes_part = streams.instance.servable[streams.stream]
         self._event = 0
+
+    def state(self) -> State:
+        """Return a copy of what `restore` takes."""
+        changing = {name: getattr(self, name).copy() for name in ("left", "started", "finished", "present", "counts")}
+        return changing | {"here": self.here, "event": self._event}
+
+    def restore(self, state: State) -> None:
+        """Take a state."""
+        for name in ("left", "started", "finished", "present", "counts", "here"):
+            setattr(self, name, state[name])
+        self._event = int(state["event"])
 
     @property
     def coming(self) -> float:

@@ -12,6 +12,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_rat
 from fairopt.instance.aggregation import number_distinct
 from fairopt.program.events import Change, Work
 from fairopt.scheduling import check_single_servers, filling_of, planned, queues_of
+from fairopt.simulation.keeping import Keeper
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import Placement, run_events
 from fairopt.solving import checked
@@ -27,6 +28,7 @@ def run_whole_tasks(
     until: float,
     done: Callable[[float, int], object],
     stopped: Callable[[], bool],
+    keeper: Keeper,
 ) -> tuple[FloatArray, IntArray, float, BoolArray]:
     """Return four results of a greedy simulation; ``plan`` holds arguments of `fairopt.schedule`.
 
@@ -76,7 +78,14 @@ def run_whole_tasks(
         amounts=streams.amounts[events],
     )
     start, server, known = run_events(
-        filling, work, placement, random_ties=ties == "random", seed=int(plan.get("seed", 0)), until=until, done=done, stopped=stopped
+        *(filling, work, placement),
+        random_ties=ties == "random",
+        seed=int(plan.get("seed", 0)),
+        until=until,
+        done=done,
+        stopped=stopped,
+        begun=keeper.found,
+        keep=None if keeper.path is None else keeper.offer,
     )
     return start, server, known, too_large
 

@@ -17,7 +17,7 @@ A user runs no more than its tasks: where it is given more (at once), or has few
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -132,6 +132,19 @@ class AsynchronousServers:
         users.x[~there] = 0.0
         self.members, self.users = members, users
         self.steps.run("keep_to_tasks", users)
+
+    def state(self) -> dict[str, Any]:
+        """Return what `restore` takes."""
+        users = {f"users.{name}": value for name, value in self.users._asdict().items()}
+        watch = {"near": self.watch.near, "fair": self.watch.fair}
+        return users | watch | {"there": self.servers.there, "members": self.members, "turn": self.turn, "acted": self.acted}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take a state of servers of the same numbers."""
+        self.servers.there[:] = state["there"]
+        self.watch.near[:], self.watch.fair[:] = state["near"], state["fair"]
+        self.members, self.turn, self.acted = state["members"], int(state["turn"]), int(state["acted"])
+        self.users = kernel.Users(**{name: state[f"users.{name}"] for name in kernel.Users._fields})
 
     def watch_afresh(self, now: float) -> None:
         """Watch from now on how near to the exact allocation they are, which is another one."""

@@ -10,7 +10,9 @@ task. The simulation is greedy, as filling is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from fairopt.program.events import Change, Work
 from fairopt.program.filling import Filling
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.filling import kernel
-from fairopt.solvers.filling.event_state import EVENT, FREED, IN_LINE, IN_POOL, RUNNING, STARTED, Run
+from fairopt.solvers.filling.event_state import EVENT, FIXED, FREED, IN_LINE, IN_POOL, RUNNING, STARTED, Run
 from fairopt.solvers.filling.placements import Chooser, Placement
 from fairopt.solvers.filling.progressive_filling import chosen_server, state_of, tree_of
 from fairopt.solvers.filling.queue_state import QueueState
@@ -42,6 +44,8 @@ def run_events(
     until: float,
     done: Callable[[float, int], object],
     stopped: Callable[[], bool],
+    begun: Mapping[str, Any] | None = None,
+    keep: Callable[[Callable[[], dict[str, Any]], bool], object] | None = None,
 ) -> tuple[FloatArray, IntArray, float]:
     """Return the start of each task (nan: never), its server (-1: none), and the time up to which the simulation ran.
 
@@ -55,6 +59,10 @@ def run_events(
         Called from time to time with the simulated time and the number of started tasks.
     stopped : function
         Called from time to time; True ends the simulation.
+    begun : mapping, optional
+        The state of a simulation of the same work, as ``keep`` got it, from which this one goes on.
+    keep : function, optional
+        Called from time to time with a function that returns the state, as arrays by name, and at the end, with True.
     """
     steps = Steps(kernel)
     scale = safe_ratio(filling.counts.sum(), filling.counts @ filling.capacities)
@@ -68,19 +76,47 @@ def run_events(
     if filling.queues is not None:
         tree = tree_of(state, filling, filling.queues, work.rank, steps)
     rng = np.random.default_rng(seed)
+    if begun is not None:
+        _restore((state, run, tree), rng, begun)
+    keeping = (keep or (lambda state, at_once: None), lambda: _state((state, run, tree), rng))
     now = -np.inf
     if not isinstance(placement, Placement):
-        return _run_by(placement, filling, state, run, tree, rng, until, done, stopped)
+        return _run_by(placement, filling, state, run, tree, rng, until, done, stopped, keeping)
     name, queues = ("advance", ()) if tree is None else ("advance_in_tree", (tree,))
     expected = _SECONDS * _busiest(work) * (state.row.size + work.owner.size) + _SECONDS * state.eligible.size
     while True:
         batch = steps.size(name, _BATCH)
         now = steps.run(name, state, run, *queues, rng, placement.server_first, until, batch, seconds=expected)
-        if now > until or np.isinf(now):
-            return run.start, run.server, until
-        done(now, int(run.progress[STARTED]))
-        if stopped():
-            return run.start, run.server, float(now)
+        over = now > until or np.isinf(now)
+        if not over:
+            done(now, int(run.progress[STARTED]))
+        stops = over or stopped()
+        keeping[0](keeping[1], stops)
+        if stops:
+            return run.start, run.server, until if over else float(now)
+
+
+_Keeping = tuple[Callable[[Callable[[], dict[str, Any]], bool], object], Callable[[], dict[str, Any]]]
+_Parts = tuple[State, Run, QueueState | None]
+
+
+def _state(parts: _Parts, rng: np.random.Generator) -> dict[str, Any]:
+    """Return the arrays that change in a simulation, by name, and the state of random numbers."""
+    found: dict[str, Any] = {"random": json.dumps(rng.bit_generator.state)}
+    for part in parts:
+        for name, value in () if part is None else part._asdict().items():
+            if isinstance(value, np.ndarray) and not (part is parts[1] and name in FIXED):
+                found[f"{type(part).__name__}.{name}"] = value
+    return found
+
+
+def _restore(parts: _Parts, rng: np.random.Generator, begun: Mapping[str, Any]) -> None:
+    """Take a state."""
+    rng.bit_generator.state = json.loads(str(begun["random"]))
+    for part in parts:
+        for name, value in () if part is None else part._asdict().items():
+            if isinstance(value, np.ndarray) and not (part is parts[1] and name in FIXED):
+                value[...] = begun[f"{type(part).__name__}.{name}"]
 
 
 def _run_by(
@@ -93,6 +129,7 @@ def _run_by(
     until: float,
     done: Callable[[float, int], object],
     stopped: Callable[[], bool],
+    keeping: _Keeping,
 ) -> tuple[FloatArray, IntArray, float]:
     """Advance as the kernel does (`kernel.advance`), step by step, but let the function ``choose`` choose the server.
 
@@ -105,10 +142,13 @@ def _run_by(
     while True:
         now = _next_moment(run)
         if np.isinf(now) or now > until:
+            keeping[0](keeping[1], True)
             return run.start, run.server, until
         if moments % _MOMENTS == 0 and moments:
             done(now, int(progress[STARTED]))
-            if stopped():
+            stops = stopped()
+            keeping[0](keeping[1], stops)
+            if stops:
                 return run.start, run.server, float(now)
         moments += 1
         progress[FREED] = 0

@@ -10,9 +10,15 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program.events import Work
 from fairopt.program.filling import Filling
 
-__all__ = ["EVENT", "FREED", "IN_LINE", "IN_POOL", "RUNNING", "STARTED", "Run"]
+__all__ = ["EVENT", "FIXED", "FREED", "IN_LINE", "IN_POOL", "RUNNING", "STARTED", "Run"]
 
 EVENT, RUNNING, STARTED, IN_LINE, IN_POOL, FREED = range(6)  # positions in `progress`: the next event, and numbers of entries
+FIXED = frozenset(  # arrays of a run that never change
+    [
+        *("owner", "rank", "streams", "streams_from", "jobs", "stream", "end_task", "job_of"),
+        *("durations", "times", "changes", "subjects", "amounts"),
+    ]
+)
 
 
 class Run(NamedTuple):

@@ -403,7 +403,7 @@ def busy(jobs: int) -> tuple[fo.Trace, fo.Instance]:
 def test_of_many_events_some_are_samples(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the first to the last, about as many as there should be."""
     monkeypatch.setattr("fairopt.simulation.series.MOST_SAMPLES", 100)
-    monkeypatch.setattr("fairopt.simulation.fluid.MOST_SAMPLES", 100)
+    monkeypatch.setattr("fairopt.simulation.flow_samples.MOST_SAMPLES", 100)
     trace, cluster = busy(300)
     series = fo.simulate(trace, cluster, scheduler).series
     assert 90 <= series.times.size <= 201

@@ -26,6 +26,7 @@ from fairopt.simulation.baselines.options import Baseline
 from fairopt.simulation.baselines.passes import spin_the_pie, start_in_order
 from fairopt.simulation.baselines.pool import Place, Pool, check_no_guarantees
 from fairopt.simulation.baselines.usage import FadingUsage, same_digits
+from fairopt.simulation.keeping import Keeper, State, part_of, prefixed
 from fairopt.simulation.streams import Streams
 
 __all__ = ["JobRun", "run_baseline"]
@@ -35,7 +36,7 @@ _LEAST_PRIORITY = 0.5  # HTCondor's smallest real user priority, which users beg
 
 
 def run_baseline(
-    streams: Streams, baseline: Baseline, until: float, done: Callable[[float, int], object], stopped: Callable[[], bool]
+    streams: Streams, baseline: Baseline, until: float, done: Callable[[float, int], object], stopped: Callable[[], bool], keeper: Keeper
 ) -> tuple[FloatArray, IntArray, float, BoolArray]:
     """Return four results of a scheduler of jobs.
 
@@ -50,10 +51,13 @@ def run_baseline(
     check_no_guarantees(streams.cluster, baseline.order)
     run = JobRun(streams)
     scheduler = _Scheduler(run, streams, baseline)
+    if keeper.found is not None:
+        scheduler.restore(keeper.found)
     moments = 0
     while True:
         now = run.next_moment()
         if now > until or np.isinf(now):
+            keeper.offer(scheduler.state, at_once=True)
             return run.started, run.server, until, run.takes_part
         scheduler.move_to(now)
         if run.advance(now):
@@ -61,7 +65,9 @@ def run_baseline(
         moments += 1
         if moments % _BATCH == 0:
             done(now, run.n_started)
-            if stopped():
+            stops = stopped()
+            keeper.offer(scheduler.state, at_once=stops)
+            if stops:
                 return run.started, run.server, now, run.takes_part
 
 
@@ -83,6 +89,17 @@ class _Scheduler:
             self.factor = np.divide(1.0, weights, out=np.full(weights.size, np.inf), where=weights > 0)
         if self.usage is not None:
             self.usage.rate = run.held  # the same array: usage moves on before anything starts or ends
+
+    def state(self) -> State:
+        """Return what `restore` takes."""
+        usage = {} if self.usage is None else prefixed("usage", self.usage.state())
+        return self.run.state() | usage
+
+    def restore(self, state: State) -> None:
+        """Take a state."""
+        self.run.restore(state)
+        if self.usage is not None:
+            self.usage.restore(part_of(state, "usage"))
 
     def move_to(self, now: float) -> None:
         """Let usage grow and fade until now."""
@@ -115,6 +132,10 @@ class Running:
         self._ends, self._amounts = np.empty(64), np.empty((64, resources))
         self.streams: list[int] = []
         self.places: list[Place] = []
+
+    def entries(self) -> list[tuple[float, int, int, Place]]:
+        """Return expected end, number, stream and place of each."""
+        return [(*key, stream, place) for key, stream, place in zip(self._keys, self.streams, self.places, strict=True)]
 
     @property
     def ends(self) -> FloatArray:
@@ -192,6 +213,39 @@ class JobRun:
         self._present, self._all_present = streams.present.copy(), bool(streams.present.all())
         self._event = 0
         self._number = 0
+
+    def state(self) -> State:
+        """Return what `restore` takes."""
+        entries, ends = self.running.entries(), {number: end for end, number, *_ in self._ends}
+        jobs = {number: job for _, number, job, *_ in self._ends}
+        places = [place for *_, place in entries]
+        changing = ("held", "_running", "started", "server", "_next_task", "_queue", "_present")
+        return {
+            **{name: getattr(self, name) for name in changing},
+            **prefixed("pool", self.pool.state()),
+            "counters": [self._length, self._event, self._number, self.n_started],
+            "expected": [end for end, *_ in entries],
+            "ends": [ends.get(number, np.inf) for _, number, *_ in entries],
+            "numbers": [(number, stream, jobs.get(number, -1), place.servers.size) for _, number, stream, place in entries],
+            "places": np.concatenate([np.empty((0, 2), np.int64), *(np.stack([p.servers, p.tasks], axis=1) for p in places)]),
+        }
+
+    def restore(self, state: State) -> None:
+        """Take a state."""
+        for name in ("held", "_running", "started", "server", "_next_task", "_queue", "_present"):
+            getattr(self, name)[...] = state[name]
+        self.pool.restore(part_of(state, "pool"))
+        self._length, self._event, self._number, self.n_started = state["counters"].tolist()
+        self._all_present = bool(self._present.all())
+        at = 0
+        for expected, end, (number, stream, job, size) in zip(
+            state["expected"].tolist(), state["ends"].tolist(), state["numbers"].tolist(), strict=True
+        ):
+            servers, tasks = state["places"][at : at + size].T.copy()
+            place, at = Place(servers, tasks, int(tasks.sum())), at + size
+            self.running.add(expected, number, stream, place, place.total * self.pool.demands[stream])
+            if np.isfinite(end):
+                heapq.heappush(self._ends, (end, number, job, place, expected))
 
     def next_moment(self) -> float:
         """Return the time of the next event or end of a task; inf if there is none."""

@@ -9,6 +9,7 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.program.queue_limits import guarantees_of, limit_rows
+from fairopt.simulation.keeping import State
 from fairopt.simulation.streams import Streams
 
 __all__ = ["Place", "Pool", "check_no_guarantees", "first"]
@@ -78,6 +79,16 @@ class Pool:
         amount = np.array([row.users[streams.owner] * self.demands[:, row.resource] for row in rows], float)
         self._amount = amount.reshape(len(rows), self.demands.shape[0])
         self._rows_of = [np.flatnonzero(column > 0) for column in self._amount.T]
+
+    def state(self) -> State:
+        """Return what `restore` takes."""
+        return {"room": self.room, "closed": self.closed, "total_free": self.total_free, "left": self._left}
+
+    def restore(self, state: State) -> None:
+        """Take a state."""
+        self.room[...], self.closed[...] = state["room"], state["closed"]
+        self.total_free, self._left = state["total_free"], state["left"]
+        self._some_closed = bool(self.closed.any())
 
     def fitting(self, stream: int, room: FloatArray | None = None) -> IntArray:
         """Return how many tasks of a stream fit on each server, (servers,), by default into what is free; limits are not looked at."""

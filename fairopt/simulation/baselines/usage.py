@@ -18,6 +18,7 @@ import math
 import numpy as np
 
 from fairopt.instance import FloatArray
+from fairopt.simulation.keeping import State
 
 __all__ = ["FadingUsage", "fading", "same_digits"]
 
@@ -50,6 +51,15 @@ class FadingUsage:
         self.rate = np.zeros(users)
         self._used = np.zeros(users)
         self._time = -math.inf
+
+    def state(self) -> State:
+        """Return what `restore` takes."""
+        return {"used": self._used, "rate": self.rate.copy(), "time": self._time}
+
+    def restore(self, state: State) -> None:
+        """Take a state; ``rate`` stays the same array."""
+        self._used, self._time = state["used"], float(state["time"])
+        self.rate[:] = state["rate"]
 
     def begin(self, used: float) -> None:
         """Give every user this usage at the beginning."""

@@ -1,0 +1,96 @@
+"""Samples of a fluid simulation: at multiples of a step, or at events, thinned if they are many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fairopt.errors import Unsupported
+from fairopt.instance import FloatArray
+from fairopt.simulation.keeping import State
+from fairopt.simulation.streams import Streams
+
+__all__ = ["MOST_SAMPLES", "Samples", "check_step", "no_closer"]
+
+MOST_SAMPLES = 1_000
+_MOST_STEPS = 1_000_000
+
+
+def check_step(step: float, length: float) -> None:
+    """Refuse a step that makes too many samples in ``length`` seconds."""
+    if length / step >= _MOST_STEPS:
+        raise Unsupported(
+            f"a sample every {step:g} s would make more than {_MOST_STEPS:,} of {length:g} s; give a larger step, or leave it out"
+        )
+
+
+class Samples:
+    """Samples at multiples of a step; without a step, at events, thinned if they are many."""
+
+    def __init__(self, streams: Streams, step: float | None) -> None:
+        self.step, self.spacing = step, 0.0
+        self.times: list[float] = []
+        self.kept: list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]] = []
+        self.owner, self.users = streams.owner, len(streams.users)
+        self.demands = streams.instance.demands
+        self.shape = streams.cluster.capacities.shape
+        self.origin: float | None = None
+
+    def state(self) -> State:
+        """Return what `restore` takes."""
+        columns = {f"kept{j}": [kept[j] for kept in self.kept] for j in range(4)}
+        origin = np.nan if self.origin is None else self.origin
+        return columns | {"times": list(self.times), "spacing": self.spacing, "origin": origin}
+
+    def restore(self, state: State) -> None:
+        """Take a state."""
+        self.times, self.spacing, origin = state["times"].tolist(), float(state["spacing"]), float(state["origin"])
+        self.kept = list(zip(*(state[f"kept{j}"] for j in range(4)), strict=True))
+        self.origin = None if np.isnan(origin) else origin
+
+    def interval(self, now: float, then: float, x: FloatArray, has: FloatArray, rows: FloatArray) -> None:
+        """Take the samples of the interval [now, then), in which nothing changes."""
+        self.origin = now if self.origin is None else self.origin
+        if self.step is None:
+            times = [now] if not self.times or now >= self.times[-1] + self.spacing else []
+        else:
+            check_step(self.step, then - self.origin)
+            number = len(self.times)
+            times = []
+            while self.origin + number * self.step < then:
+                times.append(self.origin + number * self.step)
+                number += 1
+        if not times:
+            return
+        running, waiting = (
+            np.asarray(np.bincount(self.owner, weights=values, minlength=self.users), float) for values in (x, np.maximum(has - x, 0.0))
+        )
+        columns = [np.bincount(self.owner, weights=x * demand, minlength=self.users) for demand in self.demands.T]
+        held = np.asarray(np.stack(columns, axis=1), float)
+        self.times += times
+        self.kept += [(running, waiting, held, rows)] * len(times)
+        if self.step is None and len(self.times) > 2 * MOST_SAMPLES:
+            self.spacing = (self.times[-1] - self.times[0]) / MOST_SAMPLES
+            chosen = no_closer(self.times, self.spacing)
+            self.times, self.kept = [self.times[j] for j in chosen], [self.kept[j] for j in chosen]
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """Return the samples that were kept."""
+        k, m = len(self.times), self.demands.shape[1]
+        shapes = {"running": (k, self.users), "waiting": (k, self.users), "held": (k, self.users, m), "rows": (k, *self.shape)}
+        columns = {name: np.array([kept[j] for kept in self.kept]).reshape(shape) for j, (name, shape) in enumerate(shapes.items())}
+        return {"times": np.array(self.times), **columns}
+
+
+def no_closer(times: Sequence[float], spacing: float) -> list[int]:
+    """Return the positions of the times to keep: the first, then each time at least ``spacing`` after the last one kept.
+
+    >>> no_closer([0, 1, 2, 5, 6, 9], 2)
+    [0, 2, 3, 5]
+    """
+    chosen = [0]
+    for j, time in enumerate(times):
+        if time >= times[chosen[-1]] + spacing:
+            chosen.append(j)
+    return chosen

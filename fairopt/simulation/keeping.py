@@ -1,0 +1,169 @@
+"""The state of a simulation in a file, from which a simulation that was stopped goes on.
+
+The state is plain arrays by name: the next event of the trace, the jobs that wait, the tasks that run, what the scheduler remembers, the
+samples so far, and the state of random numbers. A simulation that goes on has the same results, bit for bit, as one in one go. An exact
+scheduler starts each linear program from the last one; every `SECTION` solves it begins afresh, at any rate, and its state is that of the
+last time it did.
+
+A file tells what it is the state of. It is refused if the trace, the cluster, the scheduler, an option or the version of fairopt differs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance
+from fairopt.files import read_bytes, write_files
+from fairopt.instance import Instance
+from fairopt.registry import contents
+from fairopt.trace import Trace
+
+__all__ = ["Keeper", "Request", "State", "digest_of", "folder_of", "part_of", "prefixed", "state_file"]
+
+State = dict[str, Any]  # arrays and numbers by name
+
+_SECONDS = 10.0  # between two states that are written
+_PART = 20.0  # and so many times the seconds that writing one takes
+
+
+def digest_of(*parts: object) -> str:
+    """Return a name of everything that these objects hold; of a `Trace` or an `Instance`, its arrays and labels."""
+    digest = hashlib.sha256()
+    for part in parts:
+        values = [getattr(part, name, None) for name in part.__slots__] if isinstance(part, Trace | Instance) else [part]
+        for value in values:
+            digest.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
+    return digest.hexdigest()[:16]
+
+
+def folder_of(path: Path | str) -> Path:
+    """Return a folder that is there, or is made.
+
+    Raises
+    ------
+    InvalidInstance
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInstance(f"the folder {folder} cannot be made: {error.strerror or error}; give another one") from error
+    return folder
+
+
+def state_file(folder: Path, scheduler: str) -> Path:
+    """Return the file of the state of a scheduler.
+
+    >>> state_file(Path("kept"), "fairtree:half_life=7d").name
+    'fairtree-half-life-7d-01e9.state'
+    """
+    word = "".join(letter if letter.isalnum() else "-" for letter in scheduler)[:40]
+    return folder / f"{word}-{digest_of(scheduler)[:4]}.state"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a state is the state of: names of everything that it depends on."""
+
+    version: str
+    trace: str
+    cluster: str
+    scheduler: str
+    options: str
+
+    @classmethod
+    def of(cls, trace: Trace, cluster: Instance, scheduler: str, options: tuple[object, ...]) -> Request:
+        """Return the request of a simulation."""
+        version = str(sys.modules["fairopt"].__version__)
+        return cls(version, digest_of(trace), digest_of(cluster), f"{scheduler} {contents(scheduler)}".strip(), repr(options))
+
+    def check(self, kept: Mapping[str, str], path: Path) -> None:
+        """Refuse a state of something else.
+
+        Raises
+        ------
+        InvalidInstance
+        """
+        if kept.get("version") != self.version:
+            raise InvalidInstance(
+                f"{path} keeps a simulation that fairopt {kept.get('version')} began, and this is fairopt {self.version}; delete it, and "
+                "the simulation begins anew"
+            )
+        for field in fields(self):
+            if kept.get(field.name) != getattr(self, field.name):
+                what = "with other options" if field.name == "options" else f"of another {field.name}"
+                raise InvalidInstance(
+                    f"{path} keeps a simulation {what}; give another folder, or delete the file, and the simulation begins anew"
+                )
+
+
+class Keeper:
+    """Writes the state of a simulation from time to time; without a path, never.
+
+    Attributes
+    ----------
+    found : State or None
+        From which the simulation goes on.
+    """
+
+    def __init__(self, path: Path | None = None, request: Request | None = None) -> None:
+        self.path, self._request = path, request
+        self.found = None if path is None or not path.exists() else self._read(path)
+        self._due = time.monotonic() + _SECONDS
+
+    @property
+    def is_due(self) -> bool:
+        """Is it time to write a state?"""
+        return self.path is not None and time.monotonic() >= self._due
+
+    def offer(self, state: Callable[[], State], at_once: bool = False) -> None:
+        """Write what the function returns, if it is time to, or ``at_once``: completely or not at all."""
+        if self.path is None or not (at_once or self.is_due):
+            return
+        began = time.monotonic()
+        buffer = io.BytesIO()
+        request = {} if self._request is None else asdict(self._request)
+        np.savez(buffer, request=json.dumps(request), **{name: np.asarray(value) for name, value in state().items()})  # type: ignore[arg-type]
+        write_files({self.path: buffer.getvalue()})
+        now = time.monotonic()
+        self._due = now + max(_SECONDS, _PART * (now - began))
+
+    def _read(self, path: Path) -> State:
+        try:
+            with np.load(io.BytesIO(read_bytes(path)), allow_pickle=False) as data:
+                found: State = {name: data[name] for name in data.files}
+            request = json.loads(str(found.pop("request")))
+        except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise InvalidInstance(f"{path} holds no state of a simulation: {error}; delete it, and the simulation begins anew") from error
+        if self._request is not None:
+            self._request.check(request, path)
+        return found
+
+
+def prefixed(prefix: str, state: State) -> State:
+    """Return a state under longer names.
+
+    >>> prefixed("usage", {"time": 1.0})
+    {'usage.time': 1.0}
+    """
+    return {f"{prefix}.{name}": value for name, value in state.items()}
+
+
+def part_of(state: State, prefix: str) -> State:
+    """Return what `prefixed` made longer.
+
+    >>> part_of({"usage.time": 1.0, "now": 2.0}, "usage")
+    {'time': 1.0}
+    """
+    return {name.removeprefix(f"{prefix}."): value for name, value in state.items() if name.startswith(f"{prefix}.")}

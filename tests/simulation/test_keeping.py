@@ -1,0 +1,214 @@
+"""Simulations that are stopped go on from there, with the same results bit for bit; the state of something else is refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import fairopt as fo
+from fairopt.cli import app
+from fairopt.simulation import flow_state, fluid, keeping, memory, side_by_side
+from fairopt.simulation.baselines import events
+from fairopt.solvers.filling import event_loop
+
+SCHEDULERS = [
+    *("drfh", "drfh:half_life=9:period=3", "karma:period=5", "psdsf:period=10"),
+    *("drfh:best-fit", "drfh:random", "drfh:random-round-robin", "psdsf:joint"),
+    *("fifo", "backfill", "fairtree:half_life=7", "priority:half_life=9"),
+]
+IN_A_TREE = ["drfh", "drfh:random", "fairtree:half_life=7"]
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look after every moment whether to stop, and begin linear programs afresh after a few solves."""
+    for module in (flow_state, fluid, memory):
+        monkeypatch.setattr(module, "SECTION", 4)
+    monkeypatch.setattr(events, "_BATCH", 1)
+    monkeypatch.setattr(event_loop, "_BATCH", 1)
+    monkeypatch.setattr(event_loop, "_MOMENTS", 1)
+
+
+def some(seed: int, tree: bool = False, gangs: bool = False, each: bool = False, resources: int = 2) -> tuple[fo.Trace, fo.Instance]:
+    """Return jobs of two shapes a user, of users who come and go, on servers that come and go."""
+    rng = np.random.default_rng(seed)
+    queues = [fo.Queue("lab", weight=2, limit={"cpu": 6}), fo.Queue("club")]
+    cluster = fo.Instance(
+        np.array([[4, 8], [6, 4]])[:, :resources], np.ones((3, resources)), counts=[2, 1], users=["a", "b", "c"], weights=[1, 2, 1],
+        servers=["s", "t"], resources=["cpu", "memory"][:resources],
+        queues=queues if tree else None, queue_of=["lab", "lab", "club"] if tree else None,
+    )  # fmt: skip
+    n = 14
+    tasks = rng.integers(1, 5, n)
+    durations = rng.integers(1, 20, int(tasks.sum()) if each else n).astype(float)
+    trace = fo.Trace(
+        [cluster.users[u] for u in rng.integers(0, 3, n)], np.sort(rng.integers(0, 60, n)), tasks,
+        np.array([[1, 2], [2, 1]])[rng.integers(0, 2, n), :resources], durations, resources=cluster.resources,
+        gangs=rng.random(n) < 0.4 if gangs else None,
+        events=[(20.0, "remove", "s", 1), (30.0, "leave", "b"), (35.0, "add", "s", 1), (40.0, "join", "b")],
+    )  # fmt: skip
+    return trace, cluster
+
+
+def after(number: int) -> Callable[[], bool]:
+    """Return what says to stop when it is asked for the time after so many."""
+    asked = iter(range(10**9))
+    return lambda: next(asked) >= number
+
+
+def same(one: object, other: object) -> bool:
+    """Are two results the same, bit for bit?"""
+    if isinstance(one, np.ndarray):
+        assert isinstance(other, np.ndarray)
+        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    if hasattr(one, "equals"):
+        return bool(one.equals(other))
+    return repr(one) == repr(other)
+
+
+def agree(one: fo.Simulation, other: fo.Simulation) -> None:
+    """Compare everything but the seconds that it took."""
+    for field in fields(one):
+        if field.name == "series":
+            for sample in fields(one.series):
+                assert same(getattr(one.series, sample.name), getattr(other.series, sample.name)), sample.name
+        elif field.name not in ("seconds", "trace", "cluster"):
+            assert same(getattr(one, field.name), getattr(other, field.name)), field.name
+
+
+def follow(trace: fo.Trace, cluster: fo.Instance, scheduler: str, folder: Path, number: int, step: float | None = None) -> None:
+    """Stop after so many moments, again and again; compare with one simulation in one go."""
+    parts, complete = 0, False
+    while not complete:
+        found = fo.simulate(trace, cluster, scheduler, step=step, keep=folder, stopped=after(number))
+        parts, complete = parts + 1, found.complete
+        assert parts < 100
+    agree(found, fo.simulate(trace, cluster, scheduler, step=step))
+    assert parts > 1
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_it_goes_on_bit_for_bit(scheduler: str, tmp_path: Path) -> None:
+    """Users and servers that come and go, samples at events."""
+    greedy = scheduler in SCHEDULERS[4:8]
+    own = scheduler.startswith(("fifo", "backfill", "fairtree", "priority"))
+    resources = 1 if scheduler.startswith("karma") else 2
+    follow(*some(1, gangs=own, each=greedy, resources=resources), scheduler, tmp_path, 40 if scheduler.startswith("psdsf:period") else 12)
+
+
+@pytest.mark.parametrize("scheduler", IN_A_TREE)
+def test_in_a_tree(scheduler: str, tmp_path: Path) -> None:
+    """Queues with a limit, samples every two seconds."""
+    follow(*some(2, tree=True), scheduler, tmp_path, 12, step=2.0)
+
+
+def test_a_choice_of_ones_own(tmp_path: Path) -> None:
+    """A placement in a file; a scheduler without a name, or whose file has changed, is not taken for the same."""
+    file = tmp_path / "mine.py"
+    file.write_text("def last(user, free, demand, fits):\n    return fits[-1]\n")
+    trace, cluster = some(3)
+    follow(trace, cluster, f"drfh:{file}:last", tmp_path / "kept", 12)
+    file.write_text("def last(user, free, demand, fits):\n    return fits[0]\n")
+    with pytest.raises(fo.InvalidInstance, match="of another scheduler"):
+        fo.simulate(trace, cluster, f"drfh:{file}:last", keep=tmp_path / "kept")
+    with pytest.raises(fo.Unsupported, match="named by a string"):
+        fo.simulate(trace, cluster, ("drfh", "best-fit"), keep=tmp_path / "kept")
+
+
+def test_often_and_at_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is killed leaves the last state that was written: here after every moment."""
+    monkeypatch.setattr(keeping, "_SECONDS", 0.0)
+    monkeypatch.setattr(keeping, "_PART", 0.0)
+    trace, cluster = some(4)
+
+    def killed() -> bool:
+        if next(asked) > 9:
+            raise KeyboardInterrupt
+        return False
+
+    def note(times: list[float], now: float, number: int) -> None:
+        times.append(now)
+
+    for scheduler in ("drfh", "backfill", "drfh:best-fit"):
+        asked = iter(range(99))
+        with pytest.raises(KeyboardInterrupt):
+            fo.simulate(trace, cluster, scheduler, keep=tmp_path, stopped=killed)
+        seen: list[float] = []
+        found = fo.simulate(trace, cluster, scheduler, keep=tmp_path, done=partial(note, seen))
+        whole: list[float] = []
+        agree(found, fo.simulate(trace, cluster, scheduler, done=partial(note, whole)))
+        assert scheduler == "drfh" or len(seen) < len(whole)
+        agree(fo.simulate(trace, cluster, scheduler, keep=tmp_path), found)  # its state at the end
+
+
+def test_what_is_kept_of_something_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another trace, cluster, option or version; a file that is damaged."""
+    trace, cluster = some(1)
+    fo.simulate(trace, cluster, "backfill", keep=tmp_path, stopped=after(9))
+    with pytest.raises(fo.InvalidInstance, match="of another trace; give another folder, or delete the file"):
+        fo.simulate(some(2)[0], cluster, "backfill", keep=tmp_path)
+    with pytest.raises(fo.InvalidInstance, match="of another cluster"):
+        fo.simulate(trace, cluster.replace(counts=[3, 1]), "backfill", keep=tmp_path)
+    with pytest.raises(fo.InvalidInstance, match="with other options"):
+        fo.simulate(trace, cluster, "backfill", until=70.0, keep=tmp_path)
+    monkeypatch.setattr(fo, "__version__", "9.9")
+    with pytest.raises(fo.InvalidInstance, match=r"that fairopt \d\S+ began, and this is fairopt 9\.9; delete it"):
+        fo.simulate(trace, cluster, "backfill", keep=tmp_path)
+    state = next(tmp_path.glob("backfill-*.state"))
+    for damaged in (state.read_bytes()[:-99], b"nothing", b""):
+        state.write_bytes(damaged)
+        with pytest.raises(fo.InvalidInstance, match=r"holds no state of a simulation: .*delete it"):
+            fo.simulate(trace, cluster, "backfill", keep=tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(fo.InvalidInstance, match="cannot be made"):
+        fo.simulate(trace, cluster, "backfill", keep=tmp_path / "file")
+
+
+def test_side_by_side(tmp_path: Path) -> None:
+    """The scheduler that was being simulated goes on, and its state is gone once it has finished."""
+    trace, cluster = some(1)
+    schedulers = ["backfill", "drfh:best-fit"]
+    part = fo.compare_over_time(trace, cluster, schedulers, exact="drfh", store=tmp_path, stopped=after(60))
+    assert not part.courses[-1].complete
+    assert len(list(tmp_path.glob("*.state"))) == 1
+    found = fo.compare_over_time(trace, cluster, schedulers, exact="drfh", store=tmp_path)
+    assert not list(tmp_path.glob("*.state"))
+    for course, whole in zip(found.courses, fo.compare_over_time(trace, cluster, schedulers).courses, strict=True):
+        for field in fields(side_by_side.Course):
+            assert same(getattr(course, field.name), getattr(whole, field.name)), field.name
+
+
+def test_the_command_goes_on_after_sigterm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real signal; the results so far are printed, and the same command gives those of a simulation in one go."""
+    trace, cluster = some(1)
+    fo.save(cluster, tmp_path / "cluster.yaml")
+    frame = trace.to_frame()
+    frame.to_csv(tmp_path / "jobs.csv", index=False)
+    begins, started = events.JobRun.start, 0
+
+    def start(run: events.JobRun, *arguments: object) -> None:
+        nonlocal started
+        started += 1
+        if started == 5:
+            os.kill(os.getpid(), signal.SIGTERM)
+        if started >= 5:
+            time.sleep(0.02)  # until the main thread has heard it
+        begins(run, *arguments)  # type: ignore[arg-type]
+
+    command = ["simulate", str(tmp_path / "jobs.csv"), "--cluster", str(tmp_path / "cluster.yaml"), "--scheduler", "backfill", "--csv"]
+    monkeypatch.setattr(events.JobRun, "start", start)
+    stopped = CliRunner().invoke(app, [*command, "--keep", str(tmp_path / "kept")])
+    assert stopped.exit_code == 0, stopped.output
+    assert "the same command goes on from there" in stopped.output
+    monkeypatch.setattr(events.JobRun, "start", begins)
+    again = CliRunner().invoke(app, [*command, "--keep", str(tmp_path / "kept")])
+    assert again.stdout == CliRunner().invoke(app, command).stdout != stopped.stdout
