@@ -102,7 +102,7 @@ def test_it_goes_on_bit_for_bit(scheduler: str, tmp_path: Path) -> None:
     greedy = scheduler in SCHEDULERS[4:8]
     own = scheduler.startswith(("fifo", "backfill", "fairtree", "priority"))
     resources = 1 if scheduler.startswith("karma") else 2
-    follow(*some(1, gangs=own, each=greedy, resources=resources), scheduler, tmp_path, 40 if scheduler.startswith("psdsf:period") else 12)
+    follow(*some(1, gangs=own, each=greedy, resources=resources), scheduler, tmp_path, 15 if scheduler.startswith("psdsf:period") else 12)
 
 
 @pytest.mark.parametrize("scheduler", IN_A_TREE)

@@ -209,6 +209,7 @@ class JobRun:
         self._durations, self._each_task = trace.durations, trace.durations.size != trace.n_jobs
         self._queue, self._length = np.empty(trace.n_jobs, np.int64), 0
         self._needs = list((streams.instance.demands[self.stream] * np.where(self.gang, trace.tasks, 1)[:, None]).T.copy())
+        self._least = np.array([needs.min(initial=np.inf) for needs in self._needs])  # of each resource, by any job
         self._ends: list[tuple[float, int, int, Place, float]] = []
         self._present, self._all_present = streams.present.copy(), bool(streams.present.all())
         self._event = 0
@@ -288,6 +289,8 @@ class JobRun:
     def may_fit(self, jobs: IntArray, total: FloatArray | None = None) -> BoolArray:
         """Return which of these jobs, or of those that are no gangs a task, would fit if all servers were one with so much free."""
         total = self.pool.total_free + self.pool.slack if total is None else total
+        if not jobs.size or (total < self._least).any():
+            return np.zeros(jobs.size, bool)
         fits = self._needs[0][jobs] <= total[0]
         for needs, amount in zip(self._needs[1:], total[1:], strict=True):
             fits &= needs[jobs] <= amount

@@ -85,7 +85,8 @@ def _backfill(run: JobRun, head: int, jobs: IntArray, now: float) -> None:
     """Let later tasks start that do not delay the first job that does not fit, or its first task."""
     pool = run.pool
     jobs = jobs[jobs != head]
-    if not jobs.size:
+    jobs = jobs[run.may_fit(jobs)]
+    if not jobs.size:  # no reservation is needed
         return
     shadow, spare = _reservation(run, head, now)
     both = np.minimum(pool.room, spare)

@@ -139,7 +139,10 @@ class Pool:
 
     def _change(self, stream: int, place: Place, sign: float) -> None:
         amount = sign * self.demands[stream]
-        self.room[place.servers] += place.tasks[:, None] * amount
+        if place.servers.size == 1:
+            self.room[int(place.servers[0])] += place.total * amount
+        else:
+            self.room[place.servers] += place.tasks[:, None] * amount
         open_tasks = place.total if not self._some_closed else int(place.tasks[~self.closed[place.servers]].sum())
         self.total_free += open_tasks * amount
         for k in self._rows_of[stream].tolist():
