@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import fairopt as fo
 from fairopt.cli import app
-from fairopt.simulation import flow_state, fluid, keeping, memory, side_by_side
+from fairopt.simulation import courses, flow_state, fluid, keeping, memory
 from fairopt.simulation.baselines import events
 from fairopt.solvers.filling import event_loop
 
@@ -183,7 +183,7 @@ def test_side_by_side(tmp_path: Path) -> None:
     found = fo.compare_over_time(trace, cluster, schedulers, exact="drfh", store=tmp_path)
     assert not list(tmp_path.glob("*.state"))
     for course, whole in zip(found.courses, fo.compare_over_time(trace, cluster, schedulers).courses, strict=True):
-        for field in fields(side_by_side.Course):
+        for field in fields(courses.Course):
             assert same(getattr(course, field.name), getattr(whole, field.name)), field.name
 
 
