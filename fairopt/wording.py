@@ -45,6 +45,8 @@ _IN_LATEX = re.compile(r"""[&%$#_{}\\~^<>|"`]|^[\[*]|-(?=-)|'(?=')""")
 ROUNDED = "~"  # before a decimal in the place of a fraction
 _SIZES = 100  # numbers that differ by a larger factor are not written with the same decimals
 _LONGEST = 200  # characters of a word that is compared, or shown
+_LONG = 10**15  # a whole number in fractions that is written with all its digits is smaller
+_SHORT = 15  # characters of a fraction that is written as it is
 _MOST = 100_000  # words that one is compared with
 
 
@@ -152,14 +154,21 @@ def in_latex(text: str) -> str:
 # Numbers --------------------------------------------------------------------------------------------------------------------------
 
 
-def figure(value: float | None, digits: int = 3, missing: str = "") -> str:
+def figure(value: float | Fraction | None, digits: int = 3, missing: str = "") -> str:
     """Return a number in so many significant digits, and all of its digits before the point.
+
+    A Fraction is written as it is, or, if that is too long for a sentence, as a decimal with a sign that it is rounded.
 
     >>> [figure(value) for value in (12583.4, 21.6667, 0.0123456, 3.0)]
     ['12,583', '21.7', '0.0123', '3']
     >>> figure(1 / 3, 6), figure(1451.8, 4), figure(None), figure(float("nan"), missing="-")
     ('0.333333', '1,452', '', '-')
+    >>> figure(Fraction(60, 23)), figure(Fraction(12583)), figure(Fraction(10**30 + 1, 3 * 10**30), 6)
+    ('60/23', '12,583', '~0.333333')
     """
+    if isinstance(value, Fraction):
+        whole = value.denominator == 1 and abs(value) < _LONG
+        return f"{value.numerator:,}" if whole else fractions([value], digits=digits)[0]
     if value is None or math.isnan(value):
         return missing
     value = float(value) + 0.0  # no "-0"
@@ -187,13 +196,24 @@ def figures(values: Iterable[float]) -> list[str]:
     return [text[: len(text) - needless].removesuffix(".") if "." in text else text for text in texts]
 
 
-def fractions(values: Iterable[Fraction], longest: int = 15) -> list[str]:
+def fractions(values: Iterable[Fraction], longest: int = _SHORT, digits: int = 6) -> list[str]:
     """Return a column of fractions; one that is too long for a column as a decimal with a sign that it is rounded.
 
     >>> fractions([Fraction(60, 23), Fraction(12), Fraction(10**30 + 1, 3 * 10**30)])
     ['60/23', '12', '~0.333333']
     """
-    return [text if len(text := str(value)) <= longest else f"{ROUNDED}{figure(float(value), 6)}" for value in values]
+    return [text if len(text := str(value)) <= longest else f"{ROUNDED}{_decimal(value, digits)}" for value in values]
+
+
+def _decimal(value: Fraction, digits: int) -> str:
+    """Return a fraction as a decimal, also where it is beyond floats."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isfinite(number) and (number or not value):
+        return figure(number, digits)
+    return str(Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 
 def enclosed(value: Fraction, radius: Fraction, most: int | None = None) -> str:
@@ -217,16 +237,32 @@ def exactly(value: float) -> str:
     return short if float(short) == value or value != value else repr(float(value)).removesuffix(".0")
 
 
-def contrast(value: float, limit: float, form: str = "g", digits: int = 6) -> tuple[str, str]:
+def contrast(value: float | Fraction, limit: float | Fraction, form: str = "g", digits: int = 6) -> tuple[str, str]:
     """Return a value and the limit that it breaks, in as many digits as it takes to tell them apart.
 
     >>> contrast(13.0, 9.0), contrast(9.00000004, 9.0), contrast(1.04e-6, 1e-6, "e", 1)
     (('13', '9'), ('9.00000004', '9'), ('1.04e-06', '1.00e-06'))
+    >>> contrast(Fraction(19, 2), Fraction(9)), contrast(9 + Fraction(1, 10**20), Fraction(9))
+    (('19/2', '9'), ('9.00000000000000000001', '9'))
     """
+    if isinstance(value, Fraction):
+        return _contrast_of_fractions(value, Fraction(limit), digits)
     while True:
         shown = f"{value:.{digits}{form}}", f"{limit:.{digits}{form}}"
         if shown[0] != shown[1] or digits >= 17:
             return shown
+        digits += 1
+
+
+def _contrast_of_fractions(value: Fraction, limit: Fraction, digits: int) -> tuple[str, str]:
+    shown = str(value), str(limit)
+    if max(map(len, shown)) <= _SHORT or value == limit:
+        return shown
+    while True:
+        decimals = (Context(prec=digits).divide(Decimal(each.numerator), Decimal(each.denominator)) for each in (value, limit))
+        of_value, of_limit = map(str, decimals)
+        if Decimal(of_value) != Decimal(of_limit):
+            return of_value, of_limit
         digits += 1
 
 
@@ -241,13 +277,17 @@ def percent(part: float | None, decimals: int | None = None, missing: str = "") 
     return f"{figure(100 * part) if decimals is None else f'{round(100 * float(part), decimals) + 0.0:,.{decimals}f}'} %"
 
 
-def plural(number: float, one: str, many: str | None = None, digits: int = 6) -> str:
+def plural(number: float | Fraction, one: str, many: str | None = None, digits: int = 6) -> str:
     """Return a number with its noun, or with its noun and verb.
 
     >>> plural(1, "user"), plural(12583, "server"), plural(2.5, "task"), plural(2, "user has", "users have")
     ('1 user', '12,583 servers', '2.5 tasks', '2 users have')
+    >>> plural(Fraction(1, 6), "task"), plural(Fraction(5, 3), "task")
+    ('1/6 of a task', '5/3 tasks')
     """
     text = figure(number, digits)
+    if isinstance(number, Fraction) and 0 < number < 1 and many is None:
+        return f"{text} of a {one}"
     return f"{text} {one if text == '1' else many or one + 's'}"
 
 

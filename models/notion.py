@@ -149,9 +149,11 @@ class Notion(ABC):
         """
         if self.utility is None:
             return self
-        rows = self.utility if users is None else self.utility[users]
+        exact: ExactArray | None = getattr(self, "_exact", None)
+        data = self.utility if exact is None else exact
+        rows = data if users is None else data[users]
         columns = rows if servers is None or rows.shape[1] == 1 else rows[:, servers]
-        return self.changed(utility=columns) if columns is not self.utility else self
+        return self.changed(utility=columns) if columns is not data else self
 
     def changed(self, **values: object) -> Self:
         """Return a copy with other values of some attributes."""

@@ -18,7 +18,7 @@ from fairopt.solvers.filling.precomputed_in_fractions import fill_lowest_in_frac
 from fairopt.solvers.filling.progressive_filling import Filled, fill
 from fairopt.solvers.filling.tree_in_fractions import fill_tree_in_fractions
 from fairopt.solvers.polishing import polishes
-from fairopt.solvers.rational import EXACT_GOALS, points_near, seconds_of_a_level, solve_exactly
+from fairopt.solvers.rational import EXACT_GOALS, largest_exactly, points_near, seconds_of_a_level, solve_exactly
 from fairopt.solvers.via_highs.memory import RememberedLevels
 from fairopt.solvers.via_highs.pareto import Pareto, pareto_frontier
 from fairopt.solvers.via_highs.placement import Placed, pack_servers, place_whole
@@ -48,6 +48,7 @@ __all__ = [
     "fill_lowest_first",
     "fill_lowest_in_fractions",
     "fill_tree_in_fractions",
+    "largest_exactly",
     "pack_servers",
     "pareto_frontier",
     "place_arrivals",

@@ -13,7 +13,7 @@ array([[1.        , 0.77777778]])
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -159,6 +159,18 @@ class Allocation(ShowsItself):
     __setstate__ = restore_read_only
 
     @property
+    def in_fractions(self) -> Allocation:
+        """The same allocation with its instance, tasks and shares in fractions (``exact``), for formulas that are written for floats.
+
+        >>> import fairopt as fo
+        >>> fo.solve(fo.Instance([[5]], [[3], [1]]), "drf", exact=True).in_fractions.usage
+        array([[Fraction(5, 1)]], dtype=object)
+        """
+        if self.exact is None:
+            raise Unsupported("the allocation is in floats; solve or schedule it with exact=True")
+        return replace(self, instance=self.instance.exact, tasks=self.exact.tasks, shares=self.exact.shares)
+
+    @property
     def tasks_per_user(self) -> FloatArray:
         """x[n] = sum_i x[n,i], (users,)."""
         total: FloatArray = self.tasks.sum(axis=1)
@@ -201,7 +213,7 @@ class Allocation(ShowsItself):
     def time_utilization(self) -> FloatArray:
         """sum_n x[n,i] / gamma[n,i], (servers,)."""
         rates = self.instance.rates
-        usable = (rates > 0) & np.isfinite(rates)
+        usable = (rates > 0) & (rates < np.inf)
         used: FloatArray = np.divide(self.tasks, rates, out=np.zeros_like(self.tasks), where=usable).sum(axis=0)
         return used
 

@@ -19,12 +19,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from fairopt.allocation import Allocation
-from fairopt.analysis.measures import Violation, violations
-from fairopt.analysis.properties import CHECKS, OF_FLAT_LISTS, OF_TREES, Case, Verdict
-from fairopt.analysis.properties.case import ROUNDED, as_asked, quietly
+from fairopt.analysis.measures import Violation
+from fairopt.analysis.properties import CHECKS, IN_FLOATS, IN_FLOATS_OF_WHOLE_TASKS, OF_FLAT_LISTS, OF_TREES, Case, Verdict
+from fairopt.analysis.properties.case import quietly
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, Unsupported
@@ -114,7 +115,7 @@ class Audit(ShowsItself, Mapping[str, Verdict]):
             "solver": self.allocation.solver,
             "sharing": self.allocation.sharing,
             "violated": self.violated,
-            "violations": [dataclasses.asdict(violation) for violation in self.violations],
+            "violations": [violation.to_dict() for violation in self.violations],
             "properties": [verdict.to_dict() for verdict in self.verdicts.values()],
         }
 
@@ -127,7 +128,7 @@ class Audit(ShowsItself, Mapping[str, Verdict]):
             f"{plural(instance.counts.sum(), 'server')}, sharing {self.allocation.sharing}"
         ]
         for name, verdict in self.verdicts.items():
-            size = plural(verdict.violation, "task", digits=4) if verdict.holds is False else ""
+            size = plural(verdict.amount, "task", digits=4) if verdict.holds is False else ""
             lines.append(f"{name:<{width}}  {verdict.outcome:<{max(wide, 8)}}  {size:<14}  {verdict.statement}".rstrip())
             if verdict.witness is not None:
                 lines.append(f"{'':<{width}}  {verdict.witness.text}")
@@ -191,7 +192,7 @@ def audit(
     check_whole_number("seed", seed, 0)
     check_jobs(jobs)
     check_time_limit(time_limit)
-    case = Case(as_asked(allocation), int(effort), int(seed), int(jobs), time_limit)
+    case = Case.of(allocation, int(effort), int(seed), int(jobs), time_limit)
     verdicts = {}
     tree = allocation.instance.is_tree
     for name in _names(properties, tree=tree):
@@ -199,11 +200,23 @@ def audit(
             verdicts[name] = does_not_apply(name, _ABOUT_FLAT_LISTS)
         else:
             with quietly():
-                verdicts[name] = dataclasses.replace(CHECKS[name](case), promised=_promise(case, name))
+                verdicts[name] = dataclasses.replace(_judged(case, name), promised=_promise(case, name))
         if done is not None:
             done(name)
-    exceeded = violations(allocation.instance, allocation.tasks, allocation.sharing, ROUNDED)
-    return Audit(allocation, verdicts, tuple(exceeded))
+    return Audit(allocation, verdicts, tuple(case.limits_exceeded))
+
+
+def _judged(case: Case, name: str) -> Verdict:
+    """Return the verdict on a property; the violation is a Fraction where the case is in fractions and all of the check is."""
+    if case.radius is None:
+        return CHECKS[name](case)
+    if name in IN_FLOATS or (case.whole and name in IN_FLOATS_OF_WHOLE_TASKS):
+        found = CHECKS[name](case.in_floats)
+        if found.holds is None:
+            return found
+        return dataclasses.replace(found, statement=f"Judged in floats: {found.statement[:1].lower()}{found.statement[1:]}")
+    found = CHECKS[name](case)
+    return dataclasses.replace(found, exact=Fraction(0)) if found.holds and not case.radius else found
 
 
 def _names(properties: str | Property | Sequence[str | Property] | None, *, tree: bool) -> list[str]:
@@ -225,4 +238,4 @@ def _promise(case: Case, name: str) -> str | None:
     if case.notion is None or not case.exact or case.instance.is_tree:  # the theorems are about users with weights alone
         return None
     known = {prop.value: prop for prop in Property}
-    return case.notion.promise(known[name], case.instance, case.sharing) if name in known else None
+    return case.notion.promise(known[name], case.in_floats.instance, case.sharing) if name in known else None

@@ -324,7 +324,7 @@ def _tasks(
     if isinstance(value, str | os.PathLike):
         from fairopt.formats.allocations import read
 
-        return read(Path(value), instance)
+        return read(Path(value), instance).astype(np.float64)
     what = f'tasks of the allocation "{name}"'
     require_labels(value, what, instance.users, instance.servers)
     tasks = numbers(value, what, (instance.n_users, instance.n_servers), "(users, servers)")

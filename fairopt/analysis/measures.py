@@ -30,6 +30,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -73,11 +75,19 @@ class Envy:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A limit that an allocation exceeds, such as ``cpu @ server-1`` or ``tasks of alice``; what is used, and what is allowed."""
+    """A limit that an allocation exceeds, such as ``cpu @ server-1`` or ``tasks of alice``; what is used, and what is allowed.
+
+    Of an allocation in fractions, these are fractions.
+    """
 
     limit: str
-    used: float
-    allowed: float
+    used: float | Fraction
+    allowed: float | Fraction
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON; fractions as text beside the floats."""
+        exact = {"exact": {"used": str(self.used), "allowed": str(self.allowed)}} if isinstance(self.used, Fraction) else {}
+        return {"limit": self.limit, "used": float(self.used), "allowed": float(self.allowed), **exact}
 
     def __str__(self) -> str:
         used, allowed = contrast(self.used, self.allowed)
@@ -95,7 +105,7 @@ def shares_per_task(instance: Instance) -> FloatArray:
 
     It is inf where a user may not run. The share of a user is the sum of its tasks times these numbers. A weight of 0 counts as 1 here.
     """
-    weights = np.where(instance.weights > 0, instance.weights, 1.0) if instance.weights.ndim == 1 else np.ones(instance.n_users)
+    weights = np.where(instance.weights > 0, instance.weights, 1) if instance.weights.ndim == 1 else np.ones(instance.n_users, np.int64)
     if instance.rates_per_server is not None:
         return safe_ratio(instance.counts, instance.rates * instance.counts.sum() * weights[:, None])
     return (dominant_share(instance, instance.total_capacity) / weights)[:, None]
@@ -106,7 +116,7 @@ def dominant_shares(allocation: Allocation) -> FloatArray:
     per_task = shares_per_task(allocation.instance)
     held = allocation.tasks_per_user[:, None] if per_task.shape[1] == 1 else allocation.tasks
     # A task may have an infinite share where the user may not run.
-    shares: FloatArray = (np.where(held > 0, per_task, 0.0) * held).sum(axis=1)
+    shares: FloatArray = (np.where(held > 0, per_task, 0) * held).sum(axis=1)
     return shares
 
 
@@ -183,33 +193,37 @@ def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: f
     [Violation(limit='cpu @ pool', used=10.0, allowed=9.0)]
     """
     found = [
-        Violation(f"tasks of {instance.users[n]} @ {instance.servers[i]}, where it may not run", float(tasks[n, i]), 0.0)
+        Violation(f"tasks of {instance.users[n]} @ {instance.servers[i]}, where it may not run", _number(tasks[n, i]), 0.0)
         for n, i in np.argwhere(~instance.eligibility & (tasks > tolerance))
     ]
     held = tasks.sum(axis=1)
     for n in np.flatnonzero(held > instance.tasks * (1 + tolerance) + tolerance * (instance.tasks == 0)):
-        found.append(Violation(f"tasks of {instance.users[n]}", float(held[n]), float(instance.tasks[n])))
+        found.append(Violation(f"tasks of {instance.users[n]}", _number(held[n]), _number(instance.tasks[n])))
     at_once = servers_at_once(instance, tasks)
     for n in np.flatnonzero(instance.limited & (at_once > instance.parallelism * (1 + tolerance))):
-        found.append(Violation(f"servers of {instance.users[n]} at once", float(at_once[n]), float(instance.parallelism[n])))
+        found.append(Violation(f"servers of {instance.users[n]} at once", _number(at_once[n]), _number(instance.parallelism[n])))
     things: tuple[str, ...] = ("time",)
     if sharing == "tdm":
-        used, allowed = _times(instance, tasks).sum(axis=0)[:, None], np.ones((instance.n_servers, 1))
+        used, allowed = _times(instance, tasks).sum(axis=0)[:, None], np.ones((instance.n_servers, 1), tasks.dtype)
     else:
         used, allowed, things = tasks.T @ instance.demands, instance.row_capacity, instance.resources
     for i, r in np.argwhere((used > allowed * (1 + tolerance)) & (used > tolerance * used.max(initial=0.0))):
-        found.append(Violation(f"{things[r]} @ {instance.servers[i]}", float(used[i, r]), float(allowed[i, r])))
+        found.append(Violation(f"{things[r]} @ {instance.servers[i]}", _number(used[i, r]), _number(allowed[i, r])))
     for row in limit_rows(instance):
-        of_queue = float(instance.demands[row.users, row.resource] @ tasks[np.ix_(row.users, row.servers)].sum(axis=1))
+        of_queue = _number(instance.demands[row.users, row.resource] @ tasks[np.ix_(row.users, row.servers)].sum(axis=1))
         if of_queue > row.bound * (1 + tolerance) + tolerance * (row.bound == 0):
             found.append(Violation(f"limit of {row.name}", of_queue, row.bound))
     return sorted(found, key=lambda each: each.allowed / each.used)
 
 
+def _number(value: Any) -> float | Fraction:
+    return value if isinstance(value, Fraction) else float(value)
+
+
 def _times(instance: Instance, tasks: FloatArray) -> FloatArray:
     """x[n,i] / gamma[n,i], (users, servers)."""
     rates = instance.rates
-    return np.divide(tasks, rates, out=np.zeros_like(tasks), where=(rates > 0) & np.isfinite(rates))
+    return np.divide(tasks, rates, out=np.zeros_like(tasks), where=(rates > 0) & (rates < np.inf))
 
 
 def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
@@ -232,8 +246,8 @@ def beyond_guarantees(allocation: Allocation) -> FloatArray:
     own, has = allocation.instance.guarantees, allocation.tasks_per_user
     if not own.any():
         return allocation.tasks
-    part = np.divide(own, has, out=np.zeros(has.size), where=has > 0)
-    return np.asarray(allocation.tasks * (1.0 - np.minimum(part, 1.0))[:, None])
+    part = np.divide(own, has, out=np.zeros_like(has), where=has > 0)
+    return np.asarray(allocation.tasks * (1 - np.minimum(part, 1))[:, None])
 
 
 def with_what_others_hold(allocation: Allocation, tasks: FloatArray | None = None) -> Iterator[tuple[int, FloatArray]]:
@@ -243,7 +257,7 @@ def with_what_others_hold(allocation: Allocation, tasks: FloatArray | None = Non
     """
     instance = allocation.instance
     number = instance.n_users
-    size = max(1, _BLOCK // (number * (instance.n_servers if np.isfinite(instance.parallelism).any() else 1)))
+    size = max(1, _BLOCK // (number * (instance.n_servers if (instance.parallelism < np.inf).any() else 1)))
     for first in range(0, number, size):
         yield first, _would_run(allocation, slice(first, min(first + size, number)), tasks)
 
@@ -252,27 +266,30 @@ def _would_run(allocation: Allocation, block: slice, tasks: FloatArray | None = 
     instance, x = allocation.instance, allocation.tasks if tasks is None else tasks
     rates = instance.rates if allocation.sharing == "tdm" else None
     weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
-    would = np.zeros((block.stop - block.start, instance.n_users))
+    dtype = x.dtype
+    would = np.zeros((block.stop - block.start, instance.n_users), dtype)
     # What another user holds, scaled by weight, may fill more servers than there are: every finite parallelism counts here.
-    limited = np.flatnonzero((np.isfinite(instance.parallelism) & ~instance.zero_demand)[block])
-    by_server = np.zeros((limited.size, instance.n_users, instance.n_servers))
+    limited = np.flatnonzero(((instance.parallelism < np.inf) & ~instance.zero_demand)[block])
+    by_server = np.zeros((limited.size, instance.n_users, instance.n_servers), dtype)
     for i in range(instance.n_servers):
         who = np.flatnonzero(x[:, i] > 0)
         if not who.size:
             continue
-        scale = np.zeros((block.stop - block.start, who.size, weights.shape[1]))  # 0: with a weight of 0, only guarantees can be held
+        scale = np.zeros(
+            (block.stop - block.start, who.size, weights.shape[1]), dtype
+        )  # 0: with a weight of 0, only guarantees can be held
         np.divide(weights[block, None, :], weights[None, who, :], out=scale, where=weights[None, who, :] > 0)
         if rates is not None:
-            time = np.divide(x[who, i], rates[who, i], out=np.zeros(who.size), where=rates[who, i] > 0)  # 0 where the rate is 0
+            time = np.divide(x[who, i], rates[who, i], out=np.zeros(who.size, dtype), where=rates[who, i] > 0)  # 0 where the rate is 0
             could = scale[:, :, 0] * rates[block, i, None] * time
         else:
-            could = np.full(scale.shape[:2], np.inf)
+            could = np.full(scale.shape[:2], np.inf, dtype)
             for r in range(instance.n_resources):
                 demand = instance.demands[block, r]
                 asks = demand > 0
                 bundle = scale[asks, :, r if scale.shape[2] > 1 else 0] * (x[who, i] * instance.demands[who, r])
                 could[asks] = np.minimum(could[asks], bundle / demand[asks, None])
-        could = np.where(instance.eligibility[block, i, None], could, 0.0)
+        could = np.where(instance.eligibility[block, i, None], could, 0)
         would[:, who] += could
         by_server[:, who, i] = could[limited]
     for j, n in enumerate(limited + block.start):

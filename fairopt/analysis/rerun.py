@@ -16,13 +16,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from fairopt.allocation import GIVEN, Allocation, Exact
+from fairopt.allocation import GIVEN, Allocation, Exact, ExactAnswer
 from fairopt.analysis.measures import dominant_shares
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import merge, on_rows
+from fairopt.instance.fractions import fractions_of
 from fairopt.scheduling import schedule
 from fairopt.solving import solve
 from fairopt.validation import numbers
@@ -149,11 +151,12 @@ def merged_servers(allocation: Allocation) -> Allocation:
     )
 
 
-def given(instance: Instance, tasks: FloatArray, sharing: str, notion: str = GIVEN) -> Allocation:
+def given(instance: Instance, tasks: npt.ArrayLike, sharing: str, notion: str = GIVEN, *, exact: bool = False) -> Allocation:
     """Return given tasks, (users, servers), as an allocation. Nothing is proved of it, and it may exceed limits.
 
     ``shares`` are the weighted dominant shares; of a tree of queues, where weights count among siblings only, they are not weighted.
-    ``notion`` may name a notion to compare the allocation with.
+    ``notion`` may name a notion to compare the allocation with. With ``exact`` it is in fractions: ints and Fractions as they are, a float
+    by its shortest decimal.
 
     Raises
     ------
@@ -167,6 +170,7 @@ def given(instance: Instance, tasks: FloatArray, sharing: str, notion: str = GIV
     """
     if sharing not in ("rdm", "tdm"):
         raise Unsupported(f'there is no sharing "{sharing}"; use "rdm" (resources are divided) or "tdm" (time is)')
+    as_given = tasks
     tasks = numbers(tasks, "tasks", instance.eligibility.shape, "(users, servers)")  # a copy: an allocation freezes what it holds
     for n, i in np.argwhere(~(np.isfinite(tasks) & (tasks >= 0)))[:1]:
         raise InvalidInstance(
@@ -177,7 +181,19 @@ def given(instance: Instance, tasks: FloatArray, sharing: str, notion: str = GIV
     whole = bool((tasks == np.round(tasks)).all())
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=whole, greedy=True)
     bare = Allocation(instance, notion, GIVEN, sharing, tasks, np.zeros(instance.n_users), None, (), certificate)
-    shares = dominant_shares(bare)
+    if not exact:
+        return replace(bare, shares=_shares(bare))
+    fractions, none = fractions_of(as_given), np.empty(0, dtype=object)
+    whole = all(value.denominator == 1 for value in fractions.ravel().tolist())
+    shares = _shares(replace(bare, instance=instance.exact, tasks=fractions))
+    answer = ExactAnswer(fractions, shares, none)
+    certificate = replace(certificate, whole_tasks=whole)
+    return replace(bare, shares=shares.astype(np.float64), certificate=certificate, exact=answer)
+
+
+def _shares(allocation: Allocation) -> FloatArray:
+    """Return the weighted dominant shares; of a tree of queues not weighted."""
+    instance, shares = allocation.instance, dominant_shares(allocation)
     if instance.is_tree and instance.weights.ndim == 1:
-        shares = shares * np.where(instance.weights > 0, instance.weights, 1.0)
-    return replace(bare, shares=shares)
+        shares = shares * np.where(instance.weights > 0, instance.weights, 1)
+    return shares

@@ -56,6 +56,9 @@ def audit(
         ),
     ] = None,
     integral: Annotated[bool, typer.Option("--integral", help="With --notion: the best allocation of whole tasks.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="In fractions, decided without a tolerance: the allocation, the verdicts and their amounts.")
+    ] = False,
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
@@ -116,6 +119,7 @@ def audit(
         sharing,
         time_limit,
         measure=notion if allocation is not None else None,
+        exact=exact,
     )
     made = work(what, make)
     progress = Progress(console=Console(stderr=True), transient=True)
@@ -147,7 +151,7 @@ def audit(
             say("warning", f"{name} could not be judged: {found[name].statement}")
     broken = [name for name in dict.fromkeys(watched) if found[name].holds is False]
     for name in broken:
-        say("failed", f"{name} is violated, by {plural(found[name].violation, 'task', digits=4)}")
+        say("failed", f"{name} is violated, by {plural(found[name].amount, 'task', digits=4)}")
     if broken:
         raise typer.Exit(1)
 
@@ -171,6 +175,7 @@ def _maker(
     time_limit: float | None,
     *,
     measure: str | None = None,
+    exact: bool = False,
 ) -> tuple[Callable[[], fo.Allocation], str]:
     """Return a function that makes the allocation, and a description of it. Bad options are refused here, before anything is solved."""
     how: str = sharing or ("rdm" if instance.rates_per_server is None else "tdm")
@@ -180,13 +185,15 @@ def _maker(
         if how not in ("rdm", "tdm"):
             raise typer.BadParameter(f'there is no sharing "{how}"; use rdm or tdm', param_hint="--sharing")
         tasks = read(allocation, instance)
-        return lambda: given(instance, tasks, how, measure or GIVEN), f"reading {allocation}"
+        return lambda: given(instance, tasks, how, measure or GIVEN, exact=exact), f"reading {allocation}"
     if schedule is not None:
         _, plan = read_schedule(schedule)
-        return lambda: made(instance, plan, sharing), f"filling by {schedule}"  # type: ignore[arg-type]
+        if exact and not isinstance(plan, dict):
+            raise typer.BadParameter("a scheduler of your own has no answer in fractions; leave --exact out", param_hint="--exact")
+        return lambda: made(instance, plan | {"exact": True} if exact else plan, sharing), f"filling by {schedule}"  # type: ignore[arg-type]
     _, chosen = read_notion(notion)
     return (
-        lambda: fo.solve(instance, chosen, sharing=sharing, integral=integral, time_limit=time_limit),  # type: ignore[arg-type]
+        lambda: fo.solve(instance, chosen, sharing=sharing, integral=integral, time_limit=time_limit, exact=exact),  # type: ignore[arg-type]
         f"solving {notion}",
     )
 
@@ -210,7 +217,7 @@ def _print(console: Console, found: fo.Audit, everything: bool) -> None:
     add_numbers(table, "tasks")
     add_words(table, "promised")
     for name, verdict in found.items():
-        size = figure(verdict.violation, 4)
+        size = figure(verdict.amount, 4)
         table.add_row(Text(name), Text(verdict.outcome, _STYLES.get(verdict.outcome, "")), size, label(verdict.promised or ""))
     console.print(table)
     for limit in found.violations[:_LINES]:
@@ -224,7 +231,7 @@ def _print(console: Console, found: fo.Audit, everything: bool) -> None:
         console.print()
         print_paragraph(console, Text.assemble((f"{joined(list(names))}: ", "bold"), label(" ".join(lines))))
     if any(verdict.promised for verdict in found.values()):
+        kind = "" if made.exact is None else ", in fractions"
         console.print()
-        console.print(
-            Text("tasks: size of the violation.\npromised: the source that proves the property for this notion, under its own conditions.")
-        )
+        promised = "promised: the source that proves the property for this notion, under its own conditions."
+        console.print(Text(f"tasks: size of the violation{kind}.\n{promised}"))

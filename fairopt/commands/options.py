@@ -13,6 +13,7 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import work
 from fairopt.instance import FloatArray
+from fairopt.instance.fractions import ExactArray, as_written
 from fairopt.program import Leximin
 from fairopt.registry import words as parts
 
@@ -154,12 +155,15 @@ def words(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def read_utility(path: Path, instance: fo.Instance) -> FloatArray:
-    """Read u[n,i], (users, servers): a column "user", then a column per server. Labels must match exactly, in any order."""
+def read_utility(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
+    """Read u[n,i], (users, servers): a column "user", then a column per server. Labels must match exactly, in any order.
+
+    It is in fractions where a cell is, such as 1/3.
+    """
     from fairopt.formats.table_files import read_any
 
     rows = read_any(path, "user").aligned(instance.users, instance.servers)
-    return np.array([[row[server] for server in instance.servers] for row in rows])
+    return as_written([[row[server] for server in instance.servers] for row in rows])
 
 
 def read_preference(path: Path, instance: fo.Instance) -> FloatArray:

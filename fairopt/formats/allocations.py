@@ -35,6 +35,7 @@ from fairopt.formats.cells import Table
 from fairopt.formats.spreadsheets import labels_of
 from fairopt.formats.table_files import read_any
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.fractions import as_written
 from fairopt.wording import did_you_mean, exactly
 
 __all__ = ["read"]
@@ -46,18 +47,24 @@ _PREFIX = "tasks @ "
 def read(path: Path, instance: Instance) -> FloatArray:
     """Read (users, servers) tasks.
 
+    They are floats; in fractions where a cell is one that no float means, such as 1/3.
+
     Raises
     ------
     InvalidInstance
         A label is unknown, missing or repeated, or a cell is not a number of tasks. The message has the file and line.
     """
-    table = read_any(path, "user")
+    return as_written(_numbers(read_any(path, "user"), instance))
+
+
+def _numbers(table: Table, instance: Instance) -> list[list[float]]:
+    """Return the numbers as they are written."""
     if set(table.columns) == set(_LONG) and set(instance.servers) != set(_LONG[1:]):
         return _long(table, instance)
     return _wide(table, instance)
 
 
-def _wide(table: Table, instance: Instance) -> FloatArray:
+def _wide(table: Table, instance: Instance) -> list[list[float]]:
     if any(column.startswith(_PREFIX) for column in table.columns) and not any(name.startswith(_PREFIX) for name in instance.servers):
         chosen = [j for j, column in enumerate(table.columns) if j == 0 or column.startswith(_PREFIX)]
         columns = [table.columns[0], *labels_of((table.columns[j] for j in chosen[1:]), instance.servers, _PREFIX)]
@@ -67,16 +74,17 @@ def _wide(table: Table, instance: Instance) -> FloatArray:
     if not set(instance.servers) & set(table.columns):
         table.refuse("expected a column for each server, or the columns user, server and tasks")
     rows = list(table.aligned(instance.users, instance.servers))
-    tasks = np.array([[row[server] for server in instance.servers] for row in rows])
+    as_read = [[row[server] for server in instance.servers] for row in rows]
+    tasks = np.array(as_read, float)
     given = {user: row for row, (user, *_) in enumerate(table.rows)}
     for n, i in np.argwhere(~(np.isfinite(tasks) & (tasks >= 0))):
         _refuse(table, float(tasks[n, i]), given[instance.users[n]], instance.servers[i])
-    return tasks
+    return as_read
 
 
-def _long(table: Table, instance: Instance) -> FloatArray:
+def _long(table: Table, instance: Instance) -> list[list[float]]:
     user_of, server_of = ({name: j for j, name in enumerate(names)} for names in (instance.users, instance.servers))
-    tasks = np.zeros((instance.n_users, instance.n_servers))
+    tasks = [[0.0] * instance.n_servers for _ in instance.users]
     seen: dict[tuple[str, str], int] = {}
     users, servers = labels_of(table.cells("user"), instance.users), labels_of(table.cells("server"), instance.servers)
     for row, (user, server, cell) in enumerate(zip(users, servers, table.cells("tasks"), strict=True)):
@@ -94,7 +102,7 @@ def _long(table: Table, instance: Instance) -> FloatArray:
         value = table.number(cell, row, "tasks")
         if not (np.isfinite(value) and value >= 0):
             _refuse(table, value, row, "tasks")
-        tasks[user_of[user], server_of[server]] = value
+        tasks[user_of[user]][server_of[server]] = value
     return tasks
 
 

@@ -23,7 +23,7 @@ from fairopt.instance.aggregation import Merging, number_distinct, on_rows, unme
 from fairopt.instance.fractions import ExactArray
 from fairopt.instance.instance import Instance, IntArray
 
-__all__ = ["merge_exactly", "unmerged_exactly"]
+__all__ = ["coded", "merge_exactly", "unmerged_exactly"]
 
 
 def merge_exactly(instance: Instance, pair_data: ExactArray | None = None, by_weight: bool = True) -> Merging:
@@ -61,7 +61,7 @@ def merge_exactly(instance: Instance, pair_data: ExactArray | None = None, by_we
         user_keys.append(data)
         if of_servers:
             server_keys.append(data.T)
-    user_group, server_group = (number_distinct([_coded(key) for key in keys]) for keys in (user_keys, server_keys))
+    user_group, server_group = (number_distinct([coded(key) for key in keys]) for keys in (user_keys, server_keys))
     if user_group[-1] == exact.n_users - 1 and server_group[-1] == exact.n_servers - 1:  # all rows are distinct
         return unmerged_exactly(instance)
     first_user, first_server = (np.unique(group, return_index=True)[1] for group in (user_group, server_group))
@@ -98,7 +98,7 @@ def unmerged_exactly(instance: Instance) -> Merging:
     return replace(unmerged(instance), user_part=users, server_part=servers)
 
 
-def _coded(key: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def coded(key: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return equal numbers for equal entries, and different ones for different entries."""
     if key.dtype != object:
         return key.astype(np.float64)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ExactArray",
     "Written",
+    "as_written",
     "fraction_of",
     "fractions_of",
     "from_rational",
@@ -86,6 +88,17 @@ def written(value: Fraction | str) -> float:
         return number
     number = nearest(value)
     return number if number == _FAINTEST or fraction_of(number) == value else Written(value)
+
+
+def as_written(rows: Sequence[Sequence[float]]) -> npt.NDArray[Any]:
+    """Return numbers of a file as an array: of floats, or of fractions where one of them is `Written`.
+
+    >>> as_written([[0.5, 2.0]]), as_written([[0.5, written(Fraction(1, 3))]])
+    (array([[0.5, 2. ]]), array([[Fraction(1, 2), Fraction(1, 3)]], dtype=object))
+    """
+    if any(isinstance(value, Written) for row in rows for value in row):
+        return fractions_of(np.array(rows, dtype=object))
+    return np.array(rows, dtype=np.float64)
 
 
 def nearest(value: Any) -> float:

@@ -26,7 +26,7 @@ __all__ = ["fastest_first", "servers_at_once", "tasks_within"]
 def servers_at_once(instance: Instance, tasks: FloatArray) -> FloatArray:
     """Return sum_i x[n,i] / rho[n,i], (users,), for tasks x of shape (users, servers)."""
     rho = instance.rates_of_one
-    worth: FloatArray = np.divide(tasks, rho, out=np.zeros_like(tasks), where=(rho > 0) & np.isfinite(rho)).sum(axis=1)
+    worth: FloatArray = np.divide(tasks, rho, out=np.zeros_like(tasks), where=(rho > 0) & (rho < np.inf)).sum(axis=1)
     return worth
 
 

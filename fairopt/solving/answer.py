@@ -66,7 +66,7 @@ def _spread_prices(program: Program, prices: FloatArray, merging: Merging | None
     table[keys[:, 0], np.maximum(keys[:, 1], 0)] = prices[rows]
     spread = table[merging.server_group]
     # A unit of a resource is worth the same in every server of a merged row; a server's time is a part of the row's.
-    return spread if sharing == "rdm" else spread * merging.server_part[:, None]
+    return spread if sharing == "rdm" else spread * merging.server_part.astype(np.float64)[:, None]
 
 
 def prices_of(program: Program, solution: Solution, merging: Merging | None, sharing: str, levels: tuple[Level, ...]) -> FloatArray | None:

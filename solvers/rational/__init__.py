@@ -12,6 +12,7 @@
 ``enclosing``       their data
 ``reduced_kkt``     their conditions on active sets, reduced to a few equations, and Newton's method
 ``placing``         their utilities as tasks on servers
+``largest``         any linear program
 ``near``            solutions of underdetermined equations near floats, and the way to a vertex
 ``pivots``          exchanges among nearly dependent columns
 ``trees``           trees of queues
@@ -24,14 +25,16 @@ The answer is proved by `fairopt.certificate.exact`, which knows nothing of thes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
+from fairopt.instance.fractions import ExactArray
 from fairopt.program import Equalize, Equilibrium, Goal, Leximin, Nested, Separate, Solution, Total, TreeFilling
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
 
-__all__ = ["EXACT_GOALS", "points_near", "seconds_of_a_level", "solve_exactly"]
+__all__ = ["EXACT_GOALS", "largest_exactly", "points_near", "seconds_of_a_level", "solve_exactly"]
 
 EXACT_GOALS: dict[type[Goal], tuple[str, str]] = {
     Leximin: ("levels", "solve_leximin"),
@@ -70,6 +73,14 @@ def solve_exactly(program: ExactProgram, deadline: Deadline, in_floats: Callable
         return solve(program, deadline)
     assert in_floats is not None
     return solve(program, in_floats(), deadline)
+
+
+def largest_exactly(
+    cost: Sequence[Any], entries: Sequence[tuple[int, int, Any]], right: Sequence[Any], deadline: Deadline
+) -> tuple[ExactArray, ExactArray] | None:
+    """Return the z >= 0 of the largest cost z within A z <= right, and prices, both in rationals; None where there is none (`.largest`)."""
+    find: Callable[..., tuple[ExactArray, ExactArray] | None] = import_module("fairopt.solvers.rational.largest").largest
+    return find(cost, entries, right, deadline)
 
 
 def points_near(program: ExactProgram, near: Solution, digits: int, deadline: Deadline) -> list[Solution]:

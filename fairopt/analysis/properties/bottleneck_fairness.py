@@ -63,14 +63,14 @@ def _dominant_in_all(case: Case) -> BoolArray:
     instance = case.instance
     parts = safe_ratio(instance.demands, instance.total_capacity) / instance.weights.reshape(instance.n_users, -1)
     parts = parts[case.members]
-    dominant: BoolArray = (parts >= parts.max(axis=1, keepdims=True) * (1 - _SAME)).all(axis=0)
+    dominant: BoolArray = (parts >= parts.max(axis=1, keepdims=True) * (1 - case.same(_SAME))).all(axis=0)
     return dominant
 
 
 def _dominant_at_servers(case: Case) -> BoolArray:
     """Return which resources are dominant for every user on every server where it may run, (resources,)."""
     instance = case.instance
-    largest = np.zeros((case.members.size, instance.n_servers))
+    largest = case.zeros(case.members.size, instance.n_servers)
     weights = np.broadcast_to(instance.weights.reshape(instance.n_users, -1), instance.demands.shape)
 
     def parts(r: int) -> np.ndarray:
@@ -79,4 +79,4 @@ def _dominant_at_servers(case: Case) -> BoolArray:
     for r in range(instance.n_resources):
         largest = np.maximum(largest, parts(r))
     allowed = instance.eligibility[case.members]
-    return np.array([bool((parts(r) >= largest * (1 - _SAME))[allowed].all()) for r in range(instance.n_resources)])
+    return np.array([bool((parts(r) >= largest * (1 - case.same(_SAME)))[allowed].all()) for r in range(instance.n_resources)])

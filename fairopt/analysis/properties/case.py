@@ -10,6 +10,10 @@
 R[n] is what n could run alone. e is the relative excess of the allocation over its limits if this is rounding (below 1e-6), else 0. So an
 exact allocation with a certificate residual of 1e-9 violates nothing.
 
+*Fractions.* Of an allocation in fractions (``allocation.exact``) the case has the instance, the tasks and the shares in fractions, and all
+that follows from them: `Case.same` and slack are 0, and ties are ties. Where the optimum is irrational, they are 10 times the radius.
+`Case.in_floats` is the same case in floats, for what is no question of arithmetic.
+
 *Parallelism.* A user with limited parallelism fills its fastest servers first, as many as it may be on at once. If its tasks are also worth
 more on some servers than on others, this order is not optimal; a check that needs the optimum does not apply (`Case.tangled`).
 
@@ -26,15 +30,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fairopt.allocation import Allocation, Exact
-from fairopt.analysis.measures import takes_part
+from fairopt.analysis.measures import Violation, takes_part, violations
 from fairopt.certificate import allocation_excess
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.fractions import from_rationals
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import Equalize, Leximin, LimitKind, Program
 from fairopt.program.parallelism import tasks_within
@@ -57,6 +63,35 @@ class Case:
     seed: int
     jobs: int
     time_limit: float | None
+    radius: Fraction | None = None
+    """Of an allocation in fractions, its radius; None for floats."""
+
+    @classmethod
+    def of(cls, allocation: Allocation, effort: int, seed: int, jobs: int, time_limit: float | None) -> Case:
+        """Return the case of an allocation, in fractions if it is."""
+        asked = as_asked(allocation)
+        if asked.exact is None:
+            return cls(asked, effort, seed, jobs, time_limit)
+        case = cls(asked.in_fractions, effort, seed, jobs, time_limit, asked.exact.radius)
+        vars(case)["in_floats"] = cls(asked, effort, seed, jobs, time_limit)
+        return case
+
+    @cached_property
+    def in_floats(self) -> Case:
+        """The same case in floats."""
+        return self
+
+    def same(self, relative: float) -> Any:
+        """Return the relative difference that counts as none: the given one of floats, 0 of fractions."""
+        return relative if self.radius is None else 10 * self.radius
+
+    def zeros(self, *shape: int) -> Any:
+        """Return an array of zeros to be filled."""
+        return np.zeros(shape, self.allocation.tasks.dtype)
+
+    def tasks_of(self, answer: Allocation) -> Any:
+        """Return the tasks of another allocation, in fractions where this one is."""
+        return answer.tasks if self.radius is None or answer.exact is None else answer.exact.tasks
 
     @property
     def instance(self) -> Instance:
@@ -91,8 +126,23 @@ class Case:
         """The program of the notion for divisible tasks, if its goal is a leximin (or one level) of shares; else None."""
         if self.notion is None or (self.notion.name not in NOTIONS and not self.exact):
             return None
-        program = self.notion.formulate(self.instance, sharing=self.sharing, integral=False)
+        program = self.notion.formulate(self.in_floats.instance, sharing=self.sharing, integral=False)
         return program if isinstance(program.goal, Leximin | Equalize) else None
+
+    @cached_property
+    def share(self) -> Any:
+        """What one task adds to the share that the notion levels, by weight, (users, servers), if `program` is not None; 0 elsewhere."""
+        program, notion = self.program, self.notion
+        assert program is not None
+        assert notion is not None
+        users, servers = program.pair_users, program.pair_servers
+        share = self.zeros(*self.instance.eligibility.shape)
+        if self.radius is None:
+            share[users, servers] = program.utilities
+            return share / program.goal.weights[:, None]  # type: ignore[union-attr]
+        exact = notion.in_fractions(self.instance, program)
+        share[users, servers] = from_rationals(exact.utilities)
+        return share / from_rationals(exact.goal.weights)[:, None]  # type: ignore[union-attr]
 
     @cached_property
     def part(self) -> BoolArray:
@@ -107,10 +157,12 @@ class Case:
     @cached_property
     def worth(self) -> FloatArray | None:
         """v[n,i], (users, servers); None if all are 1."""
-        utility = None if self.notion is None else self.notion.utility
+        utility: Any = None
+        if self.notion is not None:
+            utility = self.notion.utility if self.radius is None else self.notion.exact_utility
         if utility is None or utility.shape[1] == 1:
             return None
-        own = np.where(self.instance.eligibility, utility, 0.0)
+        own = np.where(self.instance.eligibility, utility, 0)
         best = own.max(axis=1, keepdims=True)
         worth: FloatArray = np.divide(own, best, out=np.zeros_like(own), where=best > 0)
         return worth
@@ -128,7 +180,7 @@ class Case:
     @cached_property
     def rates(self) -> FloatArray:
         """gamma[n,i] of the users who take part, (users, servers); 0 for the others."""
-        rates: FloatArray = np.where(self.part[:, None], self.instance.rates, 0.0)
+        rates: FloatArray = np.where(self.part[:, None], self.instance.rates, 0)
         return rates
 
     @cached_property
@@ -149,18 +201,27 @@ class Case:
         return self.worth is not None and bool(self.instance.limited.any())
 
     @cached_property
-    def excess(self) -> float:
-        """Largest relative excess over a limit."""
+    def limits_exceeded(self) -> list[Violation]:
+        """Limits that the allocation exceeds by more than rounding."""
+        return violations(self.instance, self.allocation.tasks, self.sharing, ROUNDED if self.radius is None else 0)
+
+    @cached_property
+    def excess(self) -> Any:
+        """Largest relative excess over a limit; of fractions 0, as `limits_exceeded` has what exceeds one."""
+        if self.radius is not None:
+            return 0
         return allocation_excess(self.instance, self.allocation.tasks, self.sharing)
 
     @property
     def feasible(self) -> bool:
         """Whether the allocation keeps its limits, up to rounding."""
-        return self.excess <= ROUNDED
+        return self.excess <= ROUNDED if self.radius is None else not self.limits_exceeded
 
     @cached_property
-    def tolerance(self) -> float:
+    def tolerance(self) -> Any:
         """t, relative."""
+        if self.radius is not None:
+            return self.same(0.0)
         return max(ROUNDED, 10 * self.allocation.certificate.worst) if self.exact else ROUNDED
 
     @cached_property
@@ -173,7 +234,7 @@ class Case:
     @cached_property
     def complete(self) -> BoolArray:
         """Which users have all their tasks where they are worth most, and so cannot gain, (users,)."""
-        complete: BoolArray = self.value >= self.instance.tasks * (1 - 1e-9)
+        complete: BoolArray = self.value >= self.instance.tasks * (1 - self.same(1e-9))
         return complete
 
     def deadline(self) -> float:
@@ -200,7 +261,10 @@ def as_asked(allocation: Allocation) -> Allocation:
     rows = limits.kinds == LimitKind.TASKS
     tasks = instance.tasks.copy()
     tasks[limits.keys[rows, 0]] = limits.bounds[rows]
-    return allocation if np.array_equal(tasks, instance.tasks) else dataclasses.replace(allocation, instance=instance.replace(tasks=tasks))
+    if np.array_equal(tasks, instance.tasks):
+        return allocation
+    as_given = np.where(np.isfinite(instance.tasks), instance.given("tasks"), tasks)
+    return dataclasses.replace(allocation, instance=instance.replace(tasks=as_given))
 
 
 def capped(possible: FloatArray, worth: FloatArray, limit: float) -> FloatArray:
@@ -210,7 +274,7 @@ def capped(possible: FloatArray, worth: FloatArray, limit: float) -> FloatArray:
     3.5
     """
     order = np.argsort(-worth, kind="stable")
-    ran: FloatArray = np.diff(np.minimum(np.cumsum(possible[..., order], axis=-1), limit), prepend=0.0, axis=-1)
+    ran: FloatArray = np.diff(np.minimum(np.cumsum(possible[..., order], axis=-1), limit), prepend=0, axis=-1)
     return np.asarray(ran @ worth[order])
 
 

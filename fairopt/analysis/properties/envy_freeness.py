@@ -25,6 +25,7 @@ import scipy
 
 from fairopt.analysis.measures import beyond_guarantees, envy_applies, with_what_others_hold
 from fairopt.analysis.properties.case import TANGLED, Case, capped
+from fairopt.analysis.properties.in_fractions import largest
 from fairopt.analysis.properties.siblings import Child, Families, named_child
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray, safe_ratio
@@ -42,19 +43,20 @@ def check(case: Case) -> Verdict:
         return does_not_apply(NAME, "Does not apply: with weights per resource no one number scales what another holds of a server's time.")
     if case.tangled:
         return does_not_apply(NAME, TANGLED)
-    best, pair, enviers = 0.0, (0, 0), 0
+    best: Any = 0
+    pair, enviers = (0, 0), 0
     node, beyond = instance.tree.user_node, beyond_guarantees(case.allocation)
     for first, would in with_what_others_hold(case.allocation, beyond) if case.worth is None else _by_worth(case, beyond):
         users = np.arange(first, first + len(would))
         envy = (would if case.worth is not None else np.minimum(would, instance.tasks[users, None])) - case.value[users, None]
-        envy[np.arange(users.size), users] = 0.0
-        envy[~case.part[users]] = 0.0
-        envy[node[users, None] != node] = 0.0  # of users in other queues
-        envy[envy <= case.slack[users, None]] = 0.0
-        enviers += int(envy.any(axis=1).sum())
+        envy[np.arange(users.size), users] = 0
+        envy[~case.part[users]] = 0
+        envy[node[users, None] != node] = 0  # of users in other queues
+        envy[envy <= case.slack[users, None]] = 0
+        enviers += int((envy > 0).any(axis=1).sum())
         worst = np.unravel_index(envy.argmax(), envy.shape)
         if envy[worst] > best:
-            best, pair = float(envy[worst]), (int(users[worst[0]]), int(worst[1]))
+            best, pair = envy[worst], (int(users[worst[0]]), int(worst[1]))
     if instance.queues:
         of_queues = _among_queues(case)
         if of_queues.violation >= best if of_queues.holds is False else of_queues.holds is None and not enviers:
@@ -91,7 +93,7 @@ def _among_queues(case: Case) -> Verdict:
     if case.instance.weights.ndim == 2:
         return holds(NAME, "")
     families, end = Families(case), case.deadline()
-    found: list[tuple[float, Child, Child]] = []
+    found: list[tuple[Any, Child, Child]] = []
     for _, everybody in families.families():
         children = [child for child in everybody if child.weight > 0]
         if not any(child.is_queue for child in children):
@@ -103,7 +105,7 @@ def _among_queues(case: Case) -> Verdict:
             gains = [
                 families.gain(child, bundle * (child.weight / other.weight))
                 if other is not child and (child.is_queue or other.is_queue) and other.tier == child.tier
-                else 0.0
+                else 0
                 for other, bundle in zip(children, bundles, strict=True)
             ]
             most = int(np.argmax(gains))
@@ -132,25 +134,31 @@ def _by_worth(case: Case, beyond: FloatArray) -> Iterator[tuple[int, FloatArray]
     for n in case.members:
         scale = weights[n] / weights
         if case.sharing == "tdm":
-            time = np.divide(x, instance.rates, out=np.zeros(x.shape), where=instance.rates > 0)
+            time = np.divide(x, instance.rates, out=np.zeros_like(x), where=instance.rates > 0)
             could = scale * time * instance.rates[n]
         else:
             asks = instance.demands[n] > 0
             ratio = (scale * instance.demands)[:, asks] / instance.demands[n, asks]
             could = x * ratio.min(axis=1)[:, None]
-        could = np.where(instance.eligibility[n], could, 0.0)
-        would = capped(could, case.worth[n], float(instance.tasks[n]))
-        parallelism = float(instance.parallelism[n])
-        if np.isfinite(parallelism):  # a scaled bundle may fill more servers than there are
-            part = np.where(instance.eligibility[n], safe_ratio(1.0, instance.rates_of_one[n]), 0.0)
+        could = np.where(instance.eligibility[n], could, 0)
+        would = capped(could, case.worth[n], instance.tasks[n])
+        parallelism = instance.parallelism[n]
+        if parallelism < np.inf:  # a scaled bundle may fill more servers than there are
+            part = np.where(instance.eligibility[n], safe_ratio(1, instance.rates_of_one[n]), 0)
             for m in np.flatnonzero(could @ part > parallelism):
-                would[m] = _best_within(could[m], case.worth[n], float(instance.tasks[n]), part, parallelism)
+                would[m] = _best_within(case, could[m], case.worth[n], instance.tasks[n], part, parallelism)
         yield int(n), would[None, :]
 
 
-def _best_within(possible: FloatArray, worth: FloatArray, tasks: float, part: FloatArray, parallelism: float) -> float:
+def _best_within(case: Case, possible: FloatArray, worth: FloatArray, tasks: Any, part: FloatArray, parallelism: Any) -> Any:
     """Return the largest worth of at most ``possible`` tasks on each server, ``tasks`` in all; a task takes ``part`` of a server."""
-    in_all = [min(tasks, float(possible.sum())), parallelism]
+    in_all = [min(tasks, possible.sum()), parallelism]
+    if case.radius is not None:
+        size = worth.size
+        entries = [(0, i, 1) for i in range(size)] + [(1, i, part[i]) for i in range(size)] + [(2 + i, i, 1) for i in range(size)]
+        point = largest(worth.tolist(), entries, [*in_all, *possible.tolist()], case.time_limit)
+        assert point is not None
+        return point @ worth
     bounds = [(0.0, float(most)) for most in possible]
     found: Any = scipy.optimize.linprog(-worth, A_ub=np.vstack([np.ones(worth.size), part]), b_ub=in_all, bounds=bounds)
     return float(-found.fun)

@@ -43,14 +43,11 @@ def check(case: Case) -> Verdict:
     """Judge the shares of the notion, or dominant shares."""
     instance = case.instance
     if case.program is not None:
-        share = np.zeros(instance.eligibility.shape)
-        share[case.program.pair_users, case.program.pair_servers] = case.program.utilities
-        weights = case.program.goal.weights  # type: ignore[union-attr]
-        return judge(case, NAME, share / weights[:, None], f"share under {case.program.name}")
+        return judge(case, NAME, case.share, f"share under {case.program.name}")
     if instance.rates_per_server is None:
         per_task, what = dominant_share(instance, instance.total_capacity), "dominant share"
     else:
-        per_task, what = safe_ratio(1.0, case.rates.sum(axis=1)), "part of what it runs alone"
+        per_task, what = safe_ratio(1, case.rates.sum(axis=1)), "part of what it runs alone"
     share = per_task / instance.weights if instance.weights.ndim == 1 else per_task
     return judge(case, NAME, np.broadcast_to(share[:, None], instance.eligibility.shape), what)
 
@@ -61,19 +58,20 @@ def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
         return holds(name, "Nobody takes part.")
     instance = case.instance
     usable = instance.eligibility & case.part[:, None]
-    share = np.where(usable & np.isfinite(share) & (share > 0), share, 1.0)
-    program = _leximin(share).formulate(_bare(case), sharing=case.sharing, integral=False)
+    share = np.where(usable & (share < np.inf) & (share > 0), share, 1)
     if case.whole:
         return _whole(case, name, share, what)
-    if case.feasible and _proved(case, program):
+    exactly = case.radius is not None
+    if case.feasible and not exactly and _proved(case, _leximin(share).formulate(_bare(case), sharing=case.sharing, integral=False)):
         return holds(name, f"Nobody's {what} can rise without lowering one at or below it: the prices of the levels prove it.")
     try:
-        exact = solve(_bare(case), _leximin(share), sharing=case.sharing, time_limit=case.time_limit)
+        exact = solve(_bare(case), _leximin(share), sharing=case.sharing, time_limit=case.time_limit, exact=exactly)
     except FairoptError as error:
         return does_not_apply(name, f"Undecided: the exact shares are not known: {error}")
-    own, best = (_shares(share, tasks, case) for tasks in (case.allocation.tasks, exact.tasks))
-    per_task = np.where(usable, share, 0.0).max(axis=1)
-    gain = np.divide(best - own, per_task, out=np.zeros(own.size), where=per_task > 0)
+    best_tasks = case.tasks_of(exact)
+    own, best = (_shares(share, tasks, case) for tasks in (case.allocation.tasks, best_tasks))
+    per_task = np.where(usable, share, 0).max(axis=1)
+    gain = np.divide(best - own, per_task, out=np.zeros_like(own), where=per_task > 0)
     rising = np.flatnonzero(gain > case.slack)
     if not rising.size:
         if case.feasible:
@@ -87,7 +85,7 @@ def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
         name,
         gain[n],
         f"{case.name(n)} can rise without lowering anybody at or below its {what}.",
-        _witness(case, exact.tasks, own, best, n, what),
+        _witness(case, best_tasks, own, best, n, what),
     )
 
 
@@ -110,11 +108,11 @@ def _leximin(share: FloatArray) -> Notion:
 
 def _bare(case: Case) -> Instance:
     """Return the instance without weights; the shares contain them."""
-    return case.instance.replace(weights=None)
+    return case.in_floats.instance.replace(weights=None)
 
 
 def _shares(share: FloatArray, tasks: FloatArray, case: Case) -> FloatArray:
-    shares: FloatArray = np.where(case.part, (np.where(tasks > 0, share, 0.0) * tasks).sum(axis=1), 0.0)
+    shares: FloatArray = np.where(case.part, (np.where(tasks > 0, share, 0) * tasks).sum(axis=1), 0)
     return shares
 
 

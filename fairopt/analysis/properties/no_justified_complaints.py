@@ -39,14 +39,13 @@ def check(case: Case) -> Verdict:
     )
     used = held @ instance.demands
     full = (capacity > 0) & (used >= capacity * (1 - case.tolerance))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        due = np.where(
-            (instance.demands > 0) & full, entitled[:, None] * capacity / instance.demands, np.inf
-        )  # tasks, at each full resource
-        room = np.where(instance.demands > 0, (capacity - used) / instance.demands, np.inf).min(axis=1)
-    bound = (instance.demands > 0) & full
+    asked = instance.demands > 0
+    bound = asked & full
+    endless = np.full(asked.shape, np.inf, held.dtype)
+    due = np.divide(entitled[:, None] * capacity, instance.demands, out=endless.copy(), where=bound)  # tasks, at each full resource
+    room = np.divide(capacity - used, instance.demands, out=endless, where=asked).min(axis=1)
     lack = np.where(bound.any(axis=1), due.min(axis=1) - held, room)
-    lack = np.where(case.part, np.minimum(lack, instance.tasks - held), 0.0)
+    lack = np.where(case.part, np.minimum(lack, instance.tasks - held), 0)
     complaints = np.flatnonzero(lack > case.slack)
     if not complaints.size:
         return holds(NAME, "Everybody has all its tasks, or its entitlement of a resource that is full.")

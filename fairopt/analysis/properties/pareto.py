@@ -30,15 +30,21 @@ import scipy
 import scipy.sparse as sp
 
 from fairopt.allocation import Allocation
-from fairopt.analysis.properties.case import Case
+from fairopt.analysis.properties.case import PATIENCE, Case
+from fairopt.analysis.properties.in_fractions import largest
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance
-from fairopt.instance.aggregation import merge
+from fairopt.instance.aggregation import Merging, merge
+from fairopt.instance.exact_merging import merge_exactly
+from fairopt.instance.fractions import fractions_of, rational
+from fairopt.program import Total
+from fairopt.program.exact import ExactProgram
 from fairopt.program.parallelism import servers_at_once
+from fairopt.solvers import seconds_of_a_level
 from fairopt.solving import formulate, solve
 from fairopt.solving.formulation import expanded
-from fairopt.wording import figure, joined, plural
+from fairopt.wording import duration, figure, joined, plural
 
 __all__ = ["NAME", "check"]
 
@@ -53,6 +59,14 @@ def check(case: Case) -> Verdict:
         return holds(NAME, "Nobody takes part.")
     if case.whole:
         return _whole(case)
+    if case.radius is not None:
+        try:
+            tasks = _improvement_in_fractions(case)
+        except NoSolution as error:
+            return does_not_apply(NAME, f"Undecided: {error}")
+        if not isinstance(tasks, str):
+            return _verdict(case, tasks, "Nobody can gain without another's loss: prices of a linear program prove it in fractions.", "")
+        return does_not_apply(NAME, tasks)
     if case.feasible and (_most_gain(case) <= case.slack)[case.part].all():
         return holds(NAME, "Nobody can gain without another's loss: the prices of the allocation prove it.")
     tasks = _improvement(case, np.where(case.part, 1 / np.maximum(case.reach, 1e-300), 0.0))
@@ -63,7 +77,7 @@ def check(case: Case) -> Verdict:
 
 def _verdict(case: Case, tasks: FloatArray, none: str, how: str) -> Verdict:
     """Return the verdict on better ``tasks``: who gains, and how much; the property holds if nobody gains."""
-    gain = np.where(case.part, case.values(tasks) - case.value, 0.0)
+    gain = np.where(case.part, case.values(tasks) - case.value, 0)
     gains = np.flatnonzero(gain > case.slack)
     if not gains.size:
         return holds(NAME, how + none)
@@ -137,6 +151,43 @@ def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
     table = np.zeros((len(program.users), len(program.servers)))
     table[users, program.pair_servers] = answer.x * unit
     return merging.spread(table)
+
+
+def _improvement_in_fractions(case: Case) -> Any:
+    """Maximise the sum of V'[n] / R[n] subject to V' >= V in fractions; return the tasks, or why there is no solution."""
+    if not case.feasible:
+        return f"The allocation exceeds its limits ({case.limits_exceeded[0]}), so that it says nothing of what could be gained."
+    instance = case.in_floats.instance
+    merging = _servers_merged(instance, case.worth)
+    small = merging.instance.replace(weights=None)
+    name = "max-min" if small.is_tree else "efficiency"
+    program = formulate(small, name, sharing=case.sharing)
+    exact = ExactProgram.of(program, small.exact, np.full(program.n_pairs, 1, dtype=object), Total(np.full(len(program.users), 1)))
+    users, servers = program.pair_users, program.pair_servers
+    worth = [1] * users.size if case.worth is None else merging.restrict(case.worth)[users, servers].tolist()
+    seconds = seconds_of_a_level(exact)
+    if seconds > (PATIENCE if case.time_limit is None else case.time_limit):
+        return f"Undecided: the linear program would take about {duration(seconds)} in fractions."
+    own = [(len(exact.bounds) + int(n), j, -rational(value)) for j, (n, value) in enumerate(zip(users, worth, strict=True))]
+    entries = [*zip(exact.rows.tolist(), exact.columns.tolist(), exact.data.tolist(), strict=True), *own]
+    reach = [1 / each if each > 0 else 0 for each in case.reach.tolist()]
+    goal = [reach[n] * value if case.part[n] else 0 for n, value in zip(users.tolist(), worth, strict=True)]
+    floors = np.where(case.part, case.value, 0)
+    point = largest(goal, entries, [*exact.bounds.tolist(), *(-floors).tolist()], case.time_limit)
+    assert point is not None  # what is there is feasible
+    table = case.zeros(len(program.users), len(program.servers))
+    table[users, servers] = point
+    tasks = merging.spread(table)
+    idle = ~case.part
+    tasks[idle] = case.allocation.tasks[idle]
+    return tasks
+
+
+def _servers_merged(instance: Instance, worth: FloatArray | None) -> Merging:
+    """Return the merging of identical servers, and of no users, in fractions."""
+    apart = np.arange(instance.n_users)[:, None] * 2
+    data = apart + (0 if worth is None else worth)
+    return merge_exactly(instance.replace(weights=None), fractions_of(data), by_weight=False)
 
 
 # Whole tasks ---------------------------------------------------------------------------------------------------------------------

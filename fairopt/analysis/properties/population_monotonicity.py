@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.allocation import Allocation, Greedy
+from fairopt.allocation import Greedy
 from fairopt.analysis.properties.case import Case, quietly
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import known_rates
+from fairopt.instance.exact_merging import coded
 from fairopt.models import ShareNotion
 from fairopt.processes import workers
 from fairopt.wording import figure, joined, plural
@@ -49,7 +50,8 @@ def check(case: Case) -> Verdict:
     if not leaving.size:
         return holds(NAME, "Nobody can lose when another user leaves: no user below another could rise.", 0)
     end = case.deadline()
-    worst, tried, failed, witness = 0.0, 0, "", None
+    worst: Any = 0
+    tried, failed, witness = 0, "", None
     from joblib import delayed, effective_n_jobs
 
     at_once = 1 if case.jobs == 1 else 4 * effective_n_jobs(case.jobs)
@@ -60,7 +62,7 @@ def check(case: Case) -> Verdict:
                 break
             some = queue[first : first + at_once]
             left = max(end - time.monotonic(), 1e-3)
-            for z, answer in zip(some, parallel(delayed(_answer)(case.allocation, int(z), left) for z in some), strict=True):
+            for z, answer in zip(some, parallel(delayed(_answer)(case, int(z), left) for z in some), strict=True):
                 if isinstance(answer, FairoptError):
                     failed = str(answer)
                     continue
@@ -99,28 +101,29 @@ def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
     ), stay
 
 
-def _answer(allocation: Allocation, z: int, time_limit: float) -> FloatArray | FairoptError:
-    instance, stay = without(allocation.instance, z)
+def _answer(case: Case, z: int, time_limit: float) -> FloatArray | FairoptError:
+    instance, stay = without(case.instance, z)
     try:
         with quietly():
-            return rerun(allocation, instance, users=stay, time_limit=time_limit).tasks
+            tasks: FloatArray = case.tasks_of(rerun(case.allocation, instance, users=stay, time_limit=time_limit))
+            return tasks
     except FairoptError as error:
         return error
 
 
-def _loss(case: Case, z: int, tasks: FloatArray) -> tuple[float, Witness | None]:
+def _loss(case: Case, z: int, tasks: FloatArray) -> tuple[Any, Witness | None]:
     reduced, stay = without(case.instance, z)
     full = np.zeros_like(case.allocation.tasks)
     full[stay] = tasks
     after = case.values(full)
-    loss = np.where(case.part & (np.arange(after.size) != z), case.value - after, 0.0)
+    loss = np.where(case.part & (np.arange(after.size) != z), case.value - after, 0)
     losers = np.flatnonzero(loss > case.slack)
     if not losers.size:
-        return 0.0, None
+        return 0, None
     order = losers[np.argsort(-loss[losers], kind="stable")]
     told = [f"{case.name(n)} runs {plural(after[n], 'task')} instead of {figure(case.value[n], 6)}" for n in order]
     users = (*(case.instance.users[n] for n in order), case.instance.users[z])
-    return float(loss[order[0]]), Witness(f"Without {case.name(z)}, {joined(told, 3)}.", users, tasks=tasks.copy(), instance=reduced)
+    return loss[order[0]], Witness(f"Without {case.name(z)}, {joined(told, 3)}.", users, tasks=tasks.copy(), instance=reduced)
 
 
 # Who has to be tried ---------------------------------------------------------------------------------------------------------------
@@ -130,7 +133,8 @@ def _leaving(case: Case) -> IntArray:
     """Return one user of each kind whose leaving could cost another user tasks; users who use most come first."""
     instance = case.instance
     leaving = case.part & (_felt(case) > 0)
-    use = case.allocation.tasks_per_user / np.maximum(case.reach, 1e-300)
+    floats = case.in_floats
+    use = floats.allocation.tasks_per_user / np.maximum(floats.reach, 1e-300)
     order = case.members[np.argsort(-use[case.members], kind="stable")]
     order = order[leaving[order]]
     if not case.exact:
@@ -145,8 +149,9 @@ def _leaving(case: Case) -> IntArray:
     own = question.notion.restricted(users=np.arange(instance.n_users))
     if question.notion.merge_alpha is None or (own is not question.notion and question.notion.utility is None):
         return order  # the notion has data per user, so no two users are known to be identical
-    keys += [] if question.notion.utility is None else [np.where(instance.eligibility, question.notion.utility, 0.0)]
-    table = np.hstack([np.asarray(key, float) for key in keys])[order]
+    utility = question.notion.utility if case.radius is None else question.notion.exact_utility
+    keys += [] if utility is None else [np.where(instance.eligibility, utility, 0)]
+    table = np.hstack([coded(np.asarray(key)) for key in keys])[order]
     _, first = np.unique(table, axis=0, return_index=True)
     return order[np.sort(first)]
 
@@ -170,13 +175,9 @@ def _may_lose(case: Case) -> BoolArray:
     program, notion = case.program, case.notion
     if not case.exact or program is None or not isinstance(notion, ShareNotion) or not _own_share(case, notion):
         return case.part.copy()
-    x = case.allocation.tasks[program.pair_users, program.pair_servers]
-    weights = program.goal.weights  # type: ignore[union-attr]
-    shares = program.per_user(program.utilities * x) / weights
-    best = np.zeros(shares.size)
-    np.maximum.at(best, program.pair_users, program.utilities / weights[program.pair_users])
+    shares, best = (case.share * case.allocation.tasks).sum(axis=1), case.share.max(axis=1)
     members = case.members
-    rising = members[shares[members] < best[members] * case.instance.tasks[members] * (1 - 1e-9)]
+    rising = members[shares[members] < best[members] * case.instance.tasks[members] * (1 - case.same(1e-9))]
     if not rising.size:
         return np.zeros(shares.size, bool)
     above: BoolArray = shares > shares[rising].min() * (1 + 10 * case.tolerance)
@@ -186,7 +187,7 @@ def _may_lose(case: Case) -> BoolArray:
 def _own_share(case: Case, notion: ShareNotion) -> bool:
     """Say whether the share of a task stays the same when a user leaves. It does for built-in notions; the check is for others."""
     z = int(case.members[0])
-    reduced, stay = without(case.instance, z)
+    reduced, stay = without(case.in_floats.instance, z)
     restricted = notion.restricted(users=stay)
     assert isinstance(restricted, ShareNotion)
-    return bool(np.array_equal(restricted.share_per_task(reduced), notion.share_per_task(case.instance)[stay]))
+    return bool(np.array_equal(restricted.share_per_task(reduced), notion.share_per_task(case.in_floats.instance)[stay]))

@@ -15,6 +15,10 @@ for every r that n uses, and z <= T[n] - x[n]. Parts of tasks count.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 
 from fairopt.analysis.properties.case import Case
@@ -36,7 +40,8 @@ def check(case: Case) -> Verdict:
         return does_not_apply(NAME, "Does not apply: it takes one weight per user, and there is one for each resource.")
     if instance.limited.any():
         return does_not_apply(NAME, "Does not apply: a user is limited in servers, of which no server by itself knows.")
-    best, where, lacking = 0.0, (0, 0), np.zeros(instance.n_users, bool)
+    best: Any = 0
+    where, lacking = (0, 0), np.zeros(instance.n_users, bool)
     for i in range(instance.n_servers):
         server = _Server(case, i)
         open_to = np.flatnonzero(instance.eligibility[:, i] & case.part & ~case.complete)
@@ -49,10 +54,10 @@ def check(case: Case) -> Verdict:
             open_question = (bounds[part] > best) | ~lacking[order[part]]
             users = order[part][open_question]
             gains = server.gains(users, bounds[part][open_question])
-            gains[gains <= case.slack[users]] = 0.0
+            gains[gains <= case.slack[users]] = 0
             lacking[users] |= gains > 0
-            if gains.max(initial=0.0) > best:
-                best, where = float(gains.max()), (int(users[gains.argmax()]), i)
+            if gains.max(initial=0) > best:
+                best, where = gains.max(), (int(users[gains.argmax()]), i)
     if not lacking.any():
         return holds(NAME, "Everybody has a bottleneck at every server where it may run, or all its tasks.")
     n, i = where
@@ -68,12 +73,12 @@ class _Server:
         instance, x = case.instance, case.allocation.tasks
         self.gamma = case.rates[:, i]
         self.needs = safe_ratio(self.gamma > 0, self.gamma)[:, None] if case.sharing == "tdm" else instance.demands
-        self.capacity = np.ones(1) if case.sharing == "tdm" else instance.row_capacity[i]
+        self.capacity = case.zeros(1) + 1 if case.sharing == "tdm" else instance.row_capacity[i]
         self.unit = instance.weights * self.gamma  # tasks for one unit of share
         self.total = case.allocation.tasks_per_user
-        self.holders: IntArray = np.flatnonzero((x[:, i] > 1e-9 * self.gamma) & (self.gamma > 0))
+        self.holders: IntArray = np.flatnonzero((x[:, i] > case.same(1e-9) * self.gamma) & (self.gamma > 0))
         self.x = x[:, i]
-        self.free = np.maximum(self.capacity - self.x @ self.needs, 0.0)
+        self.free = np.maximum(self.capacity - self.x @ self.needs, 0)
 
     def share(self, n: IntArray) -> FloatArray:
         """s[n,i], (users,)."""
@@ -83,7 +88,7 @@ class _Server:
     def _room(self, level: FloatArray) -> FloatArray:
         """Return what is free, or held by users above each level of s, (levels, resources)."""
         holders = self.holders
-        above = np.minimum(self.x[holders], np.maximum(self.total[holders] - level[:, None] * self.unit[holders], 0.0))
+        above = np.minimum(self.x[holders], np.maximum(self.total[holders] - level[:, None] * self.unit[holders], 0))
         room: FloatArray = self.free + above @ self.needs[holders]
         return room
 
@@ -91,12 +96,15 @@ class _Server:
         """Return an upper bound on the tasks that each user could add: its z if its share did not grow."""
         needs = self.needs[users]
         room = self._room(self.share(users))
-        tasks = np.divide(room, needs, out=np.full(room.shape, np.inf), where=needs > 0).min(axis=1, initial=np.inf)
+        tasks = np.divide(room, needs, out=np.full(room.shape, np.inf, room.dtype), where=needs > 0).min(axis=1, initial=np.inf)
         bound: FloatArray = np.minimum(tasks, self.case.instance.tasks[users] - self.total[users])
         return bound
 
     def gains(self, users: IntArray, bounds: FloatArray) -> FloatArray:
-        """Return the z of each user, by bisection between 0 and its bound."""
+        """Return the z of each user: by bisection between 0 and its bound; in fractions at the end of the last piece that is enough."""
+        if self.case.radius is not None:
+            z = [self._gain_in_fractions(int(n), bound) for n, bound in zip(users, bounds, strict=True)]
+            return np.array([*z, None], dtype=object)[:-1]
         low, high, needs = np.zeros(users.size), bounds.copy(), self.needs[users]
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
@@ -105,20 +113,39 @@ class _Server:
             low, high = np.where(enough, middle, low), np.where(enough, high, middle)
         return low
 
-    def witness(self, n: int, gain: float) -> Witness:
+    def _gain_in_fractions(self, n: int, bound: Any) -> Any:
+        """Return z of a user: what z takes of each thing, less what there is for it, is linear between the z at which somebody gives."""
+        holders, total, unit = self.holders, self.total[n], self.unit[n]
+        levels = np.concatenate([(self.total - self.x)[holders] / self.unit[holders], self.total[holders] / self.unit[holders]])
+        between = [z for z in levels * unit - total if 0 < z < bound]
+        steps = sorted({Fraction(0), *between, Fraction(bound)})
+        asks = np.flatnonzero(self.needs[n] > 0)
+
+        def left(z: Any) -> Any:
+            return (self._room(np.array([(total + z) / unit]))[0] - z * self.needs[n])[asks]
+
+        first = bisect_left(range(1, len(steps)), True, key=lambda k: bool((left(steps[k]) < 0).any())) + 1
+        if first == len(steps):
+            return steps[-1]
+        low, high = steps[first - 1], steps[first]
+        at_low, at_high = left(low), left(high)
+        short = at_high < 0
+        return low + (high - low) * min(at_low[short] / (at_low - at_high)[short])
+
+    def witness(self, n: int, gain: Any) -> Witness:
         """Say of every resource that the user uses: it is free, or who holds it with a larger share."""
         case, instance = self.case, self.case.instance
         things = ("time",) if case.sharing == "tdm" else instance.resources
-        own = float(self.total[n] / self.unit[n])
+        own = self.total[n] / self.unit[n]
         reasons, others = [], []
         for r in np.flatnonzero(self.needs[n] > 0):
             holders = self.holders[self.needs[self.holders, r] > 0]
-            above = holders[self.share(holders) > own * (1 + 1e-12)]
+            above = holders[self.share(holders) > own * (1 + case.same(1e-12))]
             m = int(above[self.share(above).argmax()]) if above.size else -1
             if self.free[r] > case.tolerance * self.capacity[r]:
                 reasons.append(f"{figure(self.free[r], 6)} of {figure(self.capacity[r], 6)} {things[r]} is free")
             elif m >= 0:
-                reasons.append(f"{things[r]} is held by {case.name(m)} (share {figure(float(self.total[m] / self.unit[m]), 6)})")
+                reasons.append(f"{things[r]} is held by {case.name(m)} (share {figure(self.total[m] / self.unit[m], 6)})")
                 others.append(instance.users[m])
         text = (
             f"On {instance.servers[self.i]}, {case.name(n)} has a share of {figure(own, 6)}: it has {plural(self.total[n], 'task')}, and a "

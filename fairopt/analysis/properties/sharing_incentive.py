@@ -22,6 +22,7 @@ and with ``"clamp"``. (The share by weight of what is left beside *all* guarante
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def check(case: Case) -> Verdict:
         return _among_siblings(case)
     slices = _slices(case)
     owed = case.at_most(slices)
-    lack = np.where(case.part, owed - case.value, 0.0)
+    lack = np.where(case.part, owed - case.value, 0)
     below = np.flatnonzero(lack > case.slack)
     if not below.size:
         return holds(NAME, "Everyone runs at least what its weighted slice of each server could run.")
@@ -80,11 +81,11 @@ def _slices(case: Case) -> FloatArray:
     part = instance.weights / instance.weights.sum(axis=0)
     if part.ndim == 1:
         return np.asarray(part[:, None] * case.rates)
-    slices = np.full(instance.eligibility.shape, np.inf)
+    slices = np.full(instance.eligibility.shape, np.inf, case.value.dtype)
     for r in range(instance.n_resources):
         asks = np.flatnonzero(instance.demands[:, r] > 0)
         slices[asks] = np.minimum(slices[asks], (part[asks, r] / instance.demands[asks, r])[:, None] * instance.row_capacity[:, r])
-    return np.where(instance.eligibility & case.part[:, None], slices, 0.0)
+    return np.where(instance.eligibility & case.part[:, None], slices, 0)
 
 
 def _among_siblings(case: Case) -> Verdict:
@@ -92,7 +93,7 @@ def _among_siblings(case: Case) -> Verdict:
     if case.instance.weights.ndim == 2:
         return does_not_apply(NAME, "Does not apply: in a tree of queues it is about one weight for each user.")
     families, end, tree = Families(case), case.deadline(), case.instance.tree
-    found: list[tuple[float, int, Child, list[Child]]] = []
+    found: list[tuple[Any, int, Child, list[Child]]] = []
     asked = 0
     for node, children in families.families():
         for child in children:

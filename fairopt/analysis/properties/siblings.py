@@ -21,13 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy
 import scipy.sparse as sp
 
 from fairopt.analysis.properties.case import Case, capped
+from fairopt.analysis.properties.in_fractions import largest
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.program.parallelism import fastest_first
 from fairopt.program.queue_limits import guarantees_of, limit_rows
@@ -35,6 +36,7 @@ from fairopt.program.queue_limits import guarantees_of, limit_rows
 __all__ = ["Child", "Families", "named_child"]
 
 _SAME = 1e-9  # relative
+Part: TypeAlias = tuple[Any, IntArray, IntArray]  # of a matrix: values, rows, columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +46,7 @@ class Child:
     node: int
     user: int | None
     users: IntArray
-    weight: float
+    weight: Any  # a float, or a Fraction
     tier: int
 
     @property
@@ -66,7 +68,7 @@ class Families:
         self.limits = list(limit_rows(case.instance))
         self.by_time = case.sharing == "tdm"
         weights = case.instance.weights
-        self.weights = weights if weights.ndim == 1 else np.ones(case.instance.n_users)
+        self.weights = weights if weights.ndim == 1 else np.ones(case.instance.n_users, weights.dtype)
         self._held: dict[int, FloatArray] = {}
         self._beyond: dict[tuple[int, int], FloatArray] = {}
         self._promised: dict[int, FloatArray] = {}
@@ -75,9 +77,7 @@ class Families:
         """Yield each node with its children that take part. Nobody is compared with those of weight 0, who have guarantees alone."""
         for node in range(self.tree.n_nodes):
             tier = int(self.tree.tiers[node])
-            users = [
-                Child(node, int(n), np.array([n]), float(self.weights[n]), tier) for n in self.tree.users_of(node) if self.case.part[n]
-            ]
+            users = [Child(node, int(n), np.array([n]), self.weights[n], tier) for n in self.tree.users_of(node) if self.case.part[n]]
             queues = [self.queue(int(child)) for child in self.tree.children(node)]
             children = users + [queue for queue in queues if queue.users.size]
             if children:
@@ -86,7 +86,7 @@ class Families:
     def queue(self, node: int) -> Child:
         """Return a queue as an agent."""
         below = np.flatnonzero(self.tree.below[node] & self.case.part)
-        return Child(node, None, below, float(self.tree.weights[node]), int(self.tree.tiers[node]))
+        return Child(node, None, below, self.tree.weights[node], int(self.tree.tiers[node]))
 
     # What they hold --------------------------------------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class Families:
         """Return what a task of each of these users takes on each server, (users, servers, things); with ``told`` as that instance says."""
         if self.by_time:
             rates = (told or self.instance).rates[users]
-            return np.divide(1.0, rates, out=np.zeros(rates.shape), where=(rates > 0) & np.isfinite(rates))[:, :, None]
+            return np.divide(1, rates, out=np.zeros(rates.shape, self.case.value.dtype), where=(rates > 0) & (rates < np.inf))[:, :, None]
         return np.broadcast_to(self.instance.demands[users][:, None, :], (users.size, self.instance.n_servers, self.instance.n_resources))
 
     def of_users(self, users: IntArray, tasks: FloatArray, told: Instance | None = None) -> FloatArray:
@@ -121,7 +121,7 @@ class Families:
 
     def _promised_to(self, user: int) -> FloatArray:
         has, own = self.case.allocation.tasks_per_user[user], self.instance.guarantees[user]
-        part = min(own / has, 1.0) if has > 0 else 0.0
+        part = min(own / has, 1) if has > 0 else 0
         return part * self.of_users(np.array([user]), self.case.allocation.tasks)
 
     def _promised_below(self, node: int) -> FloatArray:
@@ -130,8 +130,8 @@ class Families:
             if not self.by_time:
                 held = self.held_below(node)
                 for row in guarantees_of(self.instance, self.tree, node):
-                    r, together = row.resource, float(held[row.servers, row.resource].sum())
-                    part = min(row.bound / together, 1.0) if together > 0 else 0.0
+                    r, together = row.resource, held[row.servers, row.resource].sum()
+                    part = min(row.bound / together, 1) if together > 0 else 0
                     own[row.servers, r] = np.maximum(own[row.servers, r], part * held[row.servers, r])
             below = np.zeros_like(own)
             for child in self.tree.children(node):
@@ -147,7 +147,7 @@ class Families:
         if node:
             return self.held_below(node)
         if self.by_time:
-            return np.where(self.instance.counts > 0, 1.0, 0.0)[:, None]
+            return np.where(self.instance.counts > 0, self._full(1, 1), 0)[:, None]
         return np.asarray(self.instance.row_capacity)
 
     def slice_of(self, node: int, child: Child, children: list[Child]) -> FloatArray:
@@ -155,11 +155,11 @@ class Families:
 
         What the others are guaranteed, and what those of other tiers hold, is set aside; so is what lending limits keep.
         """
-        left = np.maximum(self._left(node, child.tier, children) + self.promised(child), 0.0)
+        left = np.maximum(self._left(node, child.tier, children) + self.promised(child), 0)
         for row in self.limits if node == 0 and not self.by_time else ():
             if row.lending and row.users[child.users].all():
-                total = float(left[row.servers, row.resource].sum())
-                left[row.servers, row.resource] *= min(row.bound / total, 1.0) if total > 0 else 1.0
+                total = left[row.servers, row.resource].sum()
+                left[row.servers, row.resource] *= min(row.bound / total, 1) if total > 0 else 1
         return np.asarray(left * (child.weight / sum(other.weight for other in children if other.tier == child.tier)))
 
     def _left(self, node: int, tier: int, children: list[Child]) -> FloatArray:
@@ -183,86 +183,106 @@ class Families:
 
     # What they would do with a bundle ---------------------------------------------------------------------------------------------
 
-    def value(self, child: Child) -> float:
+    def value(self, child: Child) -> Any:
         """Return the tasks that it runs."""
-        return float(self.case.value[child.users].sum())
+        return self.case.value[child.users].sum()
 
-    def slack(self, child: Child) -> float:
+    def slack(self, child: Child) -> Any:
         """Return the tasks that count as rounding."""
-        return float(self.case.slack[child.users].sum())
+        return self.case.slack[child.users].sum()
 
-    def gain(self, child: Child, bundle: FloatArray) -> float:
+    def gain(self, child: Child, bundle: FloatArray) -> Any:
         """Return by how many tasks it would be better off with a bundle, (servers, things); 0 where it would not."""
         users, case = child.users, self.case
         if case.complete[users].all():
-            return 0.0
+            return 0
         if child.user is not None:
             uses = self.uses(users)[0]
-            could = np.full(uses.shape, np.inf)
+            could = np.full(uses.shape, np.inf, uses.dtype)
             np.divide(bundle, uses, out=could, where=uses > 0)
-            possible = np.where(self.instance.eligibility[child.user], could.min(axis=1), 0.0)
-            return max(self._alone(child.user, possible) - float(case.value[child.user]), 0.0)
+            possible = np.where(self.instance.eligibility[child.user], could.min(axis=1), 0)
+            return max(self._alone(child.user, possible) - case.value[child.user], 0)
         if case.worth is None and not self.by_time:
             # Whoever loses nothing takes as much as now: a bundle that has less of something is worse.
             places = self.instance.eligibility[users].any(axis=0)
             now = self.held_below(child.node).sum(axis=0)
             offered = bundle[places].sum(axis=0)
-            small = _SAME * np.maximum(now, offered)
+            small = case.same(_SAME) * np.maximum(now, offered)
             if (offered < now - small).any() or not (offered > now + small).any():
-                return 0.0
+                return 0
         return self._most(child, bundle)
 
-    def _alone(self, user: int, possible: FloatArray) -> float:
+    def _alone(self, user: int, possible: FloatArray) -> Any:
         """Return the largest worth for a user of at most ``possible`` tasks, (servers,)."""
-        limit, parallelism = float(self.instance.tasks[user]), float(self.instance.parallelism[user])
+        limit, parallelism = self.instance.tasks[user], self.instance.parallelism[user]
         if self.case.worth is not None:
-            return float(capped(possible, self.case.worth[user], limit))
-        if np.isfinite(parallelism):
-            return min(float(fastest_first(possible[None, :], self.instance.rates_of_one[user], parallelism)[0]), limit)
-        return min(float(possible.sum()), limit)
+            return capped(possible, self.case.worth[user], limit)[()]
+        if parallelism < np.inf:
+            return min(fastest_first(possible[None, :], self.instance.rates_of_one[user], parallelism)[0], limit)
+        return min(possible.sum(), limit)
 
-    def _most(self, child: Child, bundle: FloatArray) -> float:
+    def _most(self, child: Child, bundle: FloatArray) -> Any:
         """Return the optimum of the linear program, 0 where it has no feasible point."""
         users, case, instance = child.users, self.case, self.instance
         which, rows = np.nonzero(instance.eligibility[users] & (instance.rates[users] > 0))
         mine = users[which]
-        worth = np.ones(mine.size) if case.worth is None else case.worth[mine, rows]
+        worth = self._full(mine.size, 1) if case.worth is None else case.worth[mine, rows]
         uses = self.uses(users)[which, rows]
         things = uses.shape[1]
         columns = np.arange(mine.size)
-        parts: list[sp.csr_array] = []
-        bounds: list[FloatArray] = []
-        cells = (rows[:, None] * things + np.arange(things)).ravel()
-        entries = (uses.ravel(), (cells, np.repeat(columns, things)))
-        parts.append(sp.csr_array(entries, (instance.n_servers * things, mine.size)))
-        bounds.append(bundle.ravel())
-        per_user = sp.csr_array((np.ones(mine.size), (which, columns)), (users.size, mine.size))
+        parts: list[Part] = [(uses.ravel(), (rows[:, None] * things + np.arange(things)).ravel(), np.repeat(columns, things))]
+        bounds: list[FloatArray] = [bundle.ravel()]
+        one = self._full(mine.size, 1)
         most = np.where(self._still(child), np.minimum(case.allocation.tasks_per_user[users], instance.tasks[users]), instance.tasks[users])
-        finite = np.isfinite(most)
-        parts.append(per_user[finite])
-        bounds.append(most[finite])
-        parts.append(sp.csr_array((-worth, (which, columns)), (users.size, mine.size)))
-        bounds.append(-case.value[users] * (1 - _SAME))
-        limited = np.flatnonzero(np.isfinite(instance.parallelism[users]))
-        if limited.size:
-            rates = instance.rates_of_one[mine, rows]
-            part = np.divide(1.0, rates, out=np.zeros(mine.size), where=rates > 0)
-            parts.append(sp.csr_array((part, (which, columns)), (users.size, mine.size))[limited])
-            bounds.append(instance.parallelism[users][limited])
+        _add(parts, bounds, one, which, columns, most, most < np.inf)
+        _add(parts, bounds, -worth, which, columns, -case.value[users] * (1 - case.same(_SAME)), np.ones(users.size, bool))
+        at_once = instance.parallelism[users]
+        rates = instance.rates_of_one[mine, rows]
+        part = np.divide(one, rates, out=self._full(mine.size, 0), where=rates > 0)
+        _add(parts, bounds, part, which, columns, at_once, at_once < np.inf)
         for row in self.limits:
             if not self._own(child, row.users):
                 continue
-            take = np.where(row.users[mine] & row.servers[rows], instance.demands[mine, row.resource], 0.0)
-            parts.append(sp.csr_array(take[None, :]))
+            take = np.where(row.users[mine] & row.servers[rows], instance.demands[mine, row.resource], 0)
+            parts.append((take, np.zeros(mine.size, np.int64), columns))
             bounds.append(np.array([row.bound]))
-        filled = np.divide(bundle[rows], uses, out=np.full(uses.shape, np.inf), where=uses > 0).min(axis=1)
+        filled = np.divide(bundle[rows], uses, out=np.full(uses.shape, np.inf, uses.dtype), where=uses > 0).min(axis=1)
+        if case.radius is not None:
+            return self._in_fractions(child, worth, parts, bounds)
         most_alone = filled[np.isfinite(filled)].max(initial=0.0)  # who runs nothing now is measured by what the bundle could run
         size, limit = max(self.value(child), float(most_alone), _SAME), np.concatenate(bounds)
-        matrix = sp.vstack(parts, format="csr")
+        shapes = [(bound.size, mine.size) for bound in bounds]
+        matrix = sp.vstack(
+            [sp.csr_array((data, (row, column)), shape) for (data, row, column), shape in zip(parts, shapes, strict=True)], format="csr"
+        )
         scale = np.divide(size, np.abs(limit), out=np.ones(limit.size), where=limit != 0)  # rows and columns near 1, whatever the units
         found: Any = scipy.optimize.linprog(-worth, A_ub=sp.diags_array(scale) @ matrix, b_ub=limit * scale / size, method="highs")
         return max(size * float(-found.fun) - self.value(child), 0.0) if found.status == 0 else 0.0
 
+    def _in_fractions(self, child: Child, worth: FloatArray, parts: list[Part], bounds: list[FloatArray]) -> Any:
+        """Return the optimum of the program in fractions."""
+        first = np.cumsum([0, *(bound.size for bound in bounds)]).tolist()
+        entries = [
+            (above + int(row), int(column), value)
+            for above, (data, rows, columns) in zip(first, parts, strict=False)
+            for value, row, column in zip(data.tolist(), rows.tolist(), columns.tolist(), strict=True)
+        ]
+        point = largest(worth.tolist(), entries, np.concatenate(bounds).tolist(), self.case.time_limit)
+        return 0 if point is None else max(point @ worth - self.value(child), 0)
+
+    def _full(self, size: int, value: int) -> Any:
+        """Return an array of one number, in the arithmetic of the case."""
+        return np.full(size, value, self.case.value.dtype)
+
     def _own(self, child: Child, users: BoolArray) -> bool:
         """Is it a limit of the child, or of what is below it?"""
         return not (users & ~self.tree.below[child.node]).any()
+
+
+def _add(
+    parts: list[Part], bounds: list[FloatArray], values: Any, row: IntArray, column: IntArray, bound: FloatArray, kept: BoolArray
+) -> None:
+    """Add those rows of a matrix that are kept, with their bounds."""
+    here = kept[row]
+    parts.append((values[here], (np.cumsum(kept) - 1)[row[here]], column[here]))
+    bounds.append(bound[kept])

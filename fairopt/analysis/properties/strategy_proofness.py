@@ -23,6 +23,7 @@ of them, and some can run more (`fairopt.analysis.properties.siblings`). Whole t
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,13 +31,13 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.allocation import Allocation
 from fairopt.analysis.properties.case import TANGLED, Case, quietly
 from fairopt.analysis.properties.siblings import Child, Families, named_child
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, violated
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.fractions import fractions_of
 from fairopt.processes import workers
 from fairopt.wording import figure, joined, plural
 
@@ -50,6 +51,7 @@ _BEST = 2  # the best lies, from which a round starts
 _STEP = (0.5, 0.01)  # first and last step of the local search, in logarithms of the declared numbers
 _OF_QUEUES = 4  # one part in so many of the effort goes to lies of queues
 _SAME = 1e-9  # relative
+_DIGITS = 4  # of what is declared, in the local search in fractions
 _AS_GOOD = 0.999  # part of the largest gain that a lie with fewer digits must reach
 
 
@@ -60,7 +62,7 @@ class Lie:
     n: int
     demand: FloatArray | None = None
     servers: np.ndarray | None = None
-    tasks: float | None = None
+    tasks: Any = None
     rates: FloatArray | None = None
 
     def told(self, instance: Instance) -> Instance:
@@ -146,7 +148,7 @@ def check(case: Case) -> Verdict:
         statement = f"No profitable lie found by {lies}{ended}: a search, not a proof."
         return Verdict(NAME, True, 0.0, statement, searched=search.tried, not_found=f"no lie found ({search.tried:,} tried)")
     gain, lie = paid[0]
-    answer = _ask(allocation, lie, None)
+    answer = _ask(case, lie, None)
     assert not isinstance(answer, FairoptError)
     honest = case.value[lie.n]
     witness = Witness(
@@ -160,9 +162,9 @@ def check(case: Case) -> Verdict:
     return violated(NAME, gain, f"A lie pays: the best of {lies}{ended}.", witness, search.tried)
 
 
-def _of_queue(case: Case, search: _Search, gain: float, lie: Lie | Joint, node: int, of: str) -> Verdict:
+def _of_queue(case: Case, search: _Search, gain: Any, lie: Lie | Joint, node: int, of: str) -> Verdict:
     """Return the verdict on a lie that pays a queue."""
-    answer, queue = _ask(case.allocation, lie, None), search.families.queue(node)
+    answer, queue = _ask(case, lie, None), search.families.queue(node)
     assert not isinstance(answer, FairoptError)
     said = lie.said if isinstance(lie, Joint) else f"says of {case.name(lie.n)} that {lie.words(case.instance)}"
     honest = search.families.value(queue)
@@ -184,7 +186,7 @@ class _Search:
         self.rng = np.random.default_rng([case.seed, 0x11E])
         self.end = case.deadline()
         self.tried, self.failed, self.late = 0, "", False
-        self.found: list[tuple[float, Lie]] = []
+        self.found: list[tuple[Any, Lie]] = []
         self.families = Families(case)
         self.queues = (
             []
@@ -192,7 +194,7 @@ class _Search:
             else [queue for queue in map(self.families.queue, range(1, case.instance.tree.n_nodes)) if queue.users.size > 1]
         )
         self.effort = case.effort - (case.effort // _OF_QUEUES if self.queues else 0)
-        self.found_of_queues: list[tuple[float, Lie | Joint, int]] = []
+        self.found_of_queues: list[tuple[Any, Lie | Joint, int]] = []
 
     def try_all(self, lies: Sequence[Lie | Joint]) -> None:
         """Make the allocation again with each lie."""
@@ -207,31 +209,36 @@ class _Search:
                     self.late = True
                     return
                 some = lies[first : first + at_once]
-                for lie, answer in zip(some, parallel(delayed(_ask)(case.allocation, lie, left) for lie in some), strict=True):
+                for lie, answer in zip(some, parallel(delayed(_ask)(case, lie, left) for lie in some), strict=True):
                     if isinstance(answer, FairoptError):
                         self.failed = str(answer)
                         continue
                     self.tried += 1
                     if isinstance(lie, Lie):
-                        self.found.append((self._runs(lie, answer) - float(case.value[lie.n]), lie))
+                        self.found.append((self._runs(lie, answer) - case.value[lie.n], lie))
                     self._judge_queues(lie, answer)
 
-    def _runs(self, lie: Lie, answer: FloatArray) -> float:
+    def _runs(self, lie: Lie, answer: FloatArray) -> Any:
         """Return the worth of the true tasks that the liar can run."""
         case, instance, n = self.case, self.case.instance, lie.n
         given = answer[n]
         if case.sharing == "tdm":
-            seen = lie.told(instance).rates[n]
-            ratio = np.divide(instance.rates[n], seen, out=np.zeros(seen.size), where=seen > 0)
+            seen = self._told(lie).rates[n]
+            ratio = np.divide(instance.rates[n], seen, out=np.zeros_like(seen), where=seen > 0)
         else:
-            demand, true = (instance.demands[n] if lie.demand is None else lie.demand), instance.demands[n]
+            demand, true = (instance.demands[n] if lie.demand is None else self._told(lie).demands[n]), instance.demands[n]
             ratio = np.full(given.size, (demand[true > 0] / true[true > 0]).min())
-        runs = np.where(instance.eligibility[n], given * ratio, 0.0)
+        runs = np.where(instance.eligibility[n], given * ratio, 0)
         if case.whole:  # in a row of several servers, the tasks of each server are unknown: round task by task, the lower bound
-            runs = np.where(instance.counts == 1, np.floor(runs + 1e-9), given * np.floor(ratio + 1e-9))
+            runs = np.where(instance.counts == 1, _whole(runs), given * _whole(ratio))
         table = np.zeros_like(case.allocation.tasks)
         table[n] = runs
-        return float(case.at_most(table)[n])
+        return case.at_most(table)[n]
+
+    def _told(self, lie: Lie | Joint) -> Instance:
+        """Return the instance as declared, in the arithmetic of the case."""
+        told = lie.told(self.case.instance)
+        return told if self.case.radius is None else told.exact
 
     def _judge_queues(self, lie: Lie | Joint, answer: FloatArray) -> None:
         """Note what each queue gains whose users lie."""
@@ -240,12 +247,12 @@ class _Search:
             if (isinstance(lie, Joint) and lie.node == queue.node) or (
                 isinstance(lie, Lie) and self.case.instance.tree.below[queue.node, lie.n]
             ):
-                told = told or lie.told(self.case.instance)
+                told = told or self._told(lie)
                 gain = families.gain(queue, families.of_users(queue.users, answer, told))
                 if gain > families.slack(queue):
                     self.found_of_queues.append((gain, lie, queue.node))
 
-    def paid_to_a_queue(self) -> tuple[float, Lie | Joint, int] | None:
+    def paid_to_a_queue(self) -> tuple[Any, Lie | Joint, int] | None:
         """Return the best lie that paid a queue."""
         return max(self.found_of_queues, key=lambda found: found[0], default=None)
 
@@ -268,7 +275,7 @@ class _Search:
     def _joint(self, queue: Child) -> Iterator[Joint]:
         instance = self.case.instance
         if instance.rates_per_server is None:
-            for factor in (0.5, 2.0):
+            for factor in self._factors((0.5, 2.0)):
                 for r in np.flatnonzero((instance.demands[queue.users] > 0).any(axis=0)):
                     asking = queue.users[instance.demands[queue.users, r] > 0]
                     rows = [_with_row(instance.demands[n], int(r), instance.demands[n, r] * factor) for n in asking]
@@ -285,20 +292,20 @@ class _Search:
         if instance.rates_per_server is not None:
             rates = instance.rates_per_server[n]
             for i in np.flatnonzero(instance.eligibility[n]):
-                for factor in _FACTORS[1:]:
+                for factor in self._factors(_FACTORS[1:]):
                     yield Lie(n, rates=_with_row(rates, int(i), rates[i] * factor))
         else:
             demand = instance.demands[n]
-            parts = np.divide(demand, instance.total_capacity, out=np.zeros(demand.size), where=instance.total_capacity > 0)
-            largest = float(parts.max())
+            parts = np.divide(demand, instance.total_capacity, out=np.zeros_like(demand), where=instance.total_capacity > 0)
+            largest = parts.max()
             for r in np.flatnonzero(demand > 0):
-                for factor in _FACTORS:
+                for factor in self._factors(_FACTORS):
                     if factor or (demand > 0).sum() > 1:
                         yield Lie(n, demand=_with_row(demand, int(r), demand[r] * factor))
             for r in np.flatnonzero((parts < largest) & (instance.total_capacity > 0)):  # make another resource dominant, or nearly so
-                for factor in (0.5, 1.0, 1.25):
+                for factor in self._factors((0.5, 1.0, 1.25)):
                     yield Lie(n, demand=_with_row(demand, int(r), max(demand[r], factor * largest * instance.total_capacity[r])))
-            for factor in (0.5, 2.0):
+            for factor in self._factors((0.5, 2.0)):
                 yield Lie(n, demand=demand * factor)
         allowed = np.flatnonzero(instance.eligibility[n])
         if allowed.size > 1:
@@ -311,10 +318,10 @@ class _Search:
             possible = instance.unconstrained_rates[n] > 0  # elsewhere a claim changes nothing
             for i in np.flatnonzero(~instance.placement[n] & possible):
                 yield Lie(n, servers=_with_row(instance.eligibility[n], int(i), True))
-        has, runs = float(instance.tasks[n]), float(self.case.allocation.tasks_per_user[n])
-        for tasks in (np.inf, 2 * has, 0.5 * has) if np.isfinite(has) else (2 * runs, runs, 0.5 * runs):
+        has, runs = instance.tasks[n], self.case.allocation.tasks_per_user[n]
+        for tasks in (np.inf, 2 * has, has / 2) if has < np.inf else (2 * runs, runs, runs / 2):
             if tasks != has and tasks > 0:
-                yield Lie(n, tasks=float(np.ceil(tasks)) if self.case.whole and np.isfinite(tasks) else float(tasks))
+                yield Lie(n, tasks=math.ceil(tasks) if self.case.whole and tasks < np.inf else tasks)
 
     def local(self) -> None:
         """Change the best lies a little, in rounds of decreasing steps: the maximum of the gain is often sharp."""
@@ -335,11 +342,11 @@ class _Search:
             distinct.setdefault((found[1].n, round(self._part(found), 9)), found[1])
         return list(distinct.values())[:_BEST]
 
-    def paid(self) -> list[tuple[float, Lie]]:
+    def paid(self) -> list[tuple[Any, Lie]]:
         """Return the best lie that paid, or no lie; among equally good lies, the last, which has fewer digits."""
         paid = [found for found in self.found if found[0] > self.case.slack[found[1].n]]
-        most = max((gain for gain, _ in paid), default=0.0)
-        return [found for found in reversed(paid) if found[0] >= most * _AS_GOOD][:1]
+        most = max((gain for gain, _ in paid), default=0)
+        return [found for found in reversed(paid) if found[0] >= float(most) * _AS_GOOD][:1]
 
     def rounded(self) -> None:
         """Try the best lie with fewer digits and fewer changes; keep it if it is as good."""
@@ -350,7 +357,7 @@ class _Search:
                 said = lie.demand if lie.rates is None else lie.rates
                 lies = []
                 if said is not None:
-                    plain = np.array([float(f"{value:.2g}") for value in said])
+                    plain = self._with_digits(said, 2)
                     same = [np.where(np.arange(said.size) == j, own, plain) for j in np.flatnonzero(plain != own)]
                     rows = [plain, *same]
                     lies = [replace(lie, demand=row) if lie.rates is None else replace(lie, rates=row) for row in rows]
@@ -359,9 +366,18 @@ class _Search:
                 lies += [replace(lie, tasks=None)] if lie.tasks is not None and (said is not None or lie.servers is not None) else []
                 self.try_all(lies)
 
-    def _part(self, found: tuple[float, Lie]) -> float:
+    def _with_digits(self, values: FloatArray, digits: int) -> Any:
+        """Return numbers with fewer digits, in the arithmetic of the case."""
+        plain = np.array([float(f"{float(value):.{digits}g}") for value in values])
+        return plain if self.case.radius is None else fractions_of(plain)
+
+    def _factors(self, factors: Sequence[float]) -> Any:
+        """Return factors in the arithmetic of the case."""
+        return factors if self.case.radius is None else fractions_of(factors)
+
+    def _part(self, found: tuple[Any, Lie]) -> float:
         gain, lie = found
-        return gain / float(self.case.reach[lie.n])
+        return float(gain / self.case.reach[lie.n])
 
     def _changed(self, lie: Lie, step: float) -> Lie:
         instance, rng, n = self.case.instance, self.rng, lie.n
@@ -374,8 +390,8 @@ class _Search:
             shown[i] = not shown[i]
             if shown.any():
                 return replace(lie, servers=shown)
-        if kind == 1 and np.isfinite(instance.tasks[n]):
-            return replace(lie, tasks=float(np.ceil(instance.tasks[n] * np.exp(rng.normal(0.0, 1.0)))))
+        if kind == 1 and instance.tasks[n] < np.inf:
+            return replace(lie, tasks=float(np.ceil(float(instance.tasks[n]) * np.exp(rng.normal(0.0, 1.0)))))
         own = instance.rates_per_server
         values = (
             (instance.demands[n] if lie.demand is None else lie.demand) if own is None else (own[n] if lie.rates is None else lie.rates)
@@ -384,15 +400,25 @@ class _Search:
         if not chosen.any():  # do not repeat the same lie
             chosen[rng.integers(values.size)] = True
         moved = values * np.exp(rng.normal(0.0, step, values.size) * chosen)
+        if self.case.radius is not None:  # so that the fractions of the answer stay short
+            moved = self._with_digits(moved, _DIGITS)
         return replace(lie, demand=moved) if own is None else replace(lie, rates=moved)
 
 
-def _ask(allocation: Allocation, lie: Lie | Joint, time_limit: float | None) -> FloatArray | FairoptError:
+def _ask(case: Case, lie: Lie | Joint, time_limit: float | None) -> FloatArray | FairoptError:
     try:
         with quietly():
-            return rerun(allocation, lie.told(allocation.instance), time_limit=time_limit).tasks.copy()
+            tasks: FloatArray = case.tasks_of(rerun(case.allocation, lie.told(case.instance), time_limit=time_limit))
+            return tasks.copy()
     except FairoptError as error:
         return error
+
+
+def _whole(tasks: Any) -> Any:
+    """Return how many whole tasks there are, but for rounding."""
+    if tasks.dtype != object:
+        return np.floor(tasks + 1e-9)
+    return np.array([*(math.floor(value) for value in tasks), None], dtype=object)[:-1]
 
 
 def _with_row(array: np.ndarray, position: int, value: Any) -> np.ndarray:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import builtins
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from fairopt.allocation.exact_answer import as_text
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.fractions import ExactArray
 from fairopt.validation import restore_read_only
 
 __all__ = ["Verdict", "Witness", "does_not_apply", "holds", "violated"]
@@ -26,6 +29,8 @@ class Witness:
         The users and servers of the example; the user who has too little comes first.
     tasks : array (users, servers), or None
         The allocation that proves the violation, if there is one: of ``instance`` if that is given, else of the audited instance.
+    exact : array (users, servers) of Fraction, or None
+        The same in fractions, where the audited allocation is.
     instance : Instance, or None
         The instance with the lie, or without the user who left.
     """
@@ -35,10 +40,15 @@ class Witness:
     servers: tuple[str, ...] = ()
     tasks: FloatArray | None = None
     instance: Instance | None = None
+    exact: ExactArray | None = None
 
     def __post_init__(self) -> None:
-        if self.tasks is not None:
-            self.tasks.setflags(write=False)
+        if self.tasks is not None and self.tasks.dtype == object:
+            object.__setattr__(self, "exact", self.tasks)
+            object.__setattr__(self, "tasks", self.tasks.astype(np.float64))
+        for array in (self.tasks, self.exact):
+            if array is not None:
+                array.setflags(write=False)
 
     __setstate__ = restore_read_only
 
@@ -49,6 +59,7 @@ class Witness:
             "users": list(self.users),
             "servers": list(self.servers),
             "tasks": None if self.tasks is None else self.tasks.tolist(),
+            **({} if self.exact is None else {"exact": as_text(self.exact)}),
             "instance": None if self.instance is None else self.instance.to_dict(),
         }
 
@@ -66,6 +77,8 @@ class Verdict:
         True, and the statement says that it was a search.
     violation : float
         In tasks: 0.0 if the property holds, NaN if ``holds`` is None.
+    exact : Fraction or None
+        The violation in fractions, decided without a tolerance: of an allocation in fractions, where the check is; else None.
     statement : str
         One sentence: what was found, and how.
     witness : Witness or None
@@ -86,8 +99,14 @@ class Verdict:
     promised: str | None = None
     searched: int | None = None
     not_found: str = ""
+    exact: Fraction | None = None
 
     @builtins.property  # `property` is a field here
+    def amount(self) -> float | Fraction:
+        """The violation: in fractions, where it is known so."""
+        return self.violation if self.exact is None else self.exact
+
+    @builtins.property
     def outcome(self) -> str:
         """The printed outcome: "holds", "violated", "-", or that a search found nothing, as in "no lie found (12 tried)"."""
         return self.not_found or {True: "holds", False: "violated", None: "-"}[self.holds]
@@ -98,6 +117,7 @@ class Verdict:
             "property": self.property,
             "holds": self.holds,
             "violation": None if np.isnan(self.violation) else self.violation,
+            **({} if self.exact is None else {"exact": str(self.exact)}),
             "statement": self.statement,
             "witness": None if self.witness is None else self.witness.to_dict(),
             "promised": self.promised,
@@ -110,9 +130,10 @@ def holds(name: str, statement: str, searched: int | None = None) -> Verdict:
     return Verdict(name, True, 0.0, statement, searched=searched)
 
 
-def violated(name: str, tasks: float, statement: str, witness: Witness, searched: int | None = None) -> Verdict:
+def violated(name: str, tasks: float | Fraction, statement: str, witness: Witness, searched: int | None = None) -> Verdict:
     """Return the verdict that a property is violated by a number of tasks."""
-    return Verdict(name, False, float(tasks), statement, witness, searched=searched)
+    exact = tasks if isinstance(tasks, Fraction) else None
+    return Verdict(name, False, float(tasks), statement, witness, searched=searched, exact=exact)
 
 
 def does_not_apply(name: str, reason: str, searched: int | None = None) -> Verdict:
