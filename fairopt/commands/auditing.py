@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -188,9 +188,11 @@ def _maker(
         return lambda: given(instance, tasks, how, measure or GIVEN, exact=exact), f"reading {allocation}"
     if schedule is not None:
         _, plan = read_schedule(schedule)
-        if exact and not isinstance(plan, dict):
-            raise typer.BadParameter("a scheduler of your own has no answer in fractions; leave --exact out", param_hint="--exact")
-        return lambda: made(instance, plan | {"exact": True} if exact else plan, sharing), f"filling by {schedule}"  # type: ignore[arg-type]
+        if exact:
+            if not isinstance(plan, Mapping):
+                raise typer.BadParameter("a scheduler of your own has no answer in fractions; leave --exact out", param_hint="--exact")
+            plan = {**plan, "exact": True}
+        return lambda: made(instance, plan, sharing), f"filling by {schedule}"  # type: ignore[arg-type]
     _, chosen = read_notion(notion)
     return (
         lambda: fo.solve(instance, chosen, sharing=sharing, integral=integral, time_limit=time_limit, exact=exact),  # type: ignore[arg-type]

@@ -135,7 +135,7 @@ def _proved(case: Case, program: Program) -> bool:
         if members.size:
             stages.append(Stage(float(shares[members].min()), members, prices))
     stages.sort(key=lambda stage: stage.value)
-    return certify(program, Solution(x, tuple(stages))).worst <= case.tolerance
+    return bool(certify(program, Solution(x, tuple(stages))).worst <= case.tolerance)
 
 
 def _whole(case: Case, name: str, share: FloatArray, what: str) -> Verdict:

@@ -164,7 +164,7 @@ def _improvement_in_fractions(case: Case) -> Any:
     program = formulate(small, name, sharing=case.sharing)
     exact = ExactProgram.of(program, small.exact, np.full(program.n_pairs, 1, dtype=object), Total(np.full(len(program.users), 1)))
     users, servers = program.pair_users, program.pair_servers
-    worth = [1] * users.size if case.worth is None else merging.restrict(case.worth)[users, servers].tolist()
+    worth = [1] * users.size if case.worth is None else np.asarray(merging.restrict(case.worth))[users, servers].tolist()
     seconds = seconds_of_a_level(exact)
     if seconds > (PATIENCE if case.time_limit is None else case.time_limit):
         return f"Undecided: the linear program would take about {duration(seconds)} in fractions."
