@@ -5,6 +5,8 @@ INSTALLED := .venv/.installed
 PARALLEL := --numprocesses logical --maxprocesses 8 --dist worksteal
 # One process a core: threads of linear algebra would only wait for each other.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# Tests start many processes, and each would compile all files of fairopt again where the environment forbids Python to keep them.
+KEEP_COMPILED := PYTHONDONTWRITEBYTECODE=
 
 .PHONY: demo test test-slurm check bench bench-growth picture docs strip clean
 
@@ -14,7 +16,7 @@ demo: $(INSTALLED)  ## the exact fair allocation of 12,583 servers, what fairnes
 	$(BIN)/fairopt report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html
 
 test: $(INSTALLED)  ## on all cores; pytest by hand runs one test after another
-	$(ONE_THREAD) $(BIN)/python -m pytest $(PARALLEL)
+	$(ONE_THREAD) $(KEEP_COMPILED) $(BIN)/python -m pytest $(PARALLEL)
 
 test-slurm: $(INSTALLED)  ## with a real Slurm on this machine, as root: slurmctld slurmd slurmdbd mariadb-server munge of Debian
 	$(BIN)/python -m pytest -m slurm tests/commands/test_real_slurm.py

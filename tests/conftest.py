@@ -6,6 +6,7 @@ draws ten times as many new ones.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -27,6 +28,8 @@ if (
 ):  # a shell may start a job in the background so, and its children would not hear Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+gc.disable()  # until all tests are collected: what collecting makes stays, and going through it again and again takes seconds
+
 THREE = """
 resources: [cpu, memory]
 servers:
@@ -43,6 +46,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What is compiled comes first, because later tests load it, and then what takes longest, so that no worker waits for it at the end."""
     first = ["test_compiled.py", "test_notebooks.py", "test_docs.py"]
     items.sort(key=lambda item: first.index(item.path.name) if item.path.name in first else len(first))
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is collected, but not looked for among modules and tests."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

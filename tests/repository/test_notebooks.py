@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import runpy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
@@ -21,13 +22,29 @@ def read(path: Path) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call, no-any-return]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_runs_and_ends_with_a_figure(path: Path) -> None:
-    """The last cell answers the notebook's question with a picture."""
-    notebook = read(path)
-    client = NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}})
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[KernelManager]:
+    """One process for all notebooks: what they import takes some of them longer than what they compute."""
     # On a loaded machine threads of linear algebra wait for each other, ten times as long as they work.
-    client.execute(env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(cwd=str(FOLDER), env=environment)
+    yield manager
+    manager.shutdown_kernel(now=True)
+    manager.cleanup_resources()
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs_and_ends_with_a_figure(path: Path, kernel: KernelManager) -> None:
+    """The last cell answers the notebook's question with a picture. It finds no name that an earlier notebook has left."""
+    notebook = read(path)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f\n%matplotlib inline"))  # type: ignore[no-untyped-call]
+    client = NotebookClient(notebook, km=kernel, timeout=120)
+    try:
+        client.execute()
+    finally:
+        if client.kc is not None:
+            client.kc.stop_channels()
     last = [cell for cell in notebook.cells if cell.cell_type == "code"][-1]
     assert any("image/png" in output.get("data", {}) for output in last.outputs)
 
