@@ -272,7 +272,11 @@ def print_history(console: Console, found: fo.History, *, shown: Any = (), sort:
 def _judged(found: fo.History, data: dict[str, Any]) -> str:
     if found.is_exact:
         return f"every change while work waited, {data['contended_changes']:,}"
-    return f"{data['moments']:,} random moments, of {data['contended_changes']:,} changes while work waited"
+    changes = f"{data['contended_changes']:,} changes while work waited"
+    if any(found.exact):
+        some = f"{sum(found.exact)} of {plural(len(found.windows), 'window')}"
+        return f"{data['moments']:,} moments: every change in {some}, random ones in the others, of {changes}"
+    return f"{data['moments']:,} random moments, of {changes}"
 
 
 def _print_table(console: Console, kind: str, frame: pd.DataFrame, more: Any) -> None:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands.tables import add_numbers, label, print_note, simple_table
+from fairopt.histories.clock import span_of
 from fairopt.wording import figure, joined, percent, plural
 
 __all__ = ["print_side_by_side"]
@@ -34,6 +35,9 @@ def print_side_by_side(console: Console, found: fo.SideBySide) -> None:
             _number(row["jain"]),
         )
     console.print(table)
+    for name, seconds in found.to_frame()["half_life_s"].items():
+        if np.isfinite(seconds) and "half_life" not in str(name):
+            print_note(console, f"{name}: a half-life of {span_of(seconds)}, the default")
     if stopped := [course.name for course in found.courses if not course.complete]:
         print_note(console, f"\n{joined(stopped, 5)}: stopped early; the row holds what was simulated until then")
     if found.not_begun:

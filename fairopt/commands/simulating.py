@@ -19,7 +19,8 @@ from fairopt.commands.console import INTERRUPTED, check_page, choose_form, draw,
 from fairopt.commands.options import Changes, Json, read_instance
 from fairopt.commands.side_by_side_table import print_side_by_side
 from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.simulation.baselines.options import BASELINES
+from fairopt.histories.clock import span_of
+from fairopt.simulation.baselines.options import BASELINES, half_life_of
 from fairopt.wording import figure, percent, plural
 
 if TYPE_CHECKING:
@@ -209,6 +210,8 @@ def print_simulation(console: Console, found: fo.Simulation) -> None:
         ("last job ended at", _seconds(data["makespan"])),
         ("mean utilization", ", ".join(f"{name} {percent(part)}" for name, part in data["utilization"].items() if part is not None) or "-"),
     ]
+    if np.isfinite(half_life := half_life_of(found.scheduler)):
+        facts.append(("half-life", span_of(half_life)))
     if not found.complete:
         facts.append(("stopped at", _seconds(found.until)))
     if found.fits_nowhere:

@@ -139,16 +139,17 @@ def choose_moments(changes: Changes, windows: list[tuple[float, float]], edges: 
     for first, last in windows:
         here = contended[(changes.times[contended] < last) & (after[contended] > first)]
         pieces.append((here, np.maximum(changes.times[here], first), np.minimum(after[here], last)))
-    states = sum(here.size for here, _, _ in pieces)
-    most = moments or states
-    total = sum(float((right - left).sum()) for _, left, right in pieces)
+    states = np.unique(np.concatenate([np.empty(0, np.int64), *(here for here, _, _ in pieces)])).size
+    every = sum(here.size for here, _, _ in pieces)  # a change may reach into the next window, and is judged in both
+    most = moments or every
+    parts_of = _shared(most, np.array([float((right - left).sum()) for _, left, right in pieces]))
     rng = np.random.default_rng(seed)
     number, parts, exact = 0, [], []
     chosen: list[IntArray] = []
     for w, (here, left, right) in enumerate(pieces):
         length = right - left
-        part = max(2, int(np.ceil(most * float(length.sum()) / total))) if here.size else 0
-        if most >= states or here.size <= part:
+        part = max(2, int(parts_of[w])) if here.size else 0
+        if most >= every or here.size <= part:
             exact.append(True)
             cuts = edges[(edges > left.min(initial=np.inf)) & (edges < right.max(initial=-np.inf))]
             at = np.searchsorted(left, cuts, side="right") - 1
@@ -180,6 +181,19 @@ def choose_moments(changes: Changes, windows: list[tuple[float, float]], edges: 
         exact=np.array(exact, bool),
         states=states,
     )
+
+
+def _shared(number: int, lengths: FloatArray) -> IntArray:
+    """Return how many of so many moments each window has, by its contended time; of equal rests, the first ones have one more.
+
+    >>> _shared(10, np.array([1.0, 1.0, 2.0])).tolist()
+    [3, 2, 5]
+    """
+    exact = number * lengths / (lengths.sum() or 1.0)
+    whole = np.floor(exact + 1e-9).astype(np.int64)
+    left = round(float(exact.sum())) - int(whole.sum())
+    whole[np.argsort(-(exact - whole), kind="stable")[:left]] += 1
+    return whole
 
 
 def streams_at_once(setting: Setting, changes: Changes) -> float:

@@ -35,7 +35,7 @@ from fairopt.files import read_bytes
 from fairopt.formats.quantities import plain
 from fairopt.formats.requirements import Attributes
 from fairopt.histories.clock import Clock
-from fairopt.histories.records import Records, row_places, unknown_server
+from fairopt.histories.records import Records, Unjudged, row_places, unknown_server
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.wording import did_you_mean, joined
 
@@ -73,6 +73,11 @@ def read_table(
             data = gzip.decompress(data)
     except (EOFError, zlib.error, OSError) as error:
         raise InvalidInstance(f"{path} cannot be unpacked: {error}; copy or compress it again") from None
+    cut = _cut(data)
+    if cut is not None and not lenient:
+        raise InvalidInstance(f"{path}, {cut}; write the log again, or leave the line out with lenient=True or --lenient")
+    if cut is not None:
+        data = data[: data.rindex(b"\n") + 1]
     texts = {name: str for name in (*OWN, *TIMES, *(f"{word}_s" for word in TIMES)) if name != "tasks"}
     try:
         with warnings.catch_warnings():
@@ -84,7 +89,23 @@ def read_table(
     except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError, ValueError) as error:
         reason = str(error).replace("Error tokenizing data. C error: ", "").strip()
         raise InvalidInstance(f"{path}: {reason}; each line has one cell for each column of the first line") from None
-    return read_frame(frame, cluster, attributes, str(path), timezone=timezone, lenient=lenient, first=2)
+    records = read_frame(frame, cluster, attributes, str(path), timezone=timezone, lenient=lenient, first=2)
+    if cut is not None:
+        records.unjudged.append(Unjudged("the line is cut", 1, 0.0, f"{path}, {cut.partition(':')[0]}"))
+    return records
+
+
+def _cut(data: bytes) -> str | None:
+    """Return which line is cut, if the last one is: it does not end, and has fewer cells than the first.
+
+    >>> _cut(b"user,submit,cpu\\nA,0,1\\nB,5")
+    'line 3: the line is cut: it has 2 of 3 cells'
+    """
+    lines = data.splitlines()
+    if len(lines) < 2 or data.endswith((b"\n", b"\r")) or b'"' in lines[-1]:
+        return None
+    there, all_ = (line.count(b",") + 1 for line in (lines[-1], lines[0]))
+    return f"line {len(lines)}: the line is cut: it has {there} of {all_} cells" if there < all_ else None
 
 
 def read_frame(

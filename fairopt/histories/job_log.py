@@ -66,6 +66,8 @@ class JobLog:
         Whether ``allowed`` is what was seen, which the cluster knows better where it says anything.
     unjudged : tuple of Unjudged
     notes : tuple of str
+    places : tuple of str (owners,)
+        Where in the log the first record of each owner is.
     """
 
     jobs: Any
@@ -86,6 +88,7 @@ class JobLog:
     inferred: bool
     unjudged: tuple[Unjudged, ...]
     notes: tuple[str, ...]
+    places: tuple[str, ...] = ()
 
     @classmethod
     def from_frame(
@@ -140,6 +143,7 @@ class JobLog:
             inferred=records.inferred,
             unjudged=_summed(records.unjudged),
             notes=tuple(dict.fromkeys(records.notes)),
+            places=tuple(records.where(int(first)) for first in np.unique(owner, return_index=True)[1]),
         )
 
     @property

@@ -165,6 +165,9 @@ def history(
         )
         raise NoSolution(f"stopped after {judged:,} of {plural(number, 'moment')}, at {setting.log.clock.shown(until)}; {again}")
     notes = [*setting.log.notes, *([note] if note else []), *_notes(setting, chosen)]
+    if number > most > 0:
+        asked, of = plural(most, "moment"), plural(len(periods), "window")
+        notes.append(f"{asked} were asked for; each of {of} is judged at two at least, {number:,} in all")
     return History(
         notion=name,
         setting=setting,
@@ -191,7 +194,10 @@ def _windows(log: JobLog, windows: Sequence[tuple[Any, Any]], every: float | str
     read = [(clock.read(a, "the start of a window"), clock.read(b, "the end of a window")) for a, b in windows] or [(first, last)]
     for a, b in read:
         if not a < b:
-            raise InvalidInstance(f"a window ends at {clock.shown(b)}, which is not after its start, {clock.shown(a)}; give START END")
+            raise InvalidInstance(
+                f"a window ends at {clock.shown(b)}, which is not after its start, {clock.shown(a)}; give the earlier time first "
+                "(--window START/END)"
+            )
         if b <= first or a >= last:
             raise InvalidInstance(
                 f"no job is in the log from {clock.shown(a)} to {clock.shown(b)}; it goes from {clock.shown(first)} to {clock.shown(last)}"

@@ -209,6 +209,7 @@ def _owners(log: JobLog, cluster: Instance, lenient: bool) -> tuple[JobLog, IntA
     codes, inverse = np.unique(pair, return_inverse=True)
     in_queues = np.bincount((codes // (len(log.queues) + 1)).astype(int))
     names: list[str] = []
+    owners: list[int] = []  # of the log
     found: list[_Owner | None] = []
     index: dict[tuple[int, int], int] = {}
     of_code = np.zeros(codes.size, np.int64)
@@ -228,10 +229,12 @@ def _owners(log: JobLog, cluster: Instance, lenient: bool) -> tuple[JobLog, IntA
         if key not in index:
             index[key] = len(names)
             names.append(f"{name} in {queue}" if by_queue else name)
+            owners.append(n)
             found.append(place)
         of_code[k] = index[key]
     owner_of = of_code[inverse]
     missing = [name for name, place in zip(names, found, strict=True) if place is None]
+    first = next((f"{log.places[n]}: " for n, place in zip(owners, found, strict=True) if place is None), "")
     if len(missing) == len(names) and not cluster.queues:
         return log, owner_of, names, [_Owner(None, 1.0, None, -1, False) for _ in names]
     if not missing:
@@ -239,14 +242,15 @@ def _owners(log: JobLog, cluster: Instance, lenient: bool) -> tuple[JobLog, IntA
     if not lenient or len(missing) == len(names):
         hint = did_you_mean(missing[0], [*users, *queues])
         known = f"there are {joined([*queues, *users], 5)}"
+        more = f", and {plural(len(missing) - 1, 'other owner')}, such as {joined([_quoted(name) for name in missing[1:]], 2)}"
         raise InvalidInstance(
-            f"the cluster does not know {plural(len(missing), 'owner')} of the log, such as {joined(missing, 3)}{hint}; {known}: name them "
-            "there as users or queues, name the queue of each job in the log"
+            f"{first}the cluster does not know the owner {_quoted(missing[0])}{hint}{more if len(missing) > 1 else ''}; {known}: name "
+            f"{'it' if len(missing) == 1 else 'them'} there as users or queues, or name the queue of each job in the log"
             + ("" if len(missing) == len(names) else ", or leave their jobs out with lenient=True or --lenient")
         )
     good = np.array([place is not None for place in found], bool)
     keep = good[owner_of]
-    lost = Unjudged(_UNKNOWN, int((~keep).sum()), 0.0, f"owner {missing[0]}")
+    lost = Unjudged(_UNKNOWN, int((~keep).sum()), 0.0, f"{first}owner {_quoted(missing[0])}")
     new = np.cumsum(good) - 1
     return (
         _part(replace(log, unjudged=(*log.unjudged, lost)), keep),
@@ -328,3 +332,7 @@ def _groups(
     some = np.asarray(members.any(axis=1))
     queue_of = tuple(groups[int(np.argmax(members[:, n]))] for n in range(number))
     return tuple(name for name, used in zip(groups, some, strict=True) if used), members[some], queue_of
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'

@@ -22,10 +22,7 @@ __all__ = ["plot_history"]
 
 _LINES = 8  # owners with a panel of their own
 _ACROSS = 4
-_CAPTION = (
-    "Dominant shares of the cluster; their sum over owners may exceed 100 %. Blue line: due; black line: received; "
-    "orange: lacked while work waited; pale blue: beyond its due."
-)
+_CAPTION = "Dominant shares of the cluster; their sum over owners may exceed 100 %."
 _LACKED, _BEYOND = COLOURS[5], COLOURS[0]
 
 
@@ -61,6 +58,7 @@ def plot_history(
     lacked, beyond = (history.sums.bins[:, :, k] / seconds[:, None] for k in (0, 1))
     due = received + lacked - beyond
     concerned = np.argsort(-history.sums.bins.sum(axis=(0, 2)), kind="stable")[:_LINES]
+    concerned = concerned[np.argsort(-history.sums.bins[:, concerned, 0].sum(axis=0), kind="stable")]  # who lacks most comes first
     names = short_labels([history.owners[n] for n in concerned])
     across = min(len(names), _ACROSS)
     panels = ["all", *(f"owner {k}" for k in range(len(names)))]
@@ -96,8 +94,24 @@ def plot_history(
     )
     if page.own and title == "":
         top.set_title("Shortfall of all owners", loc="left")  # a headline of no words also clears this one
-    page.caption(_CAPTION)
+    some = f" Shown are {len(names)} of {len(history.owners):,} owners, for whom received and due differ most."
+    page.caption(_CAPTION + (some if len(names) < len(history.owners) else ""))
+    page.legend_above(top, 4, *_legend())
     return page.figure
+
+
+def _legend() -> tuple[list[Any], list[str]]:
+    """Return what the lines and areas mean."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles = [
+        Line2D([], [], color=_BEYOND, linewidth=1.3),
+        Line2D([], [], color="black", linewidth=0.9),
+        Patch(color=_LACKED, alpha=0.45, linewidth=0),
+        Patch(color=_BEYOND, alpha=0.2, linewidth=0),
+    ]
+    return handles, ["due", "received", "lacked while work waited", "held beyond its due"]
 
 
 def _times(history: History) -> Any:

@@ -50,12 +50,13 @@ class Sheet:
         part = 1.0 / len(self.axes) if self.own else 1.0
         _fitted(axes, part, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=ncols, fontsize=9)
 
-    def legend_above(self, axes: Axes, ncols: int) -> None:
-        """Write a legend above the title of axes that are as wide as the figure."""
+    def legend_above(self, axes: Axes, ncols: int, *entries: Any) -> None:
+        """Write a legend above the title of axes that are as wide as the figure; ``entries``: handles and labels, if not those drawn."""
         from matplotlib.transforms import ScaledTranslation
 
         above = axes.transAxes + ScaledTranslation(0.0, 20 / 72, self.figure.dpi_scale_trans)
-        _fitted(axes, 1.0, loc="lower left", bbox_to_anchor=(0.0, 1.0), bbox_transform=above, ncols=ncols, fontsize=9, borderaxespad=0.0)
+        where: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "bbox_transform": above, "borderaxespad": 0.0}
+        _fitted(axes, 1.0, *entries, ncols=ncols, fontsize=9, **where)
 
     def caption(self, text: str) -> None:
         """Write a caption below a new figure, wrapped to its width."""

@@ -56,6 +56,8 @@ def write_history_page(history: History, output: str | os.PathLike[str], title: 
     ]
     for by, words in _WORDS.items():
         frame = history.to_frame(by)  # type: ignore[arg-type]  # the keys are tables
+        if by in ("owner", "queue"):
+            frame = frame.sort_values("shortfall", ascending=False, kind="stable")
         if len(frame):
             parts += [f"<h2>{words}</h2>", _table(frame.reset_index() if frame.index.name else frame)]
     if log.unjudged:
@@ -67,12 +69,13 @@ def write_history_page(history: History, output: str | os.PathLike[str], title: 
 
 def _table(frame: pd.DataFrame) -> str:
     words = {k for k, name in enumerate(frame.columns) if not pd.api.types.is_numeric_dtype(frame[name])} | {0}
-    rows = [
-        [_number(float(value)) if isinstance(value, int | float | np.number) else str(value) for value in row]
-        for row in frame.itertuples(index=False)
-    ]
+    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
     return table([str(name).replace("_", " ") for name in frame.columns], rows, words)
 
 
-def _number(value: float) -> str:
-    return figure(value, 4) if np.isfinite(value) else ""
+def _cell(value: object) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | float | np.number):
+        return figure(float(value), 4) if np.isfinite(float(value)) else ""
+    return str(value)

@@ -24,6 +24,7 @@ import pandas as pd
 
 from fairopt.plots.colours import Look, looks
 from fairopt.reporting.plain_page import Html, page_path, picture, table, text, write_page
+from fairopt.simulation.baselines.options import half_life_of
 from fairopt.simulation.side_by_side import SideBySide
 from fairopt.wording import figure, joined, percent, plural
 
@@ -138,9 +139,11 @@ def _mark(look: Look, name: str) -> Html:
 
 
 def _legend(found: SideBySide, look: Mapping[str, Look]) -> Html:
-    entries = [
-        f"<li>{_mark(look[course.name], course.name)} <span class=soft>({text(course.kind)})</span></li>" for course in found.courses
-    ]
+    entries = []
+    for course in found.courses:
+        half_life = half_life_of(course.name)
+        fades = f", half-life {_duration(half_life)}" if np.isfinite(half_life) and "half_life" not in course.name else ""
+        entries.append(f"<li>{_mark(look[course.name], course.name)} <span class=soft>({text(course.kind)}{fades})</span></li>")
     return Html(f"<ul class=legend>{''.join(entries)}</ul>")
 
 

@@ -31,6 +31,7 @@ import numpy as np
 from fairopt.drawing import draw
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance
+from fairopt.simulation.baselines.options import half_life_of
 from fairopt.simulation.result import Simulation
 from fairopt.trace import Trace
 from fairopt.wording import plural
@@ -210,9 +211,9 @@ class SideBySide:
     def to_frame(self) -> pd.DataFrame:
         """Return one row per scheduler: jobs that ended, mean wait and slowdowns, utilization, shortfall and envy in hours, Jain's index.
 
-        Columns: ``kind``, ``jobs``, ``started``, ``ended``, ``wait_s`` (of the jobs that started), ``slowdown``, ``bounded_slowdown`` (of
-        those that ended), ``makespan_s``, ``utilization`` (of the resource that is used most), ``shortfall_h``, ``regret`` (the same in
-        parts of what users received in the exact simulation), ``envy_h``, ``jain``.
+        Columns: ``kind``, ``half_life_s`` (nan: the scheduler has none), ``jobs``, ``started``, ``ended``, ``wait_s`` (of the jobs that
+        started), ``slowdown``, ``bounded_slowdown`` (of those that ended), ``makespan_s``, ``utilization`` (of the resource that is used
+        most), ``shortfall_h``, ``regret`` (the same in parts of what users received in the exact simulation), ``envy_h``, ``jain``.
         """
         import pandas as pd
 
@@ -227,6 +228,7 @@ class SideBySide:
         due = float(self.exact.lengths() @ self.exact.shares.sum(axis=1)) / 3600
         return {
             "kind": course.kind,
+            "half_life_s": half_life_of(course.name),
             "jobs": self.trace.n_jobs,
             "started": int(np.isfinite(course.started).sum()),
             "ended": int(np.isfinite(course.finished).sum()),

@@ -221,9 +221,23 @@ def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any] | _Asynchronous 
         or (isinstance(spec, str) and len(words(spec)) > 1 and "=" not in words(spec)[1])
     )
     if not greedy:
-        return read_notion(spec)
+        return _notion(spec, word, options)
     name, plan = read_schedule(spec)
     return name, dict(plan)  # type: ignore[arg-type]  # an allocation is no such spec
+
+
+def _notion(spec: Any, word: str, options: dict[str, Any]) -> tuple[str, Notion]:
+    """Return the name of a notion, and the notion; a misspelt option of a memory is recognised."""
+    try:
+        return read_notion(spec)
+    except Unsupported:
+        for option in options:
+            if hint := did_you_mean(option, ("half_life", "period", "phases")):
+                raise Unsupported(
+                    f'"{word}" takes no option "{option}"{hint}; with a memory, write "drfh:half_life=1h", with servers that act by '
+                    'themselves "psdsf:period=1"'
+                ) from None
+        raise
 
 
 def _karma_of(options: dict[str, Any]) -> Karma:

@@ -278,6 +278,22 @@ def test_bad_tables(tmp_path: Path, text: str, message: str) -> None:
         read_log_file(path, PROCESSORS)
 
 
+def test_a_table_whose_last_line_is_cut(tmp_path: Path) -> None:
+    """It is named as cut, whatever is missing of it; lenient, it is left out and counted. A short line that ends is no cut one."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("user,submit,start,end,cpu\nA,0,0,1,1\nB,0,0")
+    with pytest.raises(InvalidInstance, match=r"jobs.csv, line 3: the line is cut: it has 3 of 5 cells; write the log again"):
+        read_log_file(path, PROCESSORS)
+    found = read_log_file(path, PROCESSORS, lenient=True)
+    assert found.owners == ("A",)
+    assert [(each.why, each.jobs, each.first) for each in found.unjudged] == [("the line is cut", 1, f"{path}, line 3")]
+    path.write_text("user,submit,start,end,cpu,why\nA,0,0,1,1")
+    with pytest.raises(InvalidInstance, match="line 2: the line is cut: it has 5 of 6 cells"):
+        read_log_file(path, PROCESSORS)
+    path.write_text("user,submit,start,end,cpu,why\nA,0,0,1,1\n")
+    assert read_log_file(path, PROCESSORS).n_jobs == 1
+
+
 def test_logs_that_are_none(tmp_path: Path) -> None:
     """What they are instead."""
     (tmp_path / "notes.txt").write_text("hello\n")

@@ -277,10 +277,16 @@ def test_more_held_than_the_cluster_has() -> None:
 def test_owners_of_the_log_and_of_the_cluster() -> None:
     """All are known, or none; an owner is found by its name or by the queue of its job."""
     one = jobs_of([(0, 0, 0, 5, 1)])
-    with pytest.raises(InvalidInstance, match=r"does not know 1 owner of the log, such as D.*; there are A, B and C"):
+    with pytest.raises(
+        InvalidInstance, match=r'the table, row 2: the cluster does not know the owner "D"; there are A, B and C: name it there'
+    ):
         fo.history(pd.concat([one, one.assign(job="x", user="D", submit=9, start=9, end=10)]), CLUSTER)
     found = fo.history(pd.concat([one, one.assign(job="x", user="D", submit=9, start=9, end=10)]), CLUSTER, lenient=True)
     assert found.owners == ("A",)
+    assert found.setting.log.unjudged[0].first == 'the table, row 2: owner "D"'
+    two = [one.assign(job=name, user=name, submit=9, start=9, end=10) for name in ("y", "x", "D")]
+    with pytest.raises(InvalidInstance, match=r'row 4: .* the owner "D", and 2 other owners, such as "x" and "y"; .*: name them there'):
+        fo.history(pd.concat([one, *two]), CLUSTER)
     assert [(each.why, each.jobs) for each in found.setting.log.unjudged] == [("its owner is not in the cluster", 1)]
     strangers = fo.history(one.assign(user="D"), CLUSTER)
     assert strangers.setting.weights.tolist() == [1.0]
@@ -310,3 +316,17 @@ def test_other_notions(notion: str) -> None:
     table = fo.history(frame, POOL, notion).to_frame()
     assert table["received"].tolist() == pytest.approx([1, 0])
     assert table["entitled"].sum() == pytest.approx(1)
+
+
+def test_moments_are_shared_among_windows() -> None:
+    """As many as were asked for; a change that reaches over the end of a window is one change; of many windows each has two at least."""
+    frame = jobs_of([(n % 3, 0, 2 * n, 2 * n + 2, 1) for n in range(60)])
+    whole = fo.history(frame, CLUSTER)
+    parts = fo.history(frame, CLUSTER, every=25)
+    assert parts.contended_changes == whole.contended_changes
+    some = fo.history(frame, CLUSTER, every=40, moments=20)
+    assert some.moments <= 20
+    assert not any("asked for" in note for note in some.notes)
+    many = fo.history(frame, CLUSTER, every=10, moments=3)
+    assert many.moments > 3
+    assert any(f"3 moments were asked for; each of {len(many.windows)} windows is judged at two at least" in note for note in many.notes)

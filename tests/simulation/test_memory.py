@@ -136,6 +136,7 @@ def test_what_is_refused() -> None:
         (trace, cluster, "drfh:half_life=soon", "give seconds > 0"),
         (trace, cluster, "karma:alpha=2", "a number from 0 to 1"),
         (trace, cluster, "karma:beta=2", "takes no option"),
+        (trace, cluster, "drfh:halflife=7d", r'"drfh" takes no option "halflife" \(did you mean "half_life"\?\)'),
         (both, two, "karma", "one resource"),
         (trace, tree, "karma", "leave these out"),
     ]:

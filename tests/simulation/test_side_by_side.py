@@ -156,6 +156,21 @@ def test_regret_is_the_part_of_what_the_exact_simulation_gives() -> None:
     assert found.users_by_shortfall() == ["B", "A"]
 
 
+def test_a_default_half_life_is_shown() -> None:
+    """In the frame, and below the table where the name does not say it."""
+    import io
+
+    from rich.console import Console
+
+    from fairopt.commands.side_by_side_table import print_side_by_side
+
+    found = fo.compare_over_time(*two_users(), ["fairtree", "priority:half_life=2d", "fifo"])
+    assert found.to_frame()["half_life_s"].tolist() == pytest.approx([7 * 86_400, 2 * 86_400, np.nan], nan_ok=True)
+    page = io.StringIO()
+    print_side_by_side(Console(file=page, width=100), found)
+    assert page.getvalue().count("a half-life of") == page.getvalue().count("fairtree: a half-life of 7 days, the default") == 1
+
+
 def test_on_the_command_line(tmp_path: Path) -> None:
     """A table, JSON, a picture; what makes no sense is refused."""
     (tmp_path / "jobs.csv").write_text("user,submit_s,run_s,tasks,cpu,gang\nA,0,100,4,1,yes\nB,50,5,4,1,yes\n")

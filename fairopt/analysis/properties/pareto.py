@@ -82,9 +82,11 @@ def _verdict(case: Case, tasks: FloatArray, none: str, how: str) -> Verdict:
     if not gains.size:
         return holds(NAME, how + none)
     order = gains[np.argsort(-gain[gains], kind="stable")]
-    who = [f"{case.name(n)} {plural(gain[n], 'task')} ({figure(case.value[n], 6)} to {figure(case.value[n] + gain[n], 6)})" for n in order]
+    who = [
+        f"{case.name(n)} {plural(gain[n], 'task')} more ({figure(case.value[n], 6)} to {figure(case.value[n] + gain[n], 6)})" for n in order
+    ]
     witness = Witness(
-        f"The allocation beside it gives {joined(who, 3)} more, and takes nothing from anybody.",
+        f"The allocation beside it gives {joined(who, 3)}, and takes nothing from anybody.",
         tuple(case.instance.users[n] for n in order),
         tasks=tasks,
     )

@@ -17,7 +17,7 @@ from fairopt.registry import words
 from fairopt.specs import options_of
 from fairopt.wording import did_you_mean
 
-__all__ = ["BASELINES", "Baseline", "baseline_of", "seconds_of"]
+__all__ = ["BASELINES", "Baseline", "baseline_of", "half_life_of", "seconds_of"]
 
 BASELINES = {
     "fifo": "jobs start in the order of submission; one that does not fit blocks all behind it",
@@ -75,6 +75,17 @@ def baseline_of(spec: Any) -> Baseline | None:
     if wanted not in ("yes", "no"):
         raise Unsupported(f'backfill is "{wanted}"; write "fairtree:backfill=no" for a queue that the first job blocks, or leave it out')
     return Baseline(name, word, half_life, word == "backfill" or (word == "fairtree" and wanted == "yes"))
+
+
+def half_life_of(name: str) -> float:
+    """Return the half-life of a scheduler with a memory, in seconds, also where it is the default; nan for one without a memory.
+
+    >>> half_life_of("fairtree"), half_life_of("drfh:half_life=1h"), half_life_of("fifo")
+    (604800.0, 3600.0, nan)
+    """
+    _, word, options = options_of(name)
+    value = options.get("half_life", _HALF_LIVES.get(word))
+    return math.nan if value is None else seconds_of(value)
 
 
 def _form(word: str) -> str:
