@@ -314,8 +314,8 @@ def test_command_refuses(arguments: list[str], message: str) -> None:
 
 def test_many_who_could_gain_are_counted_once() -> None:
     """Each gain says "more", and so does the number of those that are not named."""
-    instance = fo.Instance([[10.0]], np.ones((5, 1)), users=list("abcde"))
-    witness = fo.audit(rerun.given(instance, np.ones((5, 1)), "rdm"), "pareto")["pareto"].witness
+    instance = fo.Instance(np.full((5, 1), 3.0), np.ones((5, 1)), eligibility=np.eye(5, dtype=bool), users=list("abcde"))
+    witness = fo.audit(rerun.given(instance, np.eye(5), "rdm"), "pareto")["pareto"].witness
     assert witness is not None
     assert "and 2 more, and takes nothing from anybody" in witness.text
     assert "more more" not in witness.text
