@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from typer.testing import CliRunner, Result
 import fairopt as fo
 from fairopt.analysis import rerun
 from fairopt.analysis.measures import violations
+from fairopt.analysis.properties import pareto
 from fairopt.cli import app
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -314,8 +316,12 @@ def test_command_refuses(arguments: list[str], message: str) -> None:
 
 def test_many_who_could_gain_are_counted_once() -> None:
     """Each gain says "more", and so does the number of those that are not named."""
-    instance = fo.Instance(np.full((5, 1), 3.0), np.ones((5, 1)), eligibility=np.eye(5, dtype=bool), users=list("abcde"))
-    witness = fo.audit(rerun.given(instance, np.eye(5), "rdm"), "pareto")["pareto"].witness
+    instance = fo.Instance(np.full((5, 1), 3.0), np.ones((5, 1)), users=list("abcde"))
+    case: Any = SimpleNamespace(
+        part=np.ones(5, bool), value=np.ones(5), slack=np.zeros(5), instance=instance, name=instance.users.__getitem__,
+        values=lambda tasks: tasks.sum(axis=1),
+    )  # fmt: skip
+    witness = pareto._verdict(case, 3 * np.eye(5), "", "").witness
     assert witness is not None
     assert "and 2 more, and takes nothing from anybody" in witness.text
     assert "more more" not in witness.text
