@@ -90,10 +90,14 @@ class WithPast:
         caps = Limits.of(LimitKind.TASKS, both, np.zeros(capped.size), capped)
         return cls(replace(extended, limits=Limits.stack([limits, slices, caps])), now, past, members, capped, high[capped], of_tasks)
 
-    def at(self, bounds: FloatArray, weights: FloatArray, past: FloatArray) -> Program:
-        """Return the program with these bounds of the limits of now, these weights, and this past, both (users,)."""
+    def at(self, bounds: FloatArray, weights: FloatArray | None, past: FloatArray) -> Program:
+        """Return the program with these bounds of the limits of now, these weights, and this past, both (users,).
+
+        Without weights the goal stays as it is.
+        """
+        goal = self.program.goal if weights is None else Leximin(weights)
         every = np.concatenate([bounds, past[self.members], bounds[self.of_tasks] * self.worth + past[self.capped]])
-        return replace(self.program, limits=self.program.limits.with_bounds(every), goal=Leximin(weights))
+        return replace(self.program, limits=self.program.limits.with_bounds(every), goal=goal)
 
     def point(self, x: FloatArray, past: FloatArray) -> FloatArray:
         """Return the point of all pairs that takes all of the past."""

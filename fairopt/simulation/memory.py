@@ -90,11 +90,6 @@ class RememberedOptimum(Optimum):
     """The leximin of cumulative shares, recomputed at every event and after each period."""
 
     def __init__(self, streams: Streams, memory: Memory) -> None:
-        if streams.tree is not None:
-            raise Unsupported(
-                "an exact allocation with a memory takes users with weights, and the cluster has queues or guarantees; leave these out, or "
-                'use "fairtree:half_life=7d", which follows the tree'
-            )
         super().__init__(streams, memory.notion)
         self.memory, self.period = memory, memory.period_of(streams)
         self.usage = FadingUsage(len(streams.users), memory.half_life)

@@ -61,6 +61,7 @@ from fairopt.simulation.fluid import Flow, Optimum, OwnAllocations, run_fluid
 from fairopt.simulation.karma import Karma, KarmaRounds
 from fairopt.simulation.keeping import Keeper, Request, folder_of, state_file
 from fairopt.simulation.memory import Memory, RememberedOptimum
+from fairopt.simulation.memory_in_trees import RememberedTree
 from fairopt.simulation.moments import regret_over_time
 from fairopt.simulation.series import sample_flow, sample_times, sample_whole_tasks
 from fairopt.simulation.streams import Streams, streams_of
@@ -118,8 +119,9 @@ def simulate(
 
         With a memory, fluid: "drfh:half_life=1h", a max-min notion of shares that are the same on every server, here with a half-life of
         an hour ("inf": nothing is forgotten: dynamic DRF), recomputed at every event and after each ``period`` (default: a hundredth of the
-        half-life; of an infinite one, a thousandth of the time over which jobs are submitted). "karma:alpha=0.5", for one resource: the
-        guaranteed part of a fair share, and ``period``, the seconds of a round (default: such a thousandth).
+        half-life; of an infinite one, a thousandth of the time over which jobs are submitted); in a tree of queues, node by node.
+        "karma:alpha=0.5", for one resource: the guaranteed part of a fair share, and ``period``, the seconds of a round (default: such a
+        thousandth).
 
         Asynchronous, fluid: "psdsf:period=0.1", or ``("psdsf", {"period": 0.1})``. Options: ``period``, the seconds between two actions of
         a server; ``phases`` ("random": each server has its own times; "sweep": all servers act at the same times, one after the other;
@@ -350,7 +352,7 @@ def _fluid(
     optimum = _optimum(streams, notion)
     flow = run_fluid(streams, optimum, until, step, *hooks)
     details = {"solved": flow.solved, "residual": flow.residual}
-    if isinstance(optimum, RememberedOptimum):
+    if isinstance(optimum, RememberedOptimum | RememberedTree):
         details |= {"half_life": optimum.memory.half_life, "period": optimum.period}
     elif isinstance(optimum, KarmaRounds):
         details |= {"alpha": optimum.alpha, "period": optimum.period}
@@ -363,7 +365,9 @@ def _optimum(streams: Streams, notion: Notion | OwnScheduler | Memory | Karma) -
         return KarmaRounds(streams, notion)
     if isinstance(notion, OwnScheduler):
         return OwnAllocations(streams, notion)
-    return RememberedOptimum(streams, notion) if isinstance(notion, Memory) else Optimum(streams, notion)
+    if isinstance(notion, Memory):
+        return RememberedOptimum(streams, notion) if streams.tree is None else RememberedTree(streams, notion)
+    return Optimum(streams, notion)
 
 
 def _asynchronous(

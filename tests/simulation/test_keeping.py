@@ -25,7 +25,7 @@ SCHEDULERS = [
     *("drfh:best-fit", "drfh:random", "drfh:random-round-robin", "psdsf:joint"),
     *("fifo", "backfill", "fairtree:half_life=7", "priority:half_life=9"),
 ]
-IN_A_TREE = ["drfh", "drfh:random", "fairtree:half_life=7"]
+IN_A_TREE = ["drfh", "drfh:half_life=9:period=5", "drfh:random", "fairtree:half_life=7"]
 
 
 @pytest.fixture(autouse=True)

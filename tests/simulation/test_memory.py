@@ -130,7 +130,6 @@ def test_what_is_refused() -> None:
     two = fo.Instance([[1.0, 1.0]], [[1, 1]], users=["u0"], resources=["cpu", "memory"])
     both = fo.Trace(["u0"], [0], [1], [[1, 1]], [5], resources=["cpu", "memory"])
     for jobs, where, scheduler, words in [
-        (trace, tree, "drfh:half_life=7", "follows the tree"),
         (trace, cluster, "proportional:half_life=7", "no leximin of shares"),
         (trace, cluster, "drfh:half_life=7:period=inf", "seconds of a round"),
         (trace, cluster, "drfh:half_life=soon", "give seconds > 0"),

@@ -286,6 +286,16 @@ class JobRun:
         jobs = self._queue[: self._length]
         return jobs.copy() if self._all_present else jobs[self._present[self.owner[jobs]]]
 
+    def first_waiting(self) -> int | None:
+        """Return the waiting job of a user who is present that was submitted first; None where there is none."""
+        jobs = self._queue[:1] if self._all_present and self._length else self.waiting()
+        return int(jobs[0]) if jobs.size else None
+
+    @property
+    def is_anything_free(self) -> bool:
+        """Is there as much of each resource as the smallest job or task takes?"""
+        return not (self.pool.total_free + self.pool.slack < self._least).any()
+
     def may_fit(self, jobs: IntArray, total: FloatArray | None = None) -> BoolArray:
         """Return which of these jobs, or of those that are no gangs a task, would fit if all servers were one with so much free."""
         total = self.pool.total_free + self.pool.slack if total is None else total

@@ -42,6 +42,8 @@ _FITS = 1e-9
 
 def start_in_order(run: JobRun, ranks: Callable[[], IntArray] | None, backfill: bool, now: float) -> None:
     """Start waiting jobs in the order of the ranks of their users, (users,), and of submission; None: of submission alone."""
+    if ranks is None and not _start_first(run, backfill, now):
+        return
     left = run.waiting()
     fits = run.may_fit(left)
     if ranks is not None and fits.any():
@@ -62,6 +64,20 @@ def start_in_order(run: JobRun, ranks: Callable[[], IntArray] | None, backfill: 
             return
         left = left[ahead + 1 :]
         fits = run.may_fit(left)
+
+
+def _start_first(run: JobRun, backfill: bool, now: float) -> bool:
+    """Start the jobs that were submitted first, as long as they fit; say whether anything else may start."""
+    while run.is_anything_free and (job := run.first_waiting()) is not None:
+        if not run.may_fit(np.array([job]))[0]:
+            return True
+        if not _start_what_fits(run, job, now):
+            if backfill and run.is_anything_free:
+                _backfill(run, job, run.waiting(), now)
+            return False
+        if run.first_waiting() == job:  # a limit of its queue holds the rest of it back
+            return True
+    return False
 
 
 def _first_blocked(run: JobRun, jobs: IntArray) -> int | None:

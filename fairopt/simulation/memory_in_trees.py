@@ -1,0 +1,152 @@
+r"""The exact allocation with a memory in a tree of queues: at each node, the children who have had least by weight come first.
+
+    C[n] = what stream n has had, faded, in units of its share                                     (`fairopt.simulation.memory`)
+    O[n] = C[n] 2^(-P / h) / a                                                                     what counts of it in a period P
+
+A stream begins at O[n], and a queue at the share that all streams below it have in these, present or not. Then the tree is filled as
+`fairopt.program.tree_filling` says under a *clamp*: of the children of a node only those rise whose share / weight is the smallest, and
+the others wait until these have caught up. So at each node it is the leximin of what its children have had and get. Guarantees and limits
+hold at each moment, whatever was before: guarantees come first, and a queue has caught up with its siblings by what it got of them, too.
+
+The past is one more part of the filling, the first. It raises each stream to O[n] on a server of its own (`fairopt.program.past`), so that
+certificates prove the answer as they prove any tree. An owner with tasks of several shapes is a queue of its streams, with equal weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.analysis.properties.case import quietly
+from fairopt.certificate import Certificate, allocation_excess
+from fairopt.errors import Unsupported
+from fairopt.instance import FloatArray, IntArray
+from fairopt.models.notion import ShareNotion
+from fairopt.program import LimitKind, Limits, Program
+from fairopt.program.past import WithPast
+from fairopt.program.tree_filling import Part, TreeFilling
+from fairopt.simulation.baselines.usage import FadingUsage, fading
+from fairopt.simulation.fluid import Optimum, instance_at, tasks_of
+from fairopt.simulation.keeping import State, part_of, prefixed
+from fairopt.simulation.memory import Memory
+from fairopt.simulation.streams import Streams
+from fairopt.solvers import candidates
+from fairopt.solvers.backend import Deadline
+from fairopt.solving.policy import find
+
+__all__ = ["RememberedTree", "with_past"]
+
+_TOLERANCE = 1e-8
+
+
+def with_past(remembered: WithPast, bounds: FloatArray, past: FloatArray) -> Program:
+    """Return the program of a tree whose users begin at the shares of their past.
+
+    Parameters
+    ----------
+    remembered : WithPast
+        Of a program whose goal is a tree to fill.
+    bounds : array (limits,)
+        Of the limits of now.
+    past : array (users,)
+        0 for users without a pair.
+    """
+    program = remembered.at(bounds, None, past)
+    goal = program.goal
+    assert isinstance(goal, TreeFilling)
+    parts = [part if part.extra is None else replace(part, extra=_widened(remembered, part.extra)) for part in goal.parts]
+    users = np.flatnonzero(past > 0)
+    if users.size:
+        place = np.full(past.size, -1)
+        place[users] = np.arange(users.size)
+        pairs = np.flatnonzero(place[program.pair_users] >= 0)
+        rows = place[program.pair_users[pairs]]
+        values = np.append(program.utilities[pairs], np.ones(remembered.now.size))
+        places = (np.append(rows, np.full(remembered.now.size, users.size)), np.append(pairs, remembered.now))
+        matrix = sp.csr_array((values, places), shape=(users.size + 1, program.n_pairs))
+        keys = np.column_stack([np.arange(users.size + 1), np.full(users.size + 1, -1)])
+        extra = Limits.of(LimitKind.QUEUE, matrix, np.append(past[users], 0.0), keys)  # the last: nothing of now, as guarantees look at it
+        names = (*(f"the past of {program.users[n]}" for n in users), "now")
+        parts.insert(0, Part("the past", past > 0, np.zeros(goal.tree.n_nodes), past, extra, names))
+    return replace(program, goal=replace(goal, clamp=True, parts=tuple(parts)))
+
+
+def _widened(remembered: WithPast, limits: Limits) -> Limits:
+    """Return limits of the pairs of now as limits of all pairs."""
+    old = limits.matrix.tocoo()
+    matrix = sp.csr_array((old.data, (old.row, remembered.now[old.col])), shape=(len(limits), remembered.program.n_pairs))
+    return replace(limits, matrix=matrix)
+
+
+class RememberedTree(Optimum):
+    """The allocation of a tree of queues that remembers, recomputed at every event and after each period."""
+
+    def __init__(self, streams: Streams, memory: Memory) -> None:
+        if memory.notion.tree == "nested":
+            raise Unsupported('tree="nested" divides by the shares of queues, which are not those of one moment here; leave tree out')
+        super().__init__(streams, memory.notion)
+        self.memory, self.period = memory, memory.period_of(streams)
+        self.usage = FadingUsage(streams.owner.size, memory.half_life)
+        self.kept, self.gain = fading(self.period, memory.half_life)
+
+    def at(self, jobs: IntArray, counts: FloatArray, now: float = -np.inf) -> tuple[FloatArray, FloatArray]:
+        """Return the tasks of each stream and the usage of each row of servers from now on."""
+        past = self.usage.at(now)
+        self.limits = tasks_of(self.streams, jobs)
+        self.x, self.rows = np.zeros(self.x.size), np.zeros(self.rows.shape)
+        self.usage.rate = np.zeros(self.x.size)
+        if self.limits.any() and (counts > 0).any():
+            self._remember(counts, past * self.kept / self.gain)
+        return self.x, self.rows
+
+    def again(self, now: float, unfinished: bool) -> float:
+        """Return when the allocation is to be computed again though nothing happens; inf: not before the next event."""
+        return now + self.period if unfinished and self.x.any() else np.inf
+
+    @property
+    def is_afresh(self) -> bool:
+        """Does the next solve, if any, begin without the last one? Each does."""
+        return True
+
+    def state(self) -> State:
+        """Return what `restore` takes."""
+        return super().state() | prefixed("usage", self.usage.state())
+
+    def restore(self, state: State) -> None:
+        """Take a state."""
+        super().restore(state)
+        self.usage.restore(part_of(state, "usage"))
+
+    def _remember(self, counts: FloatArray, past: FloatArray) -> None:
+        streams = self.streams
+        everybody = np.arange(streams.owner.size)
+        with quietly():  # that a queue has no user at this moment is nothing to say
+            instance = instance_at(streams, everybody, self.limits, counts, self.group, self.first)
+            instance = instance.replace(tasks=np.maximum(self.limits, 1.0))  # streams without tasks have a past
+            chosen = self.notion.restricted(streams.owner, self.first)
+            chosen.check(instance, "rdm")
+            assert isinstance(chosen, ShareNotion)
+            now = chosen.formulate(instance, sharing="rdm", integral=False)
+        worth = chosen.share_per_task(instance)
+        if worth.ndim == 2:
+            raise Unsupported(
+                f'the share of a task under "{chosen.name}" depends on the server, so that shares of different times do not add up; '
+                'use "drfh", "asset" or "tsf" with a half_life'
+            )
+        bounds, of_tasks = now.limits.bounds.copy(), now.limits.kinds == LimitKind.TASKS
+        bounds[of_tasks] = self.limits[now.limits.keys[of_tasks, 0]]
+        able = np.zeros(past.size, bool)
+        able[now.members] = True
+        past = np.where(able, past, 0.0)
+        program = with_past(WithPast.of(now), bounds, past)
+        found = find(program, candidates(program, None), _TOLERANCE, Deadline(None))
+        tasks = np.zeros((streams.owner.size, self.first.size + 1))
+        tasks[program.pair_users, program.pair_servers] = found.solution.x
+        excess = Certificate(allocation_excess(instance.replace(tasks=None), tasks[:, :-1], "rdm"), 0.0, 0.0)
+        certificate = Certificate.combine([found.certificate, excess])
+        certificate.require(_TOLERANCE, self.notion.name, "highs")
+        self.residual = max(self.residual, certificate.worst)
+        self._take(tasks[:, :-1], counts)
+        self.usage.rate = self.x * worth
