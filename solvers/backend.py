@@ -17,6 +17,9 @@ from fairopt.wording import figure, plural
 __all__ = ["Backend", "Deadline", "Status", "Way", "final_levels"]
 
 
+_FOUND: set[str] = set()  # packages that were looked up once: every solve asks for them
+
+
 class Status(Enum):
     """Why a run ended; the value says it in a sentence."""
 
@@ -105,7 +108,9 @@ class Backend(ABC):
     @classmethod
     def available(cls) -> bool:
         """Is the package there? Nothing is imported to find out."""
-        return cls.package is None or find_spec(cls.package) is not None
+        if cls.package is not None and cls.package not in _FOUND and find_spec(cls.package) is not None:
+            _FOUND.add(cls.package)
+        return cls.package is None or cls.package in _FOUND
 
     @classmethod
     def require(cls) -> None:

@@ -269,6 +269,9 @@ def number_distinct(keys: Sequence[npt.NDArray[np.generic]]) -> IntArray:
     return order[inverse]
 
 
+_AT_ONCE = 65_536  # entries of a table that are hashed together; a larger one is hashed row by row, or column by column
+
+
 def _hashes(keys: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.uint64]:
     """Return a hash of each row. Equal rows have equal hashes; different rows almost never do."""
     rng = np.random.default_rng(0)
@@ -276,7 +279,9 @@ def _hashes(keys: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.uint64]:
     for key in keys:
         rows, columns = key.shape
         factors: npt.NDArray[np.uint64] = np.asarray(rng.integers(2**63, size=columns, dtype=np.uint64) * np.uint64(2) + np.uint64(1))
-        if rows < columns:
+        if key.size <= _AT_ONCE:
+            hashes += (_bits(key) * factors).sum(axis=1, dtype=np.uint64)
+        elif rows < columns:
             for i in range(rows):
                 hashes[i : i + 1] += (_bits(key[i : i + 1].ravel()) * factors).sum(dtype=np.uint64)
         else:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.instance import Instance, IntArray
+from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.program.limits import LimitKind, Limits
 
 __all__ = ["eligible_pairs", "sharing_limits", "user_limits"]
@@ -48,23 +48,33 @@ def capacity_limits(instance: Instance, users: IntArray, servers: IntArray) -> L
 
 def time_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
     """sum_n x[n,i] / gamma[n,i] <= 1, a row for each server i."""
-    matrix = sp.csr_array((1.0 / instance.rates[users, servers], (servers, np.arange(users.size))), shape=(instance.n_servers, users.size))
+    matrix = _by_rows(1.0 / instance.rates[users, servers], servers, np.arange(users.size), (instance.n_servers, users.size))
     return Limits.of(LimitKind.TIME, matrix, np.ones(instance.n_servers), np.arange(instance.n_servers))
 
 
 def task_limits(instance: Instance, users: IntArray) -> Limits:
     """sum_i x[n,i] <= T[n], a row for each user n with finitely many tasks."""
     limited = np.flatnonzero(np.isfinite(instance.tasks))
+    if not limited.size:
+        return Limits.none(LimitKind.TASKS, users.size)
     row = np.full(instance.n_users, -1)
     row[limited] = np.arange(limited.size)
     columns = np.flatnonzero(row[users] >= 0)
-    matrix = sp.csr_array((np.ones(columns.size), (row[users[columns]], columns)), shape=(limited.size, users.size))
+    matrix = _by_rows(np.ones(columns.size), row[users[columns]], columns, (limited.size, users.size))
     return Limits.of(LimitKind.TASKS, matrix, instance.tasks[limited], limited)
 
 
 def parallelism_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
     """sum_i x[n,i] / rho[n,i] <= P[n], a row for each user n with limited parallelism. rho[n,i] is its rate on one server of row i."""
     mine = np.flatnonzero(instance.limited[users])  # for the other users the rows follow from the limits of the servers
-    values = 1.0 / instance.rates_of_one[users[mine], servers[mine]] if mine.size else np.empty(0)
-    matrix = sp.csr_array((values, (users[mine], mine)), shape=(instance.n_users, users.size))
+    if not mine.size:
+        return Limits.none(LimitKind.PARALLELISM, users.size)
+    matrix = _by_rows(1.0 / instance.rates_of_one[users[mine], servers[mine]], users[mine], mine, (instance.n_users, users.size))
     return Limits.of(LimitKind.PARALLELISM, matrix, instance.parallelism, np.arange(instance.n_users))
+
+
+def _by_rows(values: FloatArray, rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> sp.csr_array:
+    """Return entries by ascending columns as a matrix, without the detour of coordinates."""
+    order = np.argsort(rows, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
+    return sp.csr_array((values[order], columns[order], starts), shape=shape)

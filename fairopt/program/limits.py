@@ -42,13 +42,18 @@ class Limits:
     @classmethod
     def of(cls, kind: LimitKind, matrix: sp.csr_array, bounds: npt.ArrayLike, keys: npt.ArrayLike) -> Limits:
         """Return limits of one kind; ``keys`` has one or two columns. Rows without an entry are dropped."""
-        matrix = sp.csr_array(matrix)
+        matrix = matrix if isinstance(matrix, sp.csr_array) else sp.csr_array(matrix)
         pairs = np.full((matrix.shape[0], 2), -1, dtype=np.int64)
         given = np.asarray(keys, dtype=np.int64)
         given = given[:, None] if given.ndim == 1 else given
         pairs[:, : given.shape[1]] = given
         limits = cls(matrix, np.asarray(bounds, float), np.full(matrix.shape[0], int(kind), dtype=np.int64), pairs)
-        return limits.select(np.diff(matrix.indptr) > 0)
+        return limits.select(matrix.indptr[1:] > matrix.indptr[:-1])
+
+    @classmethod
+    def none(cls, kind: LimitKind, columns: int) -> Limits:
+        """Return no rows over so many columns."""
+        return cls.of(kind, sp.csr_array((0, columns)), np.zeros(0), np.zeros(0, np.int64))
 
     @classmethod
     def stack(cls, blocks: Iterable[Limits]) -> Limits:
@@ -68,7 +73,7 @@ class Limits:
         """Return some of the rows."""
         if rows.dtype == bool and rows.all():
             return self
-        return Limits(sp.csr_array(self.matrix[rows]), self.bounds[rows], self.kinds[rows], self.keys[rows])
+        return Limits(self.matrix[rows], self.bounds[rows], self.kinds[rows], self.keys[rows])
 
     def with_bounds(self, bounds: FloatArray) -> Limits:
         """Return the same rows with other bounds; what has been computed from the rows alone is kept."""

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 import scipy.sparse as sp
+from scipy.linalg.lapack import dgetrf, dgetrs
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
@@ -136,7 +136,7 @@ def _smaller_units(units: FloatArray, largest: FloatArray) -> FloatArray:
 
 def _factorised(matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:
     """Return the solution of a dense system; the matrix is overwritten."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # nearly singular: the refinement and the step lengths see to that
-        factors = scipy.linalg.lu_factor(matrix, overwrite_a=True, check_finite=False)
-    return lambda right: np.asarray(scipy.linalg.lu_solve(factors, right, check_finite=False))
+    # LAPACK itself: a step solves several small systems, and what SciPy checks before each takes longer than solving it.
+    # Nearly singular: the refinement and the step lengths see to that.
+    factors, pivots, _ = dgetrf(matrix, overwrite_a=True)
+    return lambda right: np.asarray(dgetrs(factors, pivots, right)[0])
