@@ -127,9 +127,10 @@ class Running:
     places : list of Place
     """
 
-    def __init__(self, resources: int) -> None:
+    def __init__(self, demands: FloatArray) -> None:
+        self._demands = demands
         self._keys: list[tuple[float, int]] = []
-        self._ends, self._amounts = np.empty(64), np.empty((64, resources))
+        self._arrays: tuple[FloatArray, FloatArray] | None = None  # made when a reservation asks for them
         self.streams: list[int] = []
         self.places: list[Place] = []
 
@@ -137,32 +138,27 @@ class Running:
         """Return expected end, number, stream and place of each."""
         return [(*key, stream, place) for key, stream, place in zip(self._keys, self.streams, self.places, strict=True)]
 
-    @property
-    def ends(self) -> FloatArray:
-        """The expected ends, in ascending order."""
-        return self._ends[: len(self._keys)]
+    def ends_and_amounts(self) -> tuple[FloatArray, FloatArray]:
+        """Return the expected ends, ascending, and the resources that the tasks hold, (entries, resources)."""
+        if self._arrays is None:
+            totals = np.array([place.total for place in self.places], np.int64)
+            ends = np.array([end for end, _ in self._keys])
+            self._arrays = ends, totals[:, None] * self._demands[np.array(self.streams, np.int64)]
+        return self._arrays
 
-    @property
-    def amounts(self) -> FloatArray:
-        """The resources that they hold, (entries, resources)."""
-        return self._amounts[: len(self._keys)]
-
-    def add(self, end: float, number: int, stream: int, place: Place, amount: FloatArray) -> None:
+    def add(self, end: float, number: int, stream: int, place: Place) -> None:
         """Add tasks; their number is larger than those before."""
-        at, size = bisect_left(self._keys, (end, number)), len(self._keys)
-        if size == self._ends.size:
-            self._ends, self._amounts = np.resize(self._ends, 2 * size), np.resize(self._amounts, (2 * size, self._amounts.shape[1]))
-        self._ends[at + 1 : size + 1], self._amounts[at + 1 : size + 1] = self._ends[at:size], self._amounts[at:size]
-        self._ends[at], self._amounts[at] = end, amount
+        at = bisect_left(self._keys, (end, number))
         self._keys.insert(at, (end, number))
         self.streams.insert(at, stream)
         self.places.insert(at, place)
+        self._arrays = None
 
     def remove(self, end: float, number: int) -> None:
         """Remove tasks by their expected end and their number."""
-        at, size = bisect_left(self._keys, (end, number)), len(self._keys)
-        self._ends[at : size - 1], self._amounts[at : size - 1] = self._ends[at + 1 : size], self._amounts[at + 1 : size]
+        at = bisect_left(self._keys, (end, number))
         del self._keys[at], self.streams[at], self.places[at]
+        self._arrays = None
 
 
 class JobRun:
@@ -203,7 +199,7 @@ class JobRun:
         self.takes_part = most[self.stream] >= np.where(self.gang, trace.tasks, 1)
         self.started, self.server = np.full(trace.n_tasks, np.nan), np.full(trace.n_tasks, -1)
         self.n_started = 0
-        self.running = Running(streams.instance.n_resources)
+        self.running = Running(streams.instance.demands)
         self._end_task = np.cumsum(trace.tasks)
         self._next_task = self._end_task - trace.tasks
         self._durations, self._each_task = trace.durations, trace.durations.size != trace.n_jobs
@@ -244,7 +240,7 @@ class JobRun:
         ):
             servers, tasks = state["places"][at : at + size].T.copy()
             place, at = Place(servers, tasks, int(tasks.sum())), at + size
-            self.running.add(expected, number, stream, place, place.total * self.pool.demands[stream])
+            self.running.add(expected, number, stream, place)
             if np.isfinite(end):
                 heapq.heappush(self._ends, (end, number, job, place, expected))
 
@@ -296,6 +292,11 @@ class JobRun:
         """Is there as much of each resource as the smallest job or task takes?"""
         return not (self.pool.total_free + self.pool.slack < self._least).any()
 
+    def this_may_fit(self, job: int) -> bool:
+        """Return what `may_fit` returns of one job."""
+        total = (self.pool.total_free + self.pool.slack).tolist()
+        return all(needs[job] <= amount for needs, amount in zip(self._needs, total, strict=True))
+
     def may_fit(self, jobs: IntArray, total: FloatArray | None = None) -> BoolArray:
         """Return which of these jobs, or of those that are no gangs a task, would fit if all servers were one with so much free."""
         total = self.pool.total_free + self.pool.slack if total is None else total
@@ -324,7 +325,7 @@ class JobRun:
         begin = int(self._next_task[job])
         tasks = slice(begin, begin + number)
         self.started[tasks] = now
-        self.server[tasks] = np.repeat(place.servers, place.tasks)
+        self.server[tasks] = np.repeat(place.servers, place.tasks) if number > 1 else place.servers[0]
         self._next_task[job] += number
         self.n_started += number
         if self._each_task:
@@ -341,6 +342,6 @@ class JobRun:
         self._number += 1
         expected = now + float(self.expected[job])
         stream = int(self.stream[job])
-        self.running.add(expected, self._number, stream, place, place.total * self.pool.demands[stream])
+        self.running.add(expected, self._number, stream, place)
         if np.isfinite(duration):
             heapq.heappush(self._ends, (now + duration, self._number, job, place, expected))

@@ -68,9 +68,9 @@ def start_in_order(run: JobRun, ranks: Callable[[], IntArray] | None, backfill: 
 
 def _start_first(run: JobRun, backfill: bool, now: float) -> bool:
     """Start the jobs that were submitted first, as long as they fit; say whether anything else may start."""
-    while run.is_anything_free and (job := run.first_waiting()) is not None:
-        if not run.may_fit(np.array([job]))[0]:
-            return True
+    while (job := run.first_waiting()) is not None:
+        if not run.this_may_fit(job):
+            return run.is_anything_free
         if not _start_what_fits(run, job, now):
             if backfill and run.is_anything_free:
                 _backfill(run, job, run.waiting(), now)
@@ -130,11 +130,12 @@ def _reservation(run: JobRun, head: int, now: float) -> tuple[float, FloatArray]
     pool, stream, running = run.pool, int(run.stream[head]), run.running
     wanted = run.tasks_left(head) if run.gang[head] else 1
     room = pool.room.copy(order="F")
-    times = np.maximum(running.ends, now)
+    ends, amounts = running.ends_and_amounts()
+    times = np.maximum(ends, now)
     last = np.append(times[1:] > times[:-1], True)[: times.size]  # of the tasks that end at one time
     needed = wanted * pool.demands[stream] - pool.slack - pool.total_free
     done = 0
-    for position in np.flatnonzero(last & (running.amounts.cumsum(axis=0) >= needed).all(axis=1)).tolist():
+    for position in np.flatnonzero(last & (amounts.cumsum(axis=0) >= needed).all(axis=1)).tolist():
         pool.released(room, running.streams[done : position + 1], running.places[done : position + 1])
         done = position + 1
         number = pool.fitting(stream, room)

@@ -61,6 +61,7 @@ class Pool:
         self._rows, self._counts = instance.capacities, instance.counts
         self._capacity = instance.capacities[self.row]
         self.room = np.asfortranarray(self._capacity * (1 + _FITS))
+        self._columns = list(self.room.T)
         self.slack = _FITS * self._capacity.sum(axis=0)
         first = np.concatenate([[0], np.cumsum(instance.counts)])[self.row].astype(np.int64)
         self.closed = np.arange(self.row.size) - first >= streams.cluster.counts[self.row]
@@ -139,13 +140,11 @@ class Pool:
 
     def _change(self, stream: int, place: Place, sign: float) -> None:
         amount = sign * self.demands[stream]
-        if place.servers.size == 1:
-            self.room[int(place.servers[0])] += place.total * amount
-        else:
-            self.room[place.servers] += place.tasks[:, None] * amount
+        for r in self._used[stream]:
+            self._columns[r][place.servers] += place.tasks * amount[r]
         open_tasks = place.total if not self._some_closed else int(place.tasks[~self.closed[place.servers]].sum())
         self.total_free += open_tasks * amount
-        for k in self._rows_of[stream].tolist():
+        for k in self._rows_of[stream]:
             self._left[k] += sign * self._amount[k, stream] * int(place.tasks[self._on[k][place.servers]].sum())
 
     def change_servers(self, row: int, number: int, add: bool) -> None:
