@@ -236,8 +236,11 @@ def print_history(console: Console, found: fo.History, *, shown: Any = (), sort:
     console.print()
     frame = found.to_frame()
     if found.setting.groups:
-        _print_table(console, "queue", found.to_frame("queue").sort_values("shortfall", ascending=False, kind="stable"), ())
-        console.print()
+        queues = found.to_frame("queue").sort_values("shortfall", ascending=False, kind="stable")
+        queues = queues[~queues.index.isin(found.owners)]  # a queue that is an owner is in the table of owners
+        if len(queues):
+            _print_table(console, "queue", queues, ())
+            console.print()
     more = ["envy", "waiting"] if found.judges_envy else ["waiting"]
     chosen = frame.loc[list(shown)] if shown else frame
     chosen = chosen.sort_index() if sort == "name" else chosen.sort_values(sort, ascending=False, kind="stable")

@@ -20,6 +20,7 @@ from fairopt.commands.options import Changes, Json, read_instance
 from fairopt.commands.side_by_side_table import print_side_by_side
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.histories.clock import span_of
+from fairopt.histories.reading import kind_of
 from fairopt.simulation.baselines.options import BASELINES, half_life_of
 from fairopt.wording import figure, percent, plural
 
@@ -126,6 +127,12 @@ def simulate(
         )
     if gangs and not swf:
         raise typer.BadParameter("a table says of each job whether it is a gang, in a column gang; leave --gangs out", param_hint="--gangs")
+    if not swf and _is_log(trace):
+        raise typer.BadParameter(
+            f"{trace} is the log of a scheduler, which fairopt history judges; to simulate its jobs, give a table of them (.csv with the "
+            "columns user, submit_s, run_s, tasks and one a resource) or a log in the Standard Workload Format (.swf)",
+            param_hint="JOBS",
+        )
     jobs = work(
         f"reading {trace}",
         lambda: (
@@ -196,6 +203,16 @@ def simulate(
 def _tell_how_to_go_on(folder: Path | None, complete: bool) -> None:
     if folder is not None and not complete:
         say("stopped", f"the same command goes on from there, with what {folder} keeps")
+
+
+def _is_log(path: Path) -> bool:
+    """Return whether a file is what sacct printed, or pods of Kubernetes."""
+    if not path.is_file():
+        return False
+    try:
+        return kind_of(path) in ("sacct", "kubernetes")
+    except fo.InvalidInstance:
+        return False
 
 
 def print_simulation(console: Console, found: fo.Simulation) -> None:

@@ -58,6 +58,8 @@ def write_history_page(history: History, output: str | os.PathLike[str], title: 
         frame = history.to_frame(by)  # type: ignore[arg-type]  # the keys are tables
         if by in ("owner", "queue"):
             frame = frame.sort_values("shortfall", ascending=False, kind="stable")
+        if by == "queue":
+            frame = frame[~frame.index.isin(history.owners)]  # a queue that is an owner is in the table of owners
         if len(frame):
             parts += [f"<h2>{words}</h2>", _table(frame.reset_index() if frame.index.name else frame)]
     if log.unjudged:

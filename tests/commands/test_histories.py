@@ -76,6 +76,23 @@ def test_a_folder_keeps_results(files: list[str], tmp_path: Path) -> None:
     assert list((tmp_path / "kept").iterdir())
 
 
+def test_a_log_of_a_scheduler_is_not_simulated(files: list[str], tmp_path: Path) -> None:
+    """What sacct printed is judged by history; simulate says so."""
+    (tmp_path / "sacct.txt").write_text("JobID|User|Start|End|AllocTRES\n1|a|2026-01-01T00:00:00|2026-01-01T01:00:00|cpu=1\n")
+    said = run("simulate", tmp_path / "sacct.txt", "--cluster", files[3], status=2)
+    assert "which fairopt history judges" in said.replace("│ ", "")
+
+
+def test_a_queue_that_is_an_owner_is_shown_once(files: list[str], tmp_path: Path) -> None:
+    """In the table of owners; a queue of several owners has its own row."""
+    queues = [fo.Queue("lab"), fo.Queue("A", "lab"), fo.Queue("B", "lab"), fo.Queue("[bold]", "lab")]
+    fo.save(fo.Instance([[8, 32]], [[1, 1]], resources=["cpu", "memory"], users=["nobody"], queues=queues), tmp_path / "cluster.yaml")
+    run(*files, "--report", tmp_path / "month.html")
+    page = run(*files).partition("worst times")[0]
+    assert [line.split()[0] for line in page.splitlines() if line.startswith(("lab ", "A ", "B "))] == ["lab", "B", "A"]
+    assert (tmp_path / "month.html").read_text().count("<td class=text>A</td>") == 2  # its name and its queue, in the table of owners
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
