@@ -143,6 +143,43 @@ def highs_one_lp(instance: fo.Instance, method: str = "choose") -> np.ndarray:
     return _placed(instance, np.array(highs.getSolution().col_value)[:-1])
 
 
+def highs_levels(instance: fo.Instance, primal: bool) -> np.ndarray:
+    """Level by level on one model: maximise t, fix at t the users whose rows have a positive dual, go on from the last basis.
+
+    ``primal``: by primal simplex after the first LP, for which the last basis stays feasible; else as HiGHS chooses.
+    """
+    import highspy
+
+    _, capacity, by_user = _matrices(instance)
+    pairs, first = capacity.shape[1], capacity.shape[0]
+    matrix = sp.bmat([[capacity, None], [by_user, -np.ones((instance.n_users, 1))]], format="csc")
+    matrix.eliminate_zeros()
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = pairs + 1, matrix.shape[0]
+    lp.col_cost_ = np.append(np.zeros(pairs), 1.0)
+    lp.col_lower_, lp.col_upper_ = np.zeros(pairs + 1), np.full(pairs + 1, np.inf)
+    lp.row_lower_ = np.append(np.full(first, -np.inf), np.zeros(instance.n_users))
+    lp.row_upper_ = np.append(instance.row_capacity.ravel(), np.full(instance.n_users, np.inf))
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
+    lp.sense_ = highspy.ObjSense.kMaximize
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.passModel(lp)
+    rising = np.ones(instance.n_users, bool)
+    while rising.any():
+        highs.run()
+        solution = highs.getSolution()
+        x, dual = np.array(solution.col_value), np.abs(np.array(solution.row_dual)[first:])
+        for n in np.flatnonzero(rising & (dual > max(1e-9, 1e-7 * dual[rising].max()))):
+            highs.changeCoeff(int(first + n), pairs, 0.0)
+            highs.changeRowBounds(int(first + n), x[-1], np.inf)
+            rising[n] = False
+        if primal:
+            highs.setOptionValue("simplex_strategy", 4)
+    return _placed(instance, x[:-1])
+
+
 def highs_leximin(instance: fo.Instance, primal: bool) -> np.ndarray:
     """Jobs, level by level on one model: solve, fix the users whose rows have a positive dual, go on from the last basis.
 

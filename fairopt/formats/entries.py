@@ -11,7 +11,10 @@ inf
 
 from __future__ import annotations
 
+import ast
+import inspect
 import math
+from itertools import pairwise
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import (
@@ -82,7 +85,7 @@ Weight: TypeAlias = Annotated[
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)  # built once, inside of `Document`
 
 
 class Server(_Entry):
@@ -185,11 +188,32 @@ ENTRIES: dict[str, type[BaseModel]] = {"servers": Server, "users": User, "queues
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of a document."""
+    """Return the JSON Schema of a document; the docstring below a key is its description.
+
+    (pydantic would read the docstrings whenever this module is imported, and that takes longer than to check a file.)
+    """
 
     class Untitled(GenerateJsonSchema):
         def field_title_should_be_set(self, schema: object) -> bool:
             return False  # the title "Name" would add nothing to the key "name"
 
     definition = Document.model_json_schema(schema_generator=Untitled)
+    for model, described in (
+        (Document, definition),
+        *((kind, definition["$defs"][kind.__name__]) for kind in (Server, User, Queue, Quota)),
+    ):
+        for key, words in _docstrings(model).items():
+            described["properties"][key] = dict(sorted({**described["properties"][key], "description": words}.items()))
     return {"$schema": GenerateJsonSchema.schema_dialect, **definition, "title": "Instance of fair allocation"}
+
+
+def _docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """Return the docstring below each key of a model."""
+    (body,) = (node.body for node in ast.parse(inspect.getsource(model)).body if isinstance(node, ast.ClassDef))
+    found = {}
+    for key, words in pairwise(body):
+        if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name):
+            assert isinstance(words, ast.Expr)
+            assert isinstance(words.value, ast.Constant)
+            found[key.target.id] = inspect.cleandoc(str(words.value.value))
+    return found

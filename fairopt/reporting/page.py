@@ -12,7 +12,6 @@ import json
 import math
 import platform
 from collections.abc import Sequence
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from unicodedata import bidirectional
@@ -22,6 +21,7 @@ from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.instance import Instance
 from fairopt.reporting.data import data
 from fairopt.reporting.findings import Findings, Outcome
+from fairopt.reporting.library import library
 from fairopt.reporting.tables import (
     MOST_ROWS,
     Table,
@@ -72,7 +72,7 @@ def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed:
     pages = jinja2.Environment(loader=files, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     pages.filters |= {"tasks": lambda value: plural(value, "task", digits=4), "upright": upright}
     script, style = (files.get_source(pages, name)[0] for name in ("page.js", "page.css"))
-    library = _library()
+    script_of_charts = library()
     users = findings.instance.users
     file = Outcome.of(lambda: _instance_file(findings.instance))
     block = {
@@ -98,13 +98,13 @@ def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed:
         instance_file=file.value,
         no_file=file.message,
         block=htmlsafe_json_dumps(_finite(block), dumps=_json),
-        library=library,
+        library=script_of_charts,
         script=script,
         style=style,
         policy="; ".join(
             [
                 "default-src 'none'",
-                f"script-src 'unsafe-eval' {_hash(library)} {_hash(script)}",  # Vega makes functions of its expressions
+                f"script-src 'unsafe-eval' {_hash(script_of_charts)} {_hash(script)}",  # Vega makes functions of its expressions
                 "style-src 'unsafe-inline'",
                 "img-src data:",
                 "base-uri 'none'",
@@ -112,15 +112,6 @@ def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed:
             ]
         ),
     )
-
-
-@cache
-def _library() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script."""
-    import vl_convert
-
-    script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its stub asks for a snippet, its code does not
-    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _tables(findings: Findings) -> dict[str, Any]:
