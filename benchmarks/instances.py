@@ -38,16 +38,6 @@ def few_servers_each(users: int, servers: int, resources: int, seed: int = 0) ->
     return fo.Instance(capacities, demands, weights=weights, eligibility=eligibility)
 
 
-def equal_sizes(users: int, servers: int, resources: int, seed: int = 0) -> fo.Instance:
-    """Servers of 10 to 12 units, tasks of 1 to 3, each user on one to three servers: many ties, and degenerate levels."""
-    rng = np.random.default_rng(seed)
-    eligibility = np.zeros((users, servers), bool)
-    for n in range(users):
-        eligibility[n, rng.choice(servers, rng.integers(1, 4), replace=False)] = True
-    capacities, demands = rng.integers(10, 13, (servers, resources)), rng.integers(1, 4, (users, resources))
-    return fo.Instance(capacities, demands / 100, eligibility=eligibility)
-
-
 def rated(users: int, servers: int, seed: int = 0) -> fo.Instance:
     """Individual rates on every server class, weights from 0.5 to 2."""
     rng = np.random.default_rng(seed)

@@ -3,8 +3,8 @@
 The loop keeps one model: it maximises the level t, fixes at t the users whose rows have a positive dual, and goes on from the last basis,
 until nobody rises. It is `contenders.highs_levels`: by primal simplex, for which the last basis stays feasible (the faster way), and with
 HiGHS' own choices. It checks nothing. fairopt's time includes the reading of the instance into a program, the merging of equal rows and the
-certificate. Where one vertex is optimal at several levels at once, HiGHS may return duals of a user who is not stuck, or leave out one who
-is: "wrong" is the largest relative difference of a user's tasks from the certified ones, and "users" counts those beyond 1e-6.
+certificate. Among thousands of users a share is as small as the tolerances of HiGHS, and the loop goes wrong without a word: "wrong" is the
+largest relative difference of a user's tasks from the certified ones, and "users" counts those beyond 1e-6.
 
 Every contender has a process of its own; the fastest of some solves counts, in processor time. "loop / fairopt" above 1: fairopt is faster.
 Writes benchmarks/results/small_leximins.md and .json, unless cases are named.
@@ -33,8 +33,7 @@ CASES: dict[str, tuple[str, Callable[[], fo.Instance]]] = {
     "many-levels": ("100 users x 50 servers x 3 resources, few servers each", lambda: instances.few_servers_each(100, 50, 3)),
     "many-levels-2": ("the same, another seed", lambda: instances.few_servers_each(100, 50, 3, seed=2)),
     "many-users": ("1,000 users x 10 servers x 2 resources, few servers each", lambda: instances.few_servers_each(1000, 10, 2)),
-    "degenerate": ("3,000 users x 20 servers x 3 resources, few servers each", lambda: instances.few_servers_each(3000, 20, 3)),
-    "equal-sizes": ("300 users x 20 servers x 3 resources, demands of 1 to 3 units", lambda: instances.equal_sizes(300, 20, 3)),
+    "degenerate": ("3,000 users x 20 servers x 3 resources, few servers each", lambda: instances.few_servers_each(3000, 20, 3, seed=2)),
 }
 LOOPS: dict[str, Callable[[fo.Instance], np.ndarray]] = {
     "HiGHS loop, primal simplex": lambda instance: contenders.highs_levels(instance, primal=True),
