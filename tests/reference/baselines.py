@@ -219,33 +219,70 @@ class SlowJobs:
                         free[s][r] -= self.d[job][r]
 
     def spin(self, now: Fraction) -> None:
+        """Divide the pie among the users of each group, within its quota, and then among all users."""
+        groups = {q: [n for n in range(len(self.users)) if self.is_below(n, queue.name)] for q, queue in enumerate(self.cluster.queues)}
+        groups = {q: users for q, users in groups.items() if any(self.cluster.queues[q].guarantee.values())}
+        fractions = {q: max([0.0, *(float(used / quota) for used, quota in self.quota(q, users).values())]) for q, users in groups.items()}
+        for q in sorted(groups, key=lambda q: (digits(fractions[q]), q)):
+            self.spin_among(groups[q], q, now)
+        self.spin_among(list(range(len(self.users))), None, now)
+
+    def is_below(self, user: int, queue: str) -> bool:
+        """Is the user in this queue, or in one below it?"""
+        parents = {each.name: each.parent for each in self.cluster.queues}
+        place = self.cluster.queue_of[user]
+        while place is not None and place != queue:
+            place = parents[place]
+        return place == queue
+
+    def quota(self, q: int, users: list[int]) -> dict[int, tuple[Fraction, Fraction]]:
+        """Return what these users hold of each guaranteed resource, and the quota, scaled to what is there."""
+        found = {}
+        for r, name in enumerate(self.cluster.resources):
+            amount = exact(self.cluster.queues[q].guarantee.get(name, 0))
+            if amount:
+                capacity = sum((self.empty[s][r] for s in range(len(self.row)) if self.there[s]), Fraction(0))
+                promised = sum((exact(queue.guarantee.get(name, 0)) for queue in self.cluster.queues), Fraction(0))
+                used = sum((self.d[job][r] for _, _, job, _, _ in self.running if self.owner[job] in users), Fraction(0))
+                found[r] = used, amount * min(Fraction(1), capacity / promised)
+        return found
+
+    def spin_among(self, users: list[int], q: int | None, now: Fraction) -> None:
         """Divide the pie until nothing starts."""
         used, rate, servers = self.usage(now), math.log(2) / self.half_life, len(self.row)
         weights = self.cluster.weights
         real = [max(u * rate * servers + 0.5 * math.exp(-rate * (float(now) - self.origin)), 0.5) for u in used]
         priority = [digits(p / w) if w else math.inf for p, w in zip(real, weights, strict=True)]
         while True:
-            jobs = [job for job in self.waits if self.present[self.owner[job]]]
+            jobs = [job for job in self.waits if self.present[self.owner[job]] and self.owner[job] in users]
             asking = sorted({self.owner[job] for job in jobs})
             capacity = [sum((self.empty[s][r] for s in range(servers) if self.there[s]), Fraction(0)) for r in self.m]
             left = [sum((self.free[s][r] for s in range(servers) if self.there[s]), Fraction(0)) for r in self.m]
-            pie = servers * min([float(left[r] / capacity[r]) for r in self.m if capacity[r]], default=0.0)
+            parts = [float(left[r] / capacity[r]) for r in self.m if capacity[r]]
+            if q is not None:
+                parts += [float((quota - held) / capacity[r]) for r, (held, quota) in self.quota(q, users).items() if capacity[r]]
+            pie = servers * max(min(parts, default=0.0), 0.0)
             claims = {n: 0.0 if math.isinf(priority[n]) else 1 / priority[n] for n in asking}
             started = False
             for n in sorted(asking, key=lambda n: (priority[n], n)):
                 mine = pie * claims[n] / sum(claims.values()) if sum(claims.values()) else pie
-                started |= mine > 0 and self.serve([job for job in jobs if self.owner[job] == n], mine, now)
+                within = None if q is None else (q, users)
+                started |= mine > 0 and self.serve([job for job in jobs if self.owner[job] == n], mine, now, within)
             if not started:
                 return
 
-    def serve(self, jobs: list[int], mine: float, now: Fraction) -> bool:
-        """Start jobs of one user within its slice."""
+    def serve(self, jobs: list[int], mine: float, now: Fraction, group: tuple[int, list[int]] | None) -> bool:
+        """Start jobs of one user within its slice, and within the quota of its group."""
         given = 0.0
         for job in jobs:
             while job in self.waits:
                 worth = self.worth(job) * self.wants(job) * len(self.row)
                 if given and given + worth > mine * (1 + 1e-9):
                     return True
+                if group is not None and any(
+                    held + self.d[job][r] * self.wants(job) > quota for r, (held, quota) in self.quota(*group).items() if self.d[job][r]
+                ):
+                    break
                 place = self.place(job, self.wants(job), self.free)
                 if place is None:
                     break

@@ -79,6 +79,29 @@ def test_task_by_task_in_a_tree_with_limits(scheduler: str, seed: int) -> None:
     follow(trace, cluster, scheduler)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_task_by_task_with_group_quotas(seed: int) -> None:
+    """Two groups with quotas of one and two resources, which exceed the cluster while servers are away, a limit, and users without."""
+    rng = np.random.default_rng(seed)
+    queues = [
+        fo.Queue("lab", guarantee={"cpu": 1.2, "memory": 1.5}, limit={"cpu": 1.7}),
+        fo.Queue("optics", parent="lab"),
+        fo.Queue("club", guarantee={"memory": 0.9}),
+    ]
+    cluster = fo.Instance(
+        [[0.6, 0.9], [0.3, 0.5]], np.full((5, 2), 0.1), counts=[2, 3], weights=[1, 2, 1, 3, 1], queues=queues,
+        queue_of=["optics", "lab", "club", "club", None], users=["a", "b", "c", "d", "e"], servers=["big", "small"],
+        resources=["cpu", "memory"],
+    )  # fmt: skip
+    user, tasks = rng.integers(0, 5, 40), rng.integers(1, 5, 40)
+    demands = (rng.integers(0, 4, (5, 2)) / 10 + [0.1, 0])[rng.integers(0, 5, 40)]
+    trace = fo.Trace(
+        [cluster.users[n] for n in user], np.sort(rng.integers(0, 40, 40)), tasks, demands, rng.integers(1, 12, 40).astype(float),
+        resources=cluster.resources, gangs=rng.random(40) < 0.4, events=[(10.0, "remove", "big", 1), (30.0, "add", "big", 1)],
+    )  # fmt: skip
+    follow(trace, cluster, "priority:half_life=9")
+
+
 # Definitions, by hand ------------------------------------------------------------------------------------------------------------
 
 
@@ -128,6 +151,18 @@ def test_the_pie_is_divided_by_priorities() -> None:
     assert int((found.task_start[8:16] == 100).sum()) == 1
 
 
+def test_a_group_gets_its_quota_first() -> None:
+    """As above, but A's group has a quota of 5. Of the other 3 B's slice is 2.7, so that 2 start; A's first task in a spin may start."""
+    trace = fo.Trace(["A", "A", "B"], [0, 50, 50], [8, 8, 8], np.ones((3, 1)), [100, 10, 10], resources=["cpu"])
+    queues = [fo.Queue("lab", guarantee={"cpu": 5}), fo.Queue("club")]
+    cluster = fo.Instance([[1]], np.ones((2, 1)), counts=[8], users=["A", "B"], resources=["cpu"], queues=queues, queue_of=["lab", "club"])
+    found = fo.simulate(trace, cluster, "priority:half_life=100")
+    assert found.task_start is not None
+    assert 2 < 3 * (1 / 0.5) / (1 / 0.5 + 1 / (0.5 * 0.5 + 8 * 0.5)) < 3
+    assert int((found.task_start[8:16] == 100).sum()) == 5 + 1
+    assert int((found.task_start[16:] == 100).sum()) == 2
+
+
 def test_a_gang_starts_whole_or_not_at_all() -> None:
     """Three of four tasks fit on the two servers at 0: the gang waits until all do, at 5, and then holds both."""
     trace = fo.Trace(["A", "B"], [0, 1], [1, 4], [[1], [1]], [5, 3], gangs=[0, 1], resources=["cpu"])
@@ -144,9 +179,16 @@ def test_what_is_refused() -> None:
     """Each in a sentence that says what to do."""
     trace, cluster = one_machine(("A", 0, 3, 10, 10))
     guaranteed = fo.Instance([[4]], [[1]], users=["A"], resources=["cpu"], guarantees=[1])
+    promised = fo.Queue("lab", guarantee={"cpu": 2})
+    nested = guaranteed.replace(guarantees=None, queues=[promised, fo.Queue("x", "lab", guarantee={"cpu": 1})], queue_of=["x"])
+    on_some = fo.Queue("lab", quotas=[fo.Quota(guaranteed.servers[:1], guarantee={"cpu": 1})])
     for scheduler, where, words in [
         ("drfh:best-fit", cluster, 'use "fifo", "backfill", "fairtree" or "priority"'),
         ("fifo", guaranteed, "leave the guarantees out"),
+        ("fairtree", guaranteed.replace(guarantees=None, queues=[promised], queue_of=["lab"]), "as group quotas"),
+        ("priority", guaranteed, "put it in a queue"),
+        ("priority", nested, "not inside each other"),
+        ("priority", guaranteed.replace(guarantees=None, queues=[on_some], queue_of=["lab"]), "on some servers"),
         ("fifo:best-fit", cluster, "takes no placement"),
         ("fairtree:halflife=3", cluster, 'did you mean "half_life"'),
         ("fairtree:half_life=-3", cluster, "give seconds > 0"),

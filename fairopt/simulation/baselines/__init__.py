@@ -6,6 +6,7 @@
 ``usage``        usage that fades with a half-life
 ``fair_tree``    the ranks of users in Slurm's fair tree
 ``passes``       which waiting jobs start now: in order, with EASY backfill, or in spins of a pie as HTCondor does
+``quotas``       the guarantees of queues as HTCondor's group quotas
 ``events``       the loop over events: tasks end, jobs are submitted, users and servers come and go
 ===============  ===================================================================================================================
 """

@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -24,7 +25,8 @@ from fairopt.program.events import Change
 from fairopt.simulation.baselines.fair_tree import FairTree
 from fairopt.simulation.baselines.options import Baseline
 from fairopt.simulation.baselines.passes import spin_the_pie, start_in_order
-from fairopt.simulation.baselines.pool import Place, Pool, check_no_guarantees
+from fairopt.simulation.baselines.pool import Place, Pool
+from fairopt.simulation.baselines.quotas import Group, Quotas, check_guarantees
 from fairopt.simulation.baselines.usage import FadingUsage, same_digits
 from fairopt.simulation.keeping import Keeper, State, part_of, prefixed
 from fairopt.simulation.streams import Streams
@@ -46,9 +48,9 @@ def run_baseline(
     Raises
     ------
     Unsupported
-        The cluster guarantees something.
+        The cluster guarantees something that the scheduler does not know.
     """
-    check_no_guarantees(streams.cluster, baseline.order)
+    check_guarantees(streams.cluster, baseline.order)
     run = JobRun(streams)
     scheduler = _Scheduler(run, streams, baseline)
     if keeper.found is not None:
@@ -85,6 +87,7 @@ class _Scheduler:
         elif baseline.order == "priority":
             self.usage = FadingUsage(weights.size, baseline.half_life)
             self._per_server = np.log(2) / baseline.half_life * run.servers
+            self.quotas = Quotas(streams)
             self.usage.begin(_LEAST_PRIORITY / self._per_server)
             self.factor = np.divide(1.0, weights, out=np.full(weights.size, np.inf), where=weights > 0)
         if self.usage is not None:
@@ -115,7 +118,14 @@ class _Scheduler:
             start_in_order(run, lambda: self.fair_tree.ranks(usage.at(now)), self.baseline.backfill, now)
         else:
             real = np.maximum(usage.at(now) * self._per_server, _LEAST_PRIORITY)
-            spin_the_pie(run, same_digits(real * self.factor), now)
+            priority = same_digits(real * self.factor)
+            for k in self.quotas.by_starvation(run.tasks, run.pool.open_capacity):
+                spin_the_pie(run, priority, now, partial(self._group, k))
+            spin_the_pie(run, priority, now)
+
+    def _group(self, k: int) -> Group:
+        """Return a group with what is left of its quota now."""
+        return self.quotas.group(k, self.run.tasks, self.run.pool.open_capacity)
 
 
 class Running:
@@ -176,6 +186,8 @@ class JobRun:
         The part of the cluster that a task takes, in its dominant resource.
     held : array (users,)
         The sum of these parts over the running tasks of each user.
+    tasks : int array (streams,)
+        The running tasks of each stream.
     servers : float
         The number of servers.
     takes_part : bool array (jobs,)
@@ -194,6 +206,7 @@ class JobRun:
         self.worth = safe_ratio(streams.instance.demands, streams.instance.total_capacity).max(axis=1)
         self.held = np.zeros(len(streams.users))
         self._running = np.zeros(len(streams.users), np.int64)
+        self.tasks = np.zeros(streams.owner.size, np.int64)
         self.servers = float(streams.instance.counts.sum())
         most = np.array([self.pool.most(stream) for stream in range(streams.owner.size)], np.int64)
         self.takes_part = most[self.stream] >= np.where(self.gang, trace.tasks, 1)
@@ -216,7 +229,7 @@ class JobRun:
         entries, ends = self.running.entries(), {number: end for end, number, *_ in self._ends}
         jobs = {number: job for _, number, job, *_ in self._ends}
         places = [place for *_, place in entries]
-        changing = ("held", "_running", "started", "server", "_next_task", "_queue", "_present")
+        changing = ("held", "_running", "tasks", "started", "server", "_next_task", "_queue", "_present")
         return {
             **{name: getattr(self, name) for name in changing},
             **prefixed("pool", self.pool.state()),
@@ -229,7 +242,7 @@ class JobRun:
 
     def restore(self, state: State) -> None:
         """Take a state."""
-        for name in ("held", "_running", "started", "server", "_next_task", "_queue", "_present"):
+        for name in ("held", "_running", "tasks", "started", "server", "_next_task", "_queue", "_present"):
             getattr(self, name)[...] = state[name]
         self.pool.restore(part_of(state, "pool"))
         self._length, self._event, self._number, self.n_started = state["counters"].tolist()
@@ -259,6 +272,7 @@ class JobRun:
             self.pool.give_back(stream, place)
             user = int(self.owner[job])
             self._running[user] -= place.total
+            self.tasks[stream] -= place.total
             self.held[user] = self.held[user] - place.total * self.worth[stream] if self._running[user] else 0.0
             self.running.remove(expected, number)
         streams = self.streams
@@ -321,6 +335,7 @@ class JobRun:
         stream, number = int(self.stream[job]), place.total
         self.pool.take(stream, place)
         self._running[self.owner[job]] += number
+        self.tasks[stream] += number
         self.held[self.owner[job]] += number * self.worth[stream]
         begin = int(self._next_task[job])
         tasks = slice(begin, begin + number)

@@ -17,7 +17,7 @@ user runtime estimates in scheduling the IBM SP2 with backfilling (IEEE TPDS 200
 *The pie* (`spin_the_pie`): users in the order of their effective priority, the lowest first. In a spin, the free part of the cluster is
 divided among users with waiting tasks in inverse proportion to these priorities; each user's jobs, in order of submission, start while they
 are within the user's slice, and the first task or gang of a user in a spin always may. Spins go on until one starts nothing. A job that
-does not fit is passed over.
+does not fit is passed over. Users of a queue with a guarantee do so among themselves first (`fairopt.simulation.baselines.quotas`).
 
 Source: HTCondor manual, User Priorities and Negotiation (the pie spin and the pie slice).
 """
@@ -34,6 +34,7 @@ from fairopt.simulation.baselines.pool import first
 
 if TYPE_CHECKING:
     from fairopt.simulation.baselines.events import JobRun
+    from fairopt.simulation.baselines.quotas import Group
 
 __all__ = ["spin_the_pie", "start_in_order"]
 
@@ -146,11 +147,16 @@ def _reservation(run: JobRun, head: int, now: float) -> tuple[float, FloatArray]
     return np.inf, room
 
 
-def spin_the_pie(run: JobRun, priority: FloatArray, now: float) -> None:
-    """Start tasks in spins; ``priority`` is the effective priority of each user, (users,)."""
+def spin_the_pie(run: JobRun, priority: FloatArray, now: float, group: Callable[[], Group] | None = None) -> None:
+    """Start tasks in spins; ``priority`` is the effective priority of each user, (users,).
+
+    With a ``group``, as it is when it is asked, only its users take part, and only within its quota.
+    """
     pool, order = run.pool, np.argsort(priority, kind="stable")
     while True:
+        own = None if group is None else group()
         jobs = run.waiting()
+        jobs = jobs if own is None else jobs[own.users[run.owner[jobs]]]
         asking = np.unique(run.owner[jobs])
         jobs = jobs[run.may_fit(jobs)]
         if not jobs.size:
@@ -158,16 +164,16 @@ def spin_the_pie(run: JobRun, priority: FloatArray, now: float) -> None:
         claims = np.zeros(priority.size)
         with np.errstate(divide="ignore"):
             claims[asking] = np.where(np.isinf(priority[asking]), 0.0, 1.0 / priority[asking])
-        pie = pool.free_part() * run.servers
+        pie = (pool.free_part() if own is None else min(pool.free_part(), own.part)) * run.servers
         slices = pie * claims / claims.sum() if claims.any() else np.full(priority.size, pie)
         started = False
         for user in order[np.isin(order, asking) & (slices[order] > 0)].tolist():
-            started |= _serve(run, jobs[run.owner[jobs] == user], float(slices[user]), now)
+            started |= _serve(run, jobs[run.owner[jobs] == user], float(slices[user]), now, group)
         if not started:
             return
 
 
-def _serve(run: JobRun, jobs: IntArray, slice_: float, now: float) -> bool:
+def _serve(run: JobRun, jobs: IntArray, slice_: float, now: float, group: Callable[[], Group] | None) -> bool:
     """Start jobs of one user within its slice; say whether any task started."""
     given, pool = 0.0, run.pool
     for job in jobs.tolist():
@@ -177,7 +183,10 @@ def _serve(run: JobRun, jobs: IntArray, slice_: float, now: float) -> bool:
             within = max(within, wanted if run.gang[job] else 1)
         if within < (wanted if run.gang[job] else 1):
             return given > 0
-        place = first(pool.within_limits(stream, pool.fitting(stream)), min(within, wanted))
+        allowed = wanted if group is None else min(wanted, group().most(pool.demands[stream]))
+        if not allowed:
+            continue
+        place = first(pool.within_limits(stream, pool.fitting(stream)), min(within, allowed))
         if place.total and (not run.gang[job] or place.total == wanted):
             run.start(job, place, now)
             given += place.total * worth

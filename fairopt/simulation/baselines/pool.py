@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.errors import Unsupported
-from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
-from fairopt.program.queue_limits import guarantees_of, limit_rows
+from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.program.queue_limits import limit_rows
 from fairopt.simulation.keeping import State
 from fairopt.simulation.streams import Streams
 
-__all__ = ["Place", "Pool", "check_no_guarantees", "first"]
+__all__ = ["Place", "Pool", "first"]
 
 _FITS = 1e-9  # a task fits if it exceeds what is free by a smaller part of the capacity: rounding
 
@@ -23,22 +22,6 @@ class Place(NamedTuple):
     servers: IntArray
     tasks: IntArray
     total: int
-
-
-def check_no_guarantees(cluster: Instance, name: str) -> None:
-    """Refuse guarantees, which these schedulers do not know.
-
-    Raises
-    ------
-    Unsupported
-    """
-    tree = cluster.tree if cluster.queues else None
-    of_queues = tree is not None and any(True for node in range(1, tree.n_nodes) for _ in guarantees_of(cluster, tree, node))
-    if of_queues or (cluster.guarantees > 0).any():
-        raise Unsupported(
-            f'"{name}" has shares and limits and no guarantees, and the cluster guarantees something; leave the guarantees out, or use a '
-            'schedule that follows them, such as "drfh:best-fit"'
-        )
 
 
 class Pool:
@@ -169,9 +152,14 @@ class Pool:
         for r in range(room.shape[1]):
             room[:, r] += np.bincount(servers, weights=tasks * each[:, r], minlength=room.shape[0])
 
+    @property
+    def open_capacity(self) -> FloatArray:
+        """The capacity of the servers that are not closed, (resources,)."""
+        return np.asarray(self._capacity[~self.closed].sum(axis=0))
+
     def free_part(self) -> float:
         """Return the free part of the resource of which the smallest part is free."""
-        capacity = self._capacity[~self.closed].sum(axis=0)
+        capacity = self.open_capacity
         return float(np.min(safe_ratio(self.total_free, capacity), where=capacity > 0, initial=1.0))
 
     def most(self, stream: int) -> int:
