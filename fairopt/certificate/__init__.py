@@ -3,6 +3,7 @@
 ===============  =========================================================================
 ``certificate``  `Certificate`, and the residuals of each goal
 ``levels``       the proof of a leximin, level by level
+``one_level``    the same of a leximin of one level, on tables too large for an array of all pairs beside them
 ``exact``        the proof in fractions, without a tolerance
 ``conditions``   the conditions of alpha-fair goals, of equilibria and of unions of polytopes
 ===============  =========================================================================
@@ -11,5 +12,6 @@
 from __future__ import annotations
 
 from fairopt.certificate.certificate import Certificate, allocation_excess, certify, marginal_worth
+from fairopt.certificate.one_level import certify_one_level
 
-__all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
+__all__ = ["Certificate", "allocation_excess", "certify", "certify_one_level", "marginal_worth"]

@@ -72,8 +72,10 @@ class Merging:
         """Return tasks (users, servers) from tasks (merged users, merged servers); fractions from fractions."""
         x = np.asarray(x)
         exact = x.dtype == object
-        by_user = (x if exact else x.astype(np.float64))[self.user_group] * self.user_part[:, None]
-        tasks: FloatArray = by_user[:, self.server_group] * self.server_part
+        tasks: FloatArray = (x if exact else x.astype(np.float64))[self.user_group]
+        tasks = tasks * self.user_part[:, None] if exact else np.multiply(tasks, self.user_part[:, None], out=tasks)
+        if self.server_group.size > x.shape[1] or not (self.server_part == 1).all():
+            tasks = tasks[:, self.server_group] * self.server_part
         for n in np.flatnonzero(self.original.zero_demand & self.original.servable):
             given = self.original.given("tasks")[n]
             tasks[n, np.flatnonzero(self.original.eligibility[n])[0]] = fraction_of(given) if exact else float(given)

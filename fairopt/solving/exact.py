@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from fairopt.allocation import Allocation, Exact
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
-from fairopt.instance.aggregation import merge, unmerged
+from fairopt.instance.aggregation import Merging, merge, unmerged
 from fairopt.instance.remarks import remarks
 from fairopt.models import Notion, Sharing
 from fairopt.program import Nested, Program, TreeFilling
@@ -25,6 +26,7 @@ from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, queue_prices_of, shares_of, table_of, unexpanded
 from fairopt.solving.formulation import checked, columns, expanded, with_utility
+from fairopt.solving.grouping import InGroups, fits, solve_in_groups
 from fairopt.solving.in_fractions import solve_in_fractions
 from fairopt.solving.policy import Found, find, other_engines
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number
@@ -128,6 +130,12 @@ def solve(
         merging = merge(instance, chosen.utility, alpha) if alpha is not None else unmerged(instance)
         small, row = merging.instance, np.empty(0, np.int64)
         reduced = with_utility(chosen, merging.restrict(chosen.utility))
+        if fits(small, reduced, how, solver):
+            formulated = time.perf_counter()
+            in_groups = solve_in_groups(small, reduced, tolerance, deadline)
+            if in_groups is not None:
+                return _of_groups(merging, in_groups, Exact(chosen, solver, integral, tolerance), how, (started, formulated))
+            log.info("groups of users lead nowhere: all pairs")
     program = reduced.formulate(small, sharing=how, integral=integral)
     if integral:
         _check_whole(program)
@@ -171,6 +179,39 @@ def solve(
         details=_details(found),
         trace=solution.trace,
         question=Exact(chosen, solver, integral, tolerance),
+    )
+
+
+def _of_groups(merging: Merging, answer: InGroups, question: Exact, sharing: Sharing, times: tuple[float, float]) -> Allocation:
+    """Return the allocation of an answer in groups of the merged users; ``times`` are those of the start and of the end of merging."""
+    instance, groups, found = merging.original, answer.merging, answer.found
+    is_merged = merging.instance is not instance
+    solved = time.perf_counter()
+    tasks = merging.spread(answer.tasks) if is_merged else answer.tasks
+    certificate = found.certificate
+    if is_merged:
+        certificate = Certificate.combine([certificate, Certificate(allocation_excess(instance, tasks, sharing), 0.0, 0.0)])
+    both = replace(
+        merging,
+        instance=groups.instance,
+        user_group=groups.user_group[merging.user_group],
+        user_part=groups.user_part[merging.user_group] * merging.user_part,
+    )
+    levels = levels_of(answer.program, found.solution, both, sharing, [{}])
+    certified = time.perf_counter()
+    return Allocation(
+        instance=instance,
+        notion=question.notion.name,
+        solver=found.engine,
+        sharing=sharing,
+        tasks=tasks,
+        shares=np.full(instance.n_users, levels[0].value),
+        prices=levels[0].prices,
+        levels=levels,
+        certificate=certificate,
+        seconds={"formulate": times[1] - times[0], "solve": solved - times[1], "certify": certified - solved},
+        details=_details(found) | {"groups": answer.program.members.size},
+        question=question,
     )
 
 

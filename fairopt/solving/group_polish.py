@@ -1,0 +1,118 @@
+r"""The last digits of an answer in groups: prices that are the same for a group wherever it is, and tasks that fill all that has a price.
+
+The price vectors of servers are a few, the pieces of the dual function (`fairopt.solving.grouping`). A group that is split between servers
+of two pieces l and m pays the same at both: (p[l] - p[m]).v = 0. There is one such group less than there are prices, and prices have no
+unit; so these equations, which are taken to be exact, determine all prices.
+
+At an optimum with prices p, only pairs that are the cheapest of their group are used, limits with a price are full, and all levels are
+t = p.c / sum of q. These are linear equations B y = b in the pairs that are used, far fewer than pairs. From y we take the step dy = Y B'z,
+Y the diagonal matrix of y, with B Y B'z = b - B y: the changes are the least in parts of what pairs have. Of B Y B' the part of the servers
+is block diagonal; what is left is dense, of the size of the groups, and singular, as the equations add up to p.c = t sum of q.
+
+>>> y = polished(np.array([[1.0, 1.1]]), np.array([[2.0]]), np.array([1.0]), np.array([[2.0], [2.0]]), np.array([[1.0], [1.0]]))
+>>> y.round(12)
+array([[1., 1.]])
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.instance import FloatArray, IntArray
+
+__all__ = ["polished", "tied"]
+
+_PRICED = 1e-9  # of the largest price
+_CHEAPEST = 1e-8  # relative: pairs that cost no more than this beyond the cheapest are used
+_CLOSE = 1e-6  # relative: prices that would change by more are not near those that are sought
+_RANK = 1e-13  # relative: smaller eigenvalues are rounding
+_STEPS = 4
+_SPLIT = 1e-6  # part of a group that is on servers of another piece: less is noise
+_LEAST = 1e-12  # of a group's mean use of a server, for pairs that may be used
+
+
+def tied(vertices: FloatArray, piece: IntArray, y: FloatArray, take: FloatArray) -> FloatArray:
+    """Return prices near ``vertices`` (pieces, resources) at which groups that are split between pieces pay the same at all of them.
+
+    Parameters
+    ----------
+    vertices : array (pieces, resources)
+        Some are 0, and stay so.
+    piece : int array (servers,)
+    y : array (groups, servers)
+    take : array (groups, resources)
+    """
+    held = np.stack([y[:, piece == k].sum(axis=1) for k in range(len(vertices))], axis=1)
+    there = held > _SPLIT * held.sum(axis=1)[:, None]
+    rows = []
+    for group in np.flatnonzero(there.sum(axis=1) > 1):
+        first, *others = np.flatnonzero(there[group])
+        for other in others:
+            row = np.zeros_like(vertices)
+            row[first], row[other] = vertices[first] * take[group], -vertices[other] * take[group]
+            rows.append(row.ravel() / (vertices[first] @ take[group]))
+    if not rows:
+        return vertices
+    table, some = np.array(rows), vertices.ravel() > 0
+    change = np.zeros(vertices.size)
+    change[some] = np.linalg.lstsq(table[:, some], -table.sum(axis=1), rcond=_RANK)[0]
+    return np.asarray(vertices * (1 + change.reshape(vertices.shape))) if np.abs(change).max() < _CLOSE else vertices
+
+
+def polished(y: FloatArray, take: FloatArray, weight: FloatArray, capacity: FloatArray, prices: FloatArray) -> FloatArray | None:
+    """Return such tasks near ``y``; None where there are none.
+
+    Parameters
+    ----------
+    y : array (groups, servers)
+        Units of share.
+    take : array (groups, resources)
+        What a unit of share takes.
+    weight : array (groups,)
+        A group's share at level 1.
+    capacity, prices : arrays (servers, resources)
+    """
+    cost = take @ prices.T
+    cheapest = cost.min(axis=1)
+    level = float((prices * capacity).sum()) / float(cheapest @ weight)
+    used = cost <= cheapest[:, None] * (1 + _CHEAPEST)
+    y = np.where(used, np.maximum(y, _LEAST * weight[:, None] * level / used.sum(axis=1)[:, None]), 0.0)
+    full = prices > _PRICED * prices.max()
+    system = _System(y, take, full)
+    for _ in range(_STEPS):
+        dy = system.step(weight * level - y.sum(axis=1), np.where(full, capacity - y.T @ take, 0.0))
+        if not np.isfinite(dy).all():
+            return None
+        y = y + dy
+        if y.min() < 0:
+            return None
+    return y if (y.T @ take <= capacity * (1 + 1e-12)).all() else None
+
+
+class _System:
+    """B Y B' of groups and of limits, factorised."""
+
+    def __init__(self, y: FloatArray, take: FloatArray, full: np.ndarray) -> None:
+        groups, resources = take.shape
+        self.y, self.take = y, take
+        blocks = np.einsum("gi,gr,gs->irs", y, take, take, optimize=True) * full[:, :, None] * full[:, None, :]
+        diagonal = np.arange(resources)
+        blocks[:, diagonal, diagonal] = np.where(full, blocks[:, diagonal, diagonal] * (1 + _RANK), 1.0) + np.finfo(float).tiny
+        self.inverse = np.linalg.inv(blocks)
+        root = np.linalg.cholesky(self.inverse)
+        between = (y[:, :, None] * take[:, None, :]) * full
+        self.between = between.reshape(groups, -1)
+        half = np.einsum("gir,irs->gis", between, root, optimize=True).reshape(groups, -1)
+        # In units in which the part of the groups is 1.
+        self.scale = 1 / np.sqrt(y.sum(axis=1))
+        half *= self.scale[:, None]
+        values, self.vectors = np.linalg.eigh(np.eye(groups) - half @ half.T)
+        self.values = np.where(values > _RANK * groups, values, np.inf)
+
+    def step(self, of_groups: FloatArray, of_limits: FloatArray) -> FloatArray:
+        """Return the change of y for what the equations lack."""
+        inner = np.einsum("irs,is->ir", self.inverse, of_limits)
+        right = self.scale * (of_groups - self.between @ inner.ravel())
+        z = self.scale * (self.vectors @ ((self.vectors.T @ right) / self.values))
+        p = np.einsum("irs,is->ir", self.inverse, of_limits - (z @ self.between).reshape(of_limits.shape))
+        return np.asarray(self.y * (z[:, None] + self.take @ p.T))

@@ -1,0 +1,300 @@
+r"""Many users on many servers: an exact answer from a few hundred groups of users.
+
+Where everybody may run everywhere, demands everything and has no end of tasks, a leximin of shares has one level. In units of that level
+user n takes v[n,r] = phi[n] d[n,r] / u[n] of resource r, and
+
+    maximise t   subject to   sum_n v[n,r] y[n,i] <= c[i,r],   sum_i y[n,i] = t,   y >= 0          dual prices p[i,r] >= 0
+    minimise sum_i p[i].c[i]   subject to   q[n] <= p[i].v[n],   sum_n q[n] = 1.
+
+So every server takes, of all price vectors that cost no user less than q, the one at which it is worth least. Only a few of them are
+taken by anybody: the dual function q(v) = min over l of p[l].v has few pieces, whatever the number of users and servers.
+
+*Groups of users* that spread over the servers in the same proportions are one user with the sum of their v. That restricts the program.
+It costs nothing if the same piece is the least for all users of the group: then q(sum of v) is the sum of the q(v). *Groups of servers*
+are one server with the sum of their c. That relaxes the program, and costs nothing in the dual under the same condition. So we
+
+    group users, and servers, of similar shape;  solve;  split each group whose members have different least pieces;  solve again,
+
+first with few groups of servers, at last with every server by itself. It ends when no group of users is split: what is missing between the
+level and the bound is the sum of q(sum of v) - sum of q(v) over groups, and that is 0. Boundaries between pieces move less from round to
+round, so that few users are left between the old and the new ones; those nearest to a boundary become groups of their own.
+
+Nothing of this is trusted: `fairopt.certificate.one_level` checks the tasks of all users against the prices, pair by pair.
+
+>>> split(np.array([0, 0, 1]), np.array([[2.0, 1.0], [1.0, 2.0], [1.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])).group
+array([2, 1, 0])
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from fairopt.certificate import certify_one_level
+from fairopt.errors import NoSolution
+from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance.aggregation import Merging
+from fairopt.models import Notion, ShareNotion, Sharing
+from fairopt.program import Leximin, Program, Stage
+from fairopt.solvers import candidates
+from fairopt.solvers.backend import Deadline
+from fairopt.solving.formulation import notion_of
+from fairopt.solving.group_polish import polished, tied
+from fairopt.solving.policy import Found, find
+
+__all__ = ["InGroups", "Split", "finer", "fits", "solve_in_groups", "split"]
+
+log = logging.getLogger(__name__)
+
+_ENGINE = "interior-point"
+_LEAST_PAIRS, _LEAST_USERS, _LEAST_SERVERS = 1_000_000, 3_000, 50
+_USERS_FOR_A_SERVER = 2  # with fewer of them the groups would be as many as the users
+_FIRST_GROUPS = 64  # of users
+_SERVER_GROUPS = ((64, 1e-3), (256, 1e-4))  # until the relative gap is below this; then all servers
+_MOST_ROUNDS = 24
+_MOST_GROUPS = 2_500
+_SAME_PRICES = 1e-7  # relative to the largest
+_NO_PRICE = 1e-9  # relative to the largest
+_SAME_WORTH = 1e-13  # relative: what groups lose by rounding
+_NEAREST, _NEAR_END = 32, 1e-4  # how many users nearest to a boundary stand alone, from which relative gap on
+
+
+class Split(NamedTuple):
+    """Groups after a split.
+
+    Attributes
+    ----------
+    group : int array (members,)
+    worth : float
+        Sum of the least prices of all members.
+    gap : float
+        By how much that of the groups before the split was larger, relative.
+    mixed : int
+        How many groups were split.
+    """
+
+    group: IntArray
+    worth: float
+    gap: float
+    mixed: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InGroups:
+    """An answer in groups of users.
+
+    Attributes
+    ----------
+    program : Program
+        Of the groups, whose tasks are counted in units of share.
+    merging : Merging
+        From the users to the groups.
+    found : Found
+        The answer to this program. Its certificate is that of all users and servers.
+    tasks : array (users, servers)
+    """
+
+    program: Program
+    merging: Merging
+    found: Found
+    tasks: FloatArray
+
+    def after(self, rounds: int, iterations: int) -> InGroups:
+        """Return the answer with the work of all rounds."""
+        solution = replace(self.found.solution, iterations=iterations, programs_solved=rounds)
+        return replace(self, found=replace(self.found, solution=solution))
+
+
+class _Round(NamedTuple):
+    """The answer to a program of groups: the prices of server i are vertices[piece[i]]."""
+
+    program: Program
+    found: Found
+    piece: IntArray
+    vertices: FloatArray
+
+
+def fits(instance: Instance, notion: Notion, sharing: Sharing, solver: str | None) -> bool:
+    """Say whether the leximin of a notion has one level for sure, and is so large that groups of users are faster."""
+    n, k = instance.n_users, instance.n_servers
+    if solver not in (None, _ENGINE) or sharing != "rdm" or instance.is_tree or instance.weights.ndim > 1:
+        return False
+    if n * k < _LEAST_PAIRS or k < _LEAST_SERVERS or n < max(_LEAST_USERS, _USERS_FOR_A_SERVER * k):
+        return False
+    if not isinstance(notion, ShareNotion) or type(notion).formulate is not ShareNotion.formulate:
+        return False
+    endless = bool(np.isinf(instance.tasks).all() and np.isinf(instance.parallelism).all())
+    if not endless or instance.rates_per_server is not None or not (instance.demands > 0).all() or not instance.eligibility.all():
+        return False
+    share = notion.share_per_task(instance)
+    one_each = isinstance(share, np.ndarray) and share.shape == (n,) and bool((np.isfinite(share) & (share > 0)).all())
+    return one_each and isinstance(notion.goal(instance.weights), Leximin)
+
+
+def solve_in_groups(instance: Instance, notion: Notion, tolerance: float, deadline: Deadline) -> InGroups | None:
+    """Return the certified answer to an instance that `fits`; None where groups lead nowhere, and the program has to be solved as it is.
+
+    Raises
+    ------
+    NoSolution
+        At the time limit.
+    """
+    assert isinstance(notion, ShareNotion)
+    share = notion.share_per_task(instance)
+    users, servers = instance.demands * (instance.weights / share)[:, None], instance.row_capacity
+    total = servers.sum(axis=0)
+    phases = [(size, aim) for size, aim in _SERVER_GROUPS if size < len(servers)]
+    group, row = finer(np.zeros(len(users), np.int64), users / total, _FIRST_GROUPS), np.arange(len(servers))
+    if phases:
+        row = finer(np.zeros(len(servers), np.int64), servers / total, phases[0][0])
+    iterations = 0
+    for round_ in range(1, _MOST_ROUNDS + 1):
+        last = _solved(_program(users, instance.weights, servers, group, row), tolerance, deadline)
+        if last is None:
+            return None
+        iterations += last.found.solution.iterations
+        of_users = split(group, users, last.vertices, 0 if phases else _NEAREST)
+        gap = float((last.vertices[last.piece] * _sums(row, servers)).sum()) / of_users.worth / last.found.solution.stages[0].value - 1
+        log.info("round %d: %d groups of users, %d of servers, gap %.1e", round_, group.max() + 1, row.max() + 1, gap)
+        if not phases and not of_users.mixed:
+            answer = _certified(instance, share, group, last, tolerance)
+            return None if answer is None else answer.after(round_, iterations)
+        group, row = of_users.group, split(row, servers, last.vertices).group if phases else row
+        if group.max() >= min(_MOST_GROUPS, len(users) // 2):
+            return None
+        if phases and gap < phases[0][1]:
+            del phases[0]
+            row = finer(row, servers / total, phases[0][0]) if phases else np.arange(len(servers))
+    return None
+
+
+# Groups --------------------------------------------------------------------------------------------------------------------------
+
+
+def finer(group: IntArray, vectors: FloatArray, number: int) -> IntArray:
+    """Split groups until there are this many: the one whose members differ most in shape, weighted by their size, into halves.
+
+    Parameters
+    ----------
+    group : int array (members,)
+    vectors : array (members, resources)
+        In parts of the cluster.
+    number : int
+    """
+    size = vectors.sum(axis=1)
+    shape = vectors / size[:, None]
+
+    def entry(members: IntArray) -> tuple[float, int, int, IntArray]:
+        spread = np.ptp(shape[members], axis=0)
+        along = int(spread.argmax())
+        return -float(spread[along] * size[members].sum()), int(members[0]), along, members
+
+    order = np.argsort(group, kind="stable")
+    heap = [entry(members) for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1)]
+    heapq.heapify(heap)
+    while len(heap) < number and heap[0][0] < 0:
+        _, _, along, members = heapq.heappop(heap)
+        members = members[np.argsort(shape[members, along], kind="stable")]
+        for half in np.array_split(members, 2):
+            heapq.heappush(heap, entry(half))
+    split_up = np.empty(len(vectors), np.int64)
+    for place, (_, _, _, members) in enumerate(heap):
+        split_up[members] = place
+    return split_up
+
+
+def split(group: IntArray, vectors: FloatArray, vertices: FloatArray, nearest: int = 0) -> Split:
+    """Split the groups whose members have different least pieces of the dual function.
+
+    Parameters
+    ----------
+    group : int array (members,)
+    vectors : array (members, resources)
+    vertices : array (pieces, resources)
+        Prices.
+    nearest : int
+        Where a group is split near the end, that many members that are nearest to a boundary between pieces become groups of their own.
+    """
+    cost = vectors @ vertices.T
+    piece = cost.argmin(axis=1)
+    own = cost[np.arange(len(cost)), piece]
+    of_group = (_sums(group, vectors) @ vertices.T).min(axis=1)
+    lost = of_group - np.bincount(group, weights=own)
+    mixed = lost > _SAME_WORTH * of_group
+    worth, gap = float(own.sum()), float(lost[mixed].sum()) / float(own.sum())
+    label = np.where(mixed[group], of_group.size + group * len(vertices) + piece, group)
+    if mixed.any() and gap < _NEAR_END and 0 < nearest < len(cost) and len(vertices) > 1:
+        two = np.partition(cost, 1, axis=1)
+        alone = np.argpartition(two[:, 1] / two[:, 0], nearest)[:nearest]
+        label[alone] = -1 - alone
+    return Split(np.unique(label, return_inverse=True)[1], worth, gap, int(mixed.sum()))
+
+
+def _sums(group: IntArray, vectors: FloatArray) -> FloatArray:
+    return np.stack([np.bincount(group, weights=column) for column in vectors.T], axis=1)
+
+
+# Programs and answers ------------------------------------------------------------------------------------------------------------
+
+
+def _program(users: FloatArray, weights: FloatArray, servers: FloatArray, group: IntArray, row: IntArray) -> Program:
+    """Return the leximin of groups of users on groups of servers; a task is a unit of share."""
+    of_group = np.bincount(group, weights=weights)
+    small = Instance(_sums(row, servers), _sums(group, users) / of_group[:, None], weights=of_group)
+    return notion_of("max-min", utility=np.ones((of_group.size, 1))).formulate(small, sharing="rdm", integral=False)
+
+
+def _solved(program: Program, tolerance: float, deadline: Deadline) -> _Round | None:
+    """Return the answer to a program, where servers with the same prices but for rounding have the same; None where there is none.
+
+    Rounding would tell apart pairs that cost the same: a user with a millionth of all spending would seem to waste much of it.
+
+    Raises
+    ------
+    NoSolution
+        At the time limit.
+    """
+    try:
+        found = find(program, candidates(program, _ENGINE), tolerance, deadline)
+    except NoSolution:
+        if deadline.left == 0.0:
+            raise
+        return None
+    stages, keys = found.solution.stages, program.limits.keys
+    if not stages or stages[0].prices is None:
+        return None
+    table = np.zeros((len(program.servers), len(program.resources)))
+    table[keys[:, 0], keys[:, 1]] = np.maximum(stages[0].prices, 0.0)
+    table /= table.max()
+    _, of, members = np.unique(np.round(table / _SAME_PRICES), axis=0, return_inverse=True, return_counts=True)
+    vertices = _sums(of.ravel(), table) / members[:, None]
+    vertices[vertices < _NO_PRICE] = 0.0
+    return _Round(program, found, of.ravel(), vertices)
+
+
+def _certified(instance: Instance, share: FloatArray, group: IntArray, last: _Round, tolerance: float) -> InGroups | None:
+    """Return the answer with the certificate of all users and servers, None if that is not within the tolerance."""
+    program, n = last.program, len(last.program.users)
+    weights, n_servers = _sums(group, instance.weights[:, None])[:, 0], instance.n_servers
+    part = instance.weights / (weights[group] * share)
+    merging = Merging(instance, instance, group, np.arange(n_servers), part, np.ones(n_servers))
+    take = _sums(group, instance.demands * part[:, None])
+    y = last.found.solution.x.reshape(n, n_servers)
+    prices = tied(last.vertices, last.piece, y, take)[last.piece]
+    exact = polished(y, take, weights, instance.row_capacity, prices)
+    y = y if exact is None else exact
+    level = float((y.sum(axis=1) / weights).min())
+    tasks = merging.spread(y)
+    certificate = certify_one_level(instance, share, tasks, level, prices)
+    log.info("all users and servers: %.1e", certificate.worst)
+    if not certificate.worst <= tolerance:
+        return None
+    limits = program.limits
+    told = prices[limits.keys[:, 0], limits.keys[:, 1]]
+    told = told * (level / float(told @ limits.bounds))  # d(level) / d(capacity): all limits are worth the level
+    solution = replace(last.found.solution, x=y.ravel(), stages=(Stage(level, np.arange(n), told),))
+    return InGroups(program, merging, replace(last.found, solution=solution, certificate=certificate, finished_by=None), tasks)

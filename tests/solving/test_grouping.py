@@ -1,0 +1,163 @@
+"""Groups of users give the same exact answer as all pairs, are asked for where they can, and are left where they lead nowhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.solving import grouping
+from fairopt.solving.formulation import notion_of
+from fairopt.solving.grouping import finer, fits, split
+
+MANY: dict[str, Any] = {"kind": "uniform", "users": 600, "servers": 12, "resources": 3, "weights": 5}
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups for small instances, too, and few of them."""
+    for name, value in {
+        "_LEAST_PAIRS": 0,
+        "_LEAST_USERS": 0,
+        "_LEAST_SERVERS": 1,
+        "_FIRST_GROUPS": 16,
+        "_SERVER_GROUPS": ((4, 1e-3),),
+    }.items():
+        monkeypatch.setattr(grouping, name, value)
+
+
+def changed(instance: fo.Instance, **changes: Any) -> fo.Instance:
+    """The instance with changes that `replace` takes."""
+    return instance.replace(**changes)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("notion", "options"),
+    [
+        ("drfh", MANY),
+        ("drfh", MANY | {"resources": 1}),
+        ("drfh", MANY | {"resources": 2, "seed": 2}),
+        ("tsf", MANY | {"seed": 3}),
+        ("cdrf", MANY | {"seed": 4, "resources": 4, "weights": 1}),
+        ("drfh", {"kind": "google", "users": 300, "weights": 3}),  # rows of servers with counts
+        ("drfh", {"kind": "kesidis", "users": 400, "servers": 6}),
+    ],
+)
+def test_groups_give_the_answer_of_all_pairs(notion: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The level and everybody's tasks are unique; the certificate is that of all users."""
+    instance = fo.generate(**options)
+    ours = fo.solve(instance, notion)
+    assert ours.details["groups"] < instance.n_users / 2
+    assert ours.certificate.worst < 1e-11
+    monkeypatch.setattr(grouping, "_LEAST_PAIRS", np.inf)
+    all_pairs = fo.solve(instance, notion)
+    assert "groups" not in all_pairs.details
+    np.testing.assert_allclose(ours.tasks_per_user, all_pairs.tasks_per_user, rtol=1e-9)
+    np.testing.assert_allclose(ours.shares, all_pairs.shares, rtol=1e-9)
+    assert [level.users for level in ours.levels] == [level.users for level in all_pairs.levels]
+    assert ours.levels[0].value == pytest.approx(all_pairs.levels[0].value, rel=1e-9)
+    assert ours.prices is not None
+    assert float((ours.prices * instance.row_capacity).sum()) == pytest.approx(ours.levels[0].value)
+
+
+@pytest.mark.usefixtures("small")
+def test_identical_users_and_servers_are_merged_before() -> None:
+    """Twins get their parts of what one would get."""
+    one = fo.generate(**MANY)
+    n, k = np.repeat(np.arange(one.n_users), 2), np.repeat(np.arange(one.n_servers), 2)
+    part = np.tile([0.25, 0.75], one.n_users)
+    twins = fo.Instance(one.capacities[k] / 2, one.demands[n], one.weights[n] * part)
+    answer = fo.solve(twins)
+    assert "groups" in answer.details
+    assert answer.certificate.worst < 1e-11
+    np.testing.assert_allclose(answer.tasks_per_user, fo.solve(one).tasks_per_user[n] * part, rtol=1e-9)
+    assert answer.tasks.shape == (1200, 24)
+    assert len(answer.levels[0].users) == 1200
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("name", "value"), [("_MOST_ROUNDS", 1), ("_MOST_GROUPS", 17), ("_SAME_WORTH", 1.0)], ids=["rounds", "groups", "not exact"]
+)
+def test_all_pairs_are_solved_where_groups_lead_nowhere(name: str, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many rounds, too many groups, and an answer in groups that is not exact for all users: its certificate says so."""
+    monkeypatch.setattr(grouping, name, value)
+    answer = fo.solve(fo.generate(**MANY))
+    assert "groups" not in answer.details
+    assert answer.certificate.worst < 1e-9
+
+
+@pytest.mark.usefixtures("small")
+def test_the_time_limit_holds() -> None:
+    """No time is left for a second program."""
+    with pytest.raises(fo.NoSolution):
+        fo.solve(fo.generate(**MANY), time_limit=1e-9)
+
+
+def test_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One level for sure, and a size at which groups are faster."""
+    instance, drfh = fo.generate(**MANY), notion_of("drfh")
+    assert not fits(instance, drfh, "rdm", None)  # too small
+    monkeypatch.setattr(grouping, "_LEAST_PAIRS", 0)
+    monkeypatch.setattr(grouping, "_LEAST_USERS", 0)
+    monkeypatch.setattr(grouping, "_LEAST_SERVERS", 1)
+    assert fits(instance, drfh, "rdm", None)
+    assert fits(instance, drfh, "rdm", "interior-point")
+    assert not fits(instance, drfh, "rdm", "highs")
+    assert not fits(instance, drfh, "tdm", None)
+    for notion in ("proportional", "psdsf", "efficiency", "uniform"):
+        assert not fits(instance, notion_of(notion), "rdm", None), notion
+    assert not fits(instance, notion_of("max-min", utility=np.random.default_rng(0).uniform(1, 2, (600, 12))), "rdm", None)
+    one = np.arange(600) == 5
+    for change in (
+        {"demands": np.where(one[:, None] & [True, False, False], 0.0, instance.demands)},
+        {"eligibility": ~(one[:, None] & (np.arange(12) == 2))},
+        {"tasks": np.where(one, 10.0, np.inf)},
+        {"parallelism": np.where(one, 2.0, np.inf)},
+        {"guarantees": np.where(one, 1e-3, 0.0)},
+        {"weights": np.where(one, 0.0, 1.0)},
+        {"weights": np.ones((600, 3))},
+        {"queues": [fo.Queue("research")]},
+        {"rates": np.ones((600, 12))},
+    ):
+        assert not fits(changed(instance, **change), drfh, "rdm", None), change.keys()
+
+
+def test_groups_are_split_until_there_are_enough() -> None:
+    """Groups of before are never mixed, and members without a difference stay together."""
+    vectors = np.random.default_rng(0).uniform(0.1, 1, (100, 3))
+    before = np.arange(100) % 3
+    after = finer(before, vectors, 20)
+    assert np.unique(after).tolist() == list(range(20))
+    assert all(np.unique(before[after == group]).size == 1 for group in range(20))
+    assert np.unique(finer(np.zeros(10, int), np.ones((10, 2)), 4)).size == 1
+
+
+def test_a_split_costs_nothing_in_the_dual() -> None:
+    """Afterwards the least price of a group is the sum of those of its members, and their worth is that of everybody alone."""
+    rng = np.random.default_rng(1)
+    vectors, vertices = rng.uniform(0.1, 1, (200, 2)), np.array([[1.0, 0.2], [0.6, 0.5], [0.1, 1.1]])
+    first = split(np.arange(200) % 7, vectors, vertices)
+    least = (vectors @ vertices.T).min(axis=1)
+    assert first.worth == pytest.approx(least.sum())
+    assert first.gap > 0.01
+    assert first.mixed == 7
+    again = split(first.group, vectors, vertices)
+    assert (again.gap, again.mixed) == (0.0, 0)
+    assert again.group.tolist() == first.group.tolist()
+    sums = np.stack([np.bincount(first.group, weights=column) for column in vectors.T], axis=1)
+    np.testing.assert_allclose((sums @ vertices.T).min(axis=1), np.bincount(first.group, weights=least))
+
+
+def test_members_nearest_to_a_boundary_stand_alone_near_the_end() -> None:
+    """Two pieces that are the same at the shape (1, 1): those nearest to it become groups of their own, once next to nothing is lost."""
+    shape = np.concatenate([np.linspace(0.2, 0.4, 50), [0.4999, 0.5001], np.linspace(0.6, 0.8, 50)])
+    vectors, vertices = np.column_stack([shape, 1 - shape]), np.eye(2)
+    group = np.concatenate([np.zeros(50, int), [1, 1], np.full(50, 2)])
+    after = split(group, vectors, vertices, nearest=2).group
+    assert np.bincount(after).tolist().count(1) == 2
+    assert np.unique(after[50:52]).size == 2
+    assert np.unique(after).size == 4
