@@ -51,6 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """From here on garbage is collected, but not looked for among modules and tests."""
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)  # and more rarely: a search goes through what the session keeps, which is much
     gc.enable()
 
 
