@@ -9,22 +9,25 @@ which pairs hold something, and which limit stopped each. Given that,
 
 with the x of the positive pairs and the levels L as unknowns: square where it is not degenerate, consistent and underdetermined
 where several placements give the same answer. The unknowns are scaled by their present values, and the smallest correction in that
-scale is taken (one sparse factorisation of the KKT matrix, regularised, with refinement). Where a pair would become negative it is
+scale is taken (one factorisation of the KKT matrix, regularised, with refinement). Where a pair would become negative it is
 none, and the rest is solved again. The answer proves nothing: it is the caller who verifies."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg.lapack import dgetrf, dgetrs
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 
 __all__ = ["Structure"]
 
+_DENSE = 200  # unknowns and equations up to which everything is dense: building sparse matrices would take most of the time
 _REGULAR = 1e-11
 _REFINEMENTS = 6
 _ROUNDS = 12
@@ -85,18 +88,25 @@ class Structure:
         done = np.flatnonzero(complete)
 
         number = columns.size
-        share = sp.csr_array((start / total[n], (n, np.arange(number))), shape=(self.tasks.size, number))
+        share = start / total[n]  # of each pair in what its user has
         slope = self.g[columns[levelled]] * level[which] / total[n[levelled]]
-        levels = sp.csr_array((slope, (np.arange(levelled.size), which)), shape=(levelled.size, rows.size))
-        full = sp.csr_array(sp.diags_array(1.0 / self.bounds[rows]) @ self.use[rows][:, columns] @ sp.diags_array(start))
-        blocks: list[Any] = [[share[n[levelled]], -levels], [full, None]]
-        right = [levels.sum(axis=1) - 1.0, 1.0 - full.sum(axis=1)]
-        if done.size:
-            blocks.append([share[done], None])
-            right.append(self.tasks[done] / total[done] - 1.0)
-        if not rows.size:
-            blocks, right = [[share[done]]], [right[-1]]
-        matrix, rest = sp.csr_array(sp.block_array(blocks, format="csr")), np.concatenate(right)
+        if number + rows.size + levelled.size + done.size <= _DENSE and self.use.size <= _DENSE**2:
+            dense = np.zeros((levelled.size + rows.size + done.size, number + rows.size))
+            levels_at, limits_at, done_at = np.split(dense, np.cumsum([levelled.size, rows.size]))
+            levels_at[:, :number] = np.where(n[levelled][:, None] == n, share, 0.0)
+            levels_at[np.arange(levelled.size), number + which] = -slope
+            limits_at[:, :number] = self.use.toarray()[np.ix_(rows, columns)] / self.bounds[rows][:, None] * start
+            done_at[:, :number] = np.where(done[:, None] == n, share, 0.0)
+            matrix: FloatArray | sp.csr_array = dense
+            used = limits_at.sum(axis=1)
+        else:
+            shares = sp.csr_array((share, (n, np.arange(number))), shape=(self.tasks.size, number))
+            levels = sp.csr_array((slope, (np.arange(levelled.size), which)), shape=(levelled.size, rows.size))
+            full = sp.csr_array(sp.diags_array(1.0 / self.bounds[rows]) @ self.use[rows][:, columns] @ sp.diags_array(start))
+            blocks: list[Any] = [[shares[n[levelled]], -levels], [full, None]] if rows.size else []
+            blocks += [[shares[done], None] if rows.size else [shares[done]]] if done.size else []
+            matrix, used = sp.csr_array(sp.block_array(blocks, format="csr")), full.sum(axis=1)
+        rest = np.concatenate([slope - 1.0, 1.0 - used, self.tasks[done] / total[done] - 1.0])
         correction = _smallest(matrix, rest)
         if correction is None:
             return None
@@ -105,23 +115,36 @@ class Structure:
         return answer
 
 
-def _smallest(matrix: sp.csr_array, right: FloatArray) -> FloatArray | None:
+def _smallest(matrix: FloatArray | sp.csr_array, right: FloatArray) -> FloatArray | None:
     """Return the smallest z with matrix z = right, or None where there is none."""
-    m, n = matrix.shape
-    system = sp.block_array([[sp.eye_array(n), matrix.T], [matrix, -_REGULAR * sp.eye_array(m)]], format="csc")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            factors = sp.linalg.splu(system)
-    except (RuntimeError, ValueError):  # exactly singular
+    n = matrix.shape[1]
+    solve = _factorised(matrix)
+    if solve is None:
         return None
     z = np.zeros(n)
     rest = right
     for _ in range(_REFINEMENTS):
-        z = z + factors.solve(np.concatenate([np.zeros(n), rest]))[:n]
+        z = z + solve(np.concatenate([np.zeros(n), rest]))[:n]
         rest = right - matrix @ z
         if not np.isfinite(z).all():
             return None
         if np.abs(rest).max() <= 1e-15:
             break
     return z
+
+
+def _factorised(matrix: FloatArray | sp.csr_array) -> Callable[[FloatArray], FloatArray] | None:
+    """Return the solution of the KKT system of the smallest z; None: it is exactly singular."""
+    m, n = matrix.shape
+    if isinstance(matrix, np.ndarray):
+        system = np.diag(np.repeat([1.0, -_REGULAR], [n, m]))
+        system[:n, n:], system[n:, :n] = matrix.T, matrix
+        factors, pivots, singular = dgetrf(system, overwrite_a=True)
+        return None if singular else lambda right: np.asarray(dgetrs(factors, pivots, right)[0])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            factor = sp.linalg.splu(sp.block_array([[sp.eye_array(n), matrix.T], [matrix, -_REGULAR * sp.eye_array(m)]], format="csc"))
+    except (RuntimeError, ValueError):  # exactly singular
+        return None
+    return lambda right: np.asarray(factor.solve(right))
