@@ -35,6 +35,7 @@ __all__ = [
     "check_time_limit",
     "check_tolerance",
     "check_whole_number",
+    "check_yes_or_no",
     "frame_labels",
     "in_range",
     "is_number",
@@ -274,6 +275,12 @@ def check_jobs(value: object) -> None:
     """Refuse a number of worker processes that is neither >= 1 nor -1."""
     if not is_whole_number(value) or not (value == -1 or value >= 1):  # type: ignore[operator]
         raise Unsupported(f"jobs is {written(value)}; give a number of workers, or -1 for one on each core")
+
+
+def check_yes_or_no(word: str, value: object) -> None:
+    """Refuse what is neither True nor False, such as the text "no", which counts as true in Python."""
+    if not isinstance(value, bool | np.bool_):
+        raise Unsupported(f"{word} is {written(value)}; give True or False")
 
 
 def check_tolerance(value: object) -> None:

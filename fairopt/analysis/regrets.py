@@ -66,6 +66,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -73,6 +74,7 @@ import scipy
 
 from fairopt.allocation import Allocation
 from fairopt.allocation.holdings import tree_order
+from fairopt.analysis.shortfalls import SAME, in_fractions, of_sorted, shortfall
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
@@ -88,7 +90,6 @@ if TYPE_CHECKING:
 __all__ = ["Compared", "Regret", "regret", "shortfall"]
 
 _NUMBERS = ("members", "level", "leximin", "position", "largest", "goal", "total")
-_SAME = 1e-8  # relative: the tolerance of a certificate; numbers that differ by less are equal
 
 
 Numbers: TypeAlias = tuple[str, float, float, float, float]  # a name; tasks, exact tasks, share, exact share
@@ -139,6 +140,9 @@ class Regret(ShowsItself):
         Users who have less than one task of the divisible optimum, and none here.
     others : Regret or None
         The regret without these users; None where there are none, or nobody else.
+    exact : dict or None
+        Of an allocation in fractions, those of the numbers that are rational, as Fractions: "total", and "level", "leximin" and "largest",
+        or "goal" of a total. The reference is in fractions, too, or of whole tasks that keep every limit.
     """
 
     notion: str
@@ -158,6 +162,7 @@ class Regret(ShowsItself):
     compared: Compared | None = field(default=None, compare=False)
     tiny: tuple[str, ...] = ()
     others: Regret | None = field(default=None, compare=False)
+    exact: dict[str, Fraction] | None = field(default=None, compare=False)
 
     @property
     def worst_user(self) -> str | None:
@@ -174,7 +179,10 @@ class Regret(ShowsItself):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; the numbers of single users and queues are in `to_frame`."""
-        data = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name not in ("compared", "tiny", "others")}
+        apart = ("compared", "tiny", "others", "exact")
+        data = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name not in apart}
+        if self.exact is not None:
+            data["exact"] = {name: str(value) for name, value in self.exact.items()}
         others = None if self.others is None else {name: getattr(self.others, name) for name in _NUMBERS}
         return data | {"worst_user": self.worst_user, "tiny": list(self.tiny), "others": others}
 
@@ -210,7 +218,7 @@ class Regret(ShowsItself):
             if value is not None:
                 where = f" at position {self.position} of {self.members}" if name == "leximin" and self.position else ""
                 where = f" ({self.worst_queue})" if name == "queue" and self.worst_queue else where
-                parts.append(f"{name} {figure(value)}{where}")
+                parts.append(f"{name} {figure((self.exact or {}).get(name, value))}{where}")
         gap = f"; gap {self.gap:.1e}" if self.gap else ""
         against = "best found of whole" if self.best_found else "whole" if self.whole else "divisible"
         return f"Regret({self.notion}, {against} tasks: {', '.join(parts)}{gap})"
@@ -272,7 +280,7 @@ def regret(
     chosen, how = checked(allocation.instance, notion, sharing, options)
     if exact is None:
         try:
-            exact = solve(allocation.instance, chosen, sharing=how, integral=integral, time_limit=time_limit)
+            exact = _reference(allocation, chosen, how, integral, time_limit)
         except NoSolution as error:
             exact = best_found(allocation.instance, chosen, how, error)
             if exact is None:
@@ -282,6 +290,8 @@ def regret(
     program = chosen.formulate(allocation.instance, sharing=how, integral=False)
     found = _compared(program, chosen.name, allocation.tasks, exact)
     compared = _by_user_and_queue(allocation, program, exact)
+    if allocation.exact is not None:
+        found = dataclasses.replace(found, exact=in_fractions(chosen, program, allocation, exact))
     found = dataclasses.replace(found, compared=compared, **_without_tiny(program, allocation, exact))
     if not allocation.instance.queues:
         return found
@@ -289,25 +299,25 @@ def regret(
     return dataclasses.replace(found, queue=max(most, 0.0), worst_queue=worst if most > 0 else None)
 
 
+def _reference(allocation: Allocation, notion: Notion, sharing: Any, integral: bool, time_limit: float | None) -> Allocation:
+    """Return the exact allocation, in fractions if the other one is and the notion has an answer in fractions."""
+    if allocation.exact is not None and not integral:
+        try:
+            return solve(allocation.instance, notion, sharing=sharing, exact=True, time_limit=time_limit)
+        except Unsupported:
+            pass
+    return solve(allocation.instance, notion, sharing=sharing, integral=integral, time_limit=time_limit)
+
+
 def _without_tiny(program: Program, allocation: Allocation, exact: Allocation) -> dict[str, Any]:
     """Return the users who have no whole task because their part of the divisible optimum is less than one, and the regret without them."""
     best, own = exact.tasks_per_user, allocation.tasks_per_user
-    tiny = (best > 0) & (best < 1 - _SAME) & (own <= _SAME)
+    tiny = (best > 0) & (best < 1 - SAME) & (own <= SAME)
     if exact.certificate.whole_tasks or isinstance(program.goal, Disjunctive | Equilibrium) or not tiny.any():
         return {}
     able = program.per_user(program.largest()) > 0
     others = _compared(program, exact.notion, allocation.tasks, exact, tiny) if (able & ~tiny).any() else None
     return {"tiny": tuple(allocation.instance.users[n] for n in np.flatnonzero(tiny)), "others": others}
-
-
-def shortfall(best: float, own: float) -> float:
-    """Return (best - own) / max(best, own), and 0 if they are equal up to the tolerance of a certificate.
-
-    >>> shortfall(4.0, 3.0), shortfall(3.0, 4.0), shortfall(0.0, 0.0)
-    (0.25, -0.25, 0.0)
-    """
-    larger = max(best, own)
-    return 0.0 if abs(best - own) <= _SAME * larger else float((best - own) / larger)
 
 
 def _check_exact(exact: Allocation, allocation: Allocation, chosen: Notion) -> None:
@@ -388,24 +398,14 @@ def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation,
     per_level = program.utilities / inner.weights[users]
     if isinstance(goal, Separate):
         groups = [np.flatnonzero((servers == i) & (program.largest() > 0) & kept) for i in np.unique(servers)]
-        compared = [_leximin(best[own] * per_level[own], x[own] * per_level[own]) for own in groups if own.size]
+        compared = [of_sorted((best[own] * per_level[own]).tolist(), (x[own] * per_level[own]).tolist()) for own in groups if own.size]
     else:
-        compared = [_leximin(program.per_user(best * per_level)[able], program.per_user(x * per_level)[able])] if able.any() else []
+        both = [program.per_user(each * per_level)[able].tolist() for each in (best, x)]
+        compared = [of_sorted(*both)] if able.any() else []
     level, leximin, position, largest = max(compared, key=lambda numbers: numbers[1], default=(0.0, 0.0, None, 0.0))
     if len(compared) > 1:  # several servers: the largest of each number
         level, largest = max(numbers[0] for numbers in compared), max(numbers[3] for numbers in compared)
     return Regret(**found, level=level, leximin=leximin, position=position, largest=largest)
-
-
-def _leximin(best: FloatArray, own: FloatArray) -> tuple[float, float, int | None, float]:
-    """Return level, leximin, position and largest of two vectors of shares."""
-    shortfalls = np.array([shortfall(a, b) for a, b in zip(np.sort(best), np.sort(own), strict=True)])
-    different = np.flatnonzero(shortfalls)
-    largest = float(max(shortfalls.max(), 0.0))
-    if not different.size:
-        return 0.0, 0.0, None, largest
-    k = int(different[0])
-    return float(shortfalls[0]), float(shortfalls[k]), k + 1, largest
 
 
 def _power_mean(values: FloatArray, weights: FloatArray, order: float) -> float:

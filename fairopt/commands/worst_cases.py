@@ -65,6 +65,7 @@ def worst_case(
     seed: Annotated[
         int, typer.Option(metavar="N", help="Seed of the search; the same seed gives the same answer with any number of workers.")
     ] = 0,
+    exact: Annotated[bool, typer.Option("--exact", help="Prove the regret of the instance that is found, in fractions.")] = False,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="End the search after this time.")] = None,
     jobs: Annotated[int, typer.Option(metavar="N", help="Worker processes; -1: one per core.")] = 1,
     as_json: Json = False,
@@ -99,6 +100,7 @@ def worst_case(
             seed=seed,
             time_limit=time_limit,
             jobs=jobs,
+            exact=exact,
             done=lambda more, value: progress.update(bar, advance=more, description=f"largest regret {figure(value)}"),
             stop=ended.is_set,
         ),
@@ -137,8 +139,10 @@ def _print(console: Console, worst: fo.WorstCase, seconds: float) -> None:
     size = f"{plural(worst.tries, 'instance')} tried, seed {worst.seed}"
     stopped = {"": "", "time limit": ", stopped by the time limit", "interrupted": ", interrupted"}[worst.stopped]
     failed = f", {worst.failed:,} not solved" if worst.failed else ""
-    largest, here = figure(worst.found_value, 4), figure(worst.value, 4)
+    largest, here = figure(worst.found_value, 4), figure(worst.value if worst.proved is None else worst.proved, 4)
     console.print(Text(f"Largest regret found: {largest} ({size}{stopped}{failed}). Regret of this smaller instance: {here}"))
+    if worst.proved is not None:
+        console.print(Text("Proved in fractions: both allocations keep every limit, and the regret is this number."))
     console.print(Text(f"A search gives a lower bound: the true worst case may be larger. Time: {figure(seconds)} s"))
 
 

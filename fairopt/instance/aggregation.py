@@ -29,11 +29,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.instance.fractions import fraction_of
+from fairopt.instance.fractions import ExactArray, fraction_of
 from fairopt.instance.instance import FloatArray, Instance, IntArray
 from fairopt.instance.queues import Queue, Quota
 
-__all__ = ["Merging", "expand", "known_rates", "merge", "number_distinct", "on_rows", "single_servers", "unmerged"]
+__all__ = ["Merging", "best_server", "expand", "known_rates", "merge", "number_distinct", "on_rows", "single_servers", "unmerged"]
 
 _STEEP = 0.05  # for a smaller alpha, phi^(1/alpha) is too steep to be computed: only users of equal weight merge
 _FAINT = 1e-100  # if some (phi / max phi)^(1/alpha) is smaller, the same: it could not be divided by
@@ -68,8 +68,11 @@ class Merging:
         users, servers = _first(self.user_group), _first(self.server_group)
         return pair_data[users] if pair_data.shape[1] == 1 else pair_data[np.ix_(users, servers)]
 
-    def spread(self, x: npt.ArrayLike) -> FloatArray:
-        """Return tasks (users, servers) from tasks (merged users, merged servers); fractions from fractions."""
+    def spread(self, x: npt.ArrayLike, utility: FloatArray | ExactArray | None = None) -> FloatArray:
+        """Return tasks (users, servers) from tasks (merged users, merged servers); fractions from fractions.
+
+        Users without demand have all their tasks on one server, where ``utility``, (users, servers), is largest.
+        """
         x = np.asarray(x)
         exact = x.dtype == object
         tasks: FloatArray = (x if exact else x.astype(np.float64))[self.user_group]
@@ -78,8 +81,21 @@ class Merging:
             tasks = tasks[:, self.server_group] * self.server_part
         for n in np.flatnonzero(self.original.zero_demand & self.original.servable):
             given = self.original.given("tasks")[n]
-            tasks[n, np.flatnonzero(self.original.eligibility[n])[0]] = fraction_of(given) if exact else float(given)
+            tasks[n, best_server(self.original, n, utility)] = fraction_of(given) if exact else float(given)
         return tasks
+
+
+def best_server(instance: Instance, user: int, utility: FloatArray | ExactArray | None = None) -> int:
+    """Return the server where a task of a user is worth most, the first of several; without utilities all are worth the same.
+
+    >>> pool = Instance([[1], [1], [1]], [[1]], eligibility=[[False, True, True]])
+    >>> best_server(pool, 0), best_server(pool, 0, np.array([[3.0, 1.0, 2.0]]))
+    (1, 2)
+    """
+    places = np.flatnonzero(instance.eligibility[user])
+    if utility is None or utility.shape[1] == 1:
+        return int(places[0])
+    return int(places[utility[user, places].argmax()])
 
 
 def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float = 1.0) -> Merging:

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
-from fairopt.instance.fractions import kept
+from fairopt.instance.fractions import ExactArray, fractions_of, kept
 from fairopt.instance.labelled import changed_rows
 from fairopt.instance.queues import Queue, Quota, Tree, amounts
 from fairopt.validation import BoolArray, FloatArray, check, numbers
-from fairopt.wording import brief, did_you_mean, joined, plural
+from fairopt.wording import brief, contrast, did_you_mean, joined, plural
 
 __all__ = ["check_queues", "given_by_label", "places_of"]
 
@@ -76,6 +76,14 @@ def guarantees_of(guarantees: npt.ArrayLike | None, work: FloatArray, users: tup
     check(promised, np.isfinite(promised) & (promised >= 0), "guarantee", "finite and >= 0", users)
     check(promised, promised <= work, "guarantee", "at most the user's number of tasks", users)
     return promised
+
+
+def guarantees_within(promised: ExactArray, work: ExactArray, users: tuple[str, ...]) -> None:
+    """Refuse a guarantee of more tasks than the user has also where the nearest floats are equal."""
+    for user, more, most in zip(users, fractions_of(promised), fractions_of(work), strict=True):
+        if more > most:
+            value, limit = contrast(more, most)
+            raise InvalidInstance(f'guarantee of user "{user}" is {value}, but must be at most the user\'s number of tasks, {limit}')
 
 
 def rates_of(rates: npt.ArrayLike, users: tuple[str, ...], servers: tuple[str, ...]) -> FloatArray:

@@ -36,6 +36,7 @@ from fairopt.instance.arguments import (
     counts_of,
     given_by_label,
     guarantees_of,
+    guarantees_within,
     parallelism_of,
     places_of,
     rates_of,
@@ -232,6 +233,8 @@ class Instance(ShowsItself):
         }
         as_written = {name: kept(value, floats) for name, (value, floats) in arguments.items() if floats is not None}
         object.__setattr__(self, "_written", {name: exact for name, exact in as_written.items() if exact is not None} or None)
+        if not {"guarantees", "tasks"}.isdisjoint(as_written):
+            guarantees_within(self.given("guarantees"), self.given("tasks"), user_labels)
         object.__setattr__(self, "queues", tree)
         object.__setattr__(self, "queue_of", places)
         object.__setattr__(self, "users", user_labels)

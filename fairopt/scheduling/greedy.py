@@ -43,6 +43,7 @@ from fairopt.scheduling.in_fractions import answer_in_fractions, check_placement
 from fairopt.scheduling.queues import queues_of
 from fairopt.solvers import Chooser, Filled, Placement, fill
 from fairopt.solving import checked
+from fairopt.validation import check_yes_or_no
 from fairopt.wording import joined
 
 if TYPE_CHECKING:
@@ -176,6 +177,7 @@ def schedule(
             f"{instance.parallelism[instance.limited][0]:g} servers at once; use solve, with integral=True for whole tasks, or leave "
             "parallelism out"
         )
+    check_yes_or_no("exact", exact)
     check_single_servers(instance)
     if instance.unservable:
         log.warning("no server is eligible for %s: no tasks there", joined(instance.unservable, 5))

@@ -104,6 +104,7 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
     started = time.perf_counter()
     if cycles is not None and not (isinstance(cycles, int) and cycles >= 1):
         raise InvalidInstance(f"cycles is {cycles!r}; give a whole number >= 1, or None for all")
+    check_yes_or_no("exact", exact)
     share = _share_per_task(instance)
     server = int(np.argmax(instance.counts))
     can = instance.eligibility[:, server]

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairopt.allocation import Level
 from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.instance.aggregation import Merging
+from fairopt.instance.aggregation import Merging, best_server
 from fairopt.program import AlphaFair, Disjunctive, LimitKind, Nested, Program, Separate, Solution, Total, Tradeoff, TreeFilling
 from fairopt.solving.tree_prices import prices_at_events
 
@@ -25,12 +25,15 @@ def table_of(program: Program, x: FloatArray) -> FloatArray:
     return table
 
 
-def unexpanded(instance: Instance, pairs: FloatArray, row: IntArray) -> FloatArray:
-    """Return tasks on single servers as tasks on rows of servers; ``row`` says which row each single server belongs to."""
+def unexpanded(instance: Instance, pairs: FloatArray, row: IntArray, utility: FloatArray | None = None) -> FloatArray:
+    """Return tasks on single servers as tasks on rows of servers; ``row`` says which row each single server belongs to.
+
+    Users without demand have all their tasks where ``utility``, (users, servers), is largest.
+    """
     tasks = np.zeros((instance.n_users, instance.n_servers))
     np.add.at(tasks.T, row, pairs.T)
     for n in np.flatnonzero(instance.zero_demand & instance.servable):
-        tasks[n, np.flatnonzero(instance.eligibility[n])[0]] = instance.tasks[n]
+        tasks[n, best_server(instance, n, utility)] = instance.tasks[n]
     return tasks
 
 

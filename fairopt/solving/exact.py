@@ -29,7 +29,7 @@ from fairopt.solving.formulation import checked, columns, expanded, with_utility
 from fairopt.solving.grouping import InGroups, fits, solve_in_groups
 from fairopt.solving.in_fractions import solve_in_fractions
 from fairopt.solving.policy import Found, find, other_engines
-from fairopt.validation import check_time_limit, check_tolerance, check_whole_number
+from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 from fairopt.wording import joined
 
 __all__ = ["best_found", "solve"]
@@ -108,6 +108,7 @@ def solve(
     """
     check_time_limit(time_limit)
     check_tolerance(tolerance)
+    check_yes_or_no("exact", exact)
     if digits is not None:
         check_whole_number("digits", digits, 1, below=_MOST_DIGITS)
         if not exact:
@@ -148,14 +149,14 @@ def solve(
         found = find(program, engines, tolerance, deadline)
     except NoSolution as error:
         if integral and "tasks" in error.known:  # of the pairs of single servers
-            error.known["tasks"] = unexpanded(instance, table_of(program, error.known["tasks"]), row)
+            error.known["tasks"] = unexpanded(instance, table_of(program, error.known["tasks"]), row, chosen.utility)
             error.known["solver"] = engines[0].name
         raise
     solution = found.solution
     solved = time.perf_counter()
 
     pairs = table_of(program, solution.x)
-    tasks = merging.spread(pairs) if merging is not None else unexpanded(instance, pairs, row)
+    tasks = unexpanded(instance, pairs, row, chosen.utility) if merging is None else merging.spread(pairs, chosen.utility)
     excess = Certificate(allocation_excess(instance, tasks, how), 0.0, 0.0, whole_tasks=integral)
     certificate = Certificate.combine([found.certificate, excess])
     _require(certificate, program, engines, tolerance)

@@ -77,7 +77,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         solved = time.perf_counter()
         prove(program, solution)
     pairs = _table(program, solution.x)
-    tasks = merging.spread(pairs)
+    tasks = merging.spread(pairs, utility)
     certified = time.perf_counter()
 
     stages = () if isinstance(program.goal, Separate) else _joined(solution.stages)

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.measures import violations
 from fairopt.analysis.regrets import Regret, regret
+from fairopt.analysis.rerun import given
 from fairopt.analysis.worst_cases.small_instances import SmallInstances
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import CertificateError, InvalidInstance, NoSolution, Unsupported
@@ -52,6 +54,10 @@ class _Filler:
 
     def __call__(self, instance: Instance) -> Allocation:
         return fill_servers(instance, **self.arguments)
+
+    def in_fractions(self, instance: Instance) -> Allocation:
+        """Return the schedule replayed in fractions."""
+        return fill_servers(instance, **self.arguments | {"exact": True})
 
 
 def objective_of(run: Callable[[Instance], Any], notion: Notion, measure: str, integral: bool | None, size: SmallInstances) -> Objective:
@@ -116,6 +122,25 @@ class Objective:
             raise _Refused(str(error)) from error
         allocation = self._allocation(instance, answer, how)
         return allocation, exact, regret(allocation, self.notion, exact=exact)
+
+    def in_fractions(self, instance: Instance, answer: Answer) -> Answer:
+        """Return the same answer in fractions.
+
+        Raises
+        ------
+        CertificateError
+            If the schedule gives other tasks in fractions than in floats.
+        """
+        schedule = self.run.in_fractions(instance) if isinstance(self.run, _Filler) else None
+        if schedule is None:
+            schedule = given(instance, answer[0].tasks, answer[0].sharing, exact=True)
+            exceeded = violations(instance.exact, schedule.in_fractions.tasks, schedule.sharing, 0)
+            if exceeded:
+                raise CertificateError(f"the schedule exceeds a limit by what counts as rounding of floats: {exceeded[0]}")
+        if np.abs(schedule.tasks - answer[0].tasks).max() > _TOLERANCE:
+            raise CertificateError("in fractions the schedule gives other tasks than in floats, so that nothing is proved of it")
+        exact = answer[1] if self.whole else solve(instance, self.notion, exact=True)
+        return schedule, exact, regret(schedule, self.notion, exact=exact)
 
     def value(self, answer: Answer | None) -> float:
         """Return the measure; -inf if there is no answer."""

@@ -32,6 +32,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,13 @@ class WorstCase:
     seed: int
     stopped: str = ""
 
+    @property
+    def proved(self) -> Fraction | None:
+        """The value of ``measure`` as a Fraction, where the search was asked to prove it; None where it is not rational."""
+        numbers = self.regret.exact or {}
+        names = ("largest", "goal") if self.measure == "worst" else (self.measure,)
+        return next((numbers[name] for name in names if name in numbers), None)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; the instances in the schema of instance files."""
         return {
@@ -104,6 +112,7 @@ class WorstCase:
             "regret": self.regret.to_dict(),
             "instance": self.instance.to_dict(),
             "tasks": {"schedule": self.schedule.tasks.tolist(), "exact": self.exact.tasks.tolist()},
+            **({} if self.proved is None else {"exact": str(self.proved)}),
             "found": {"value": self.found_value, "instance": self.found.to_dict()},
             "tries": self.tries,
             "failed": self.failed,
@@ -114,8 +123,9 @@ class WorstCase:
     def __repr__(self) -> str:
         what = f"{self.name} against {self.regret.notion}, {'whole' if self.regret.whole else 'divisible'} tasks"
         number = "regret" if self.measure == "worst" else f"regret ({self.measure})"
+        value = figure(self.value if self.proved is None else self.proved)
         stopped = f"; stopped: {self.stopped}" if self.stopped else ""
-        return f"WorstCase({what}: {number} {figure(self.value)}, the largest of {self.tries:,} tried{stopped})"
+        return f"WorstCase({what}: {number} {value}, the largest of {self.tries:,} tried{stopped})"
 
 
 def worst_case(
@@ -136,6 +146,7 @@ def worst_case(
     jobs: int = 1,
     keep: float = 0.9,
     local: bool = True,
+    exact: bool = False,
     done: Callable[[int, float], object] | None = None,
     stop: Callable[[], bool] | None = None,
     **options: Any,
@@ -171,6 +182,10 @@ def worst_case(
         Shrinking keeps at least this part of the largest regret found, > 0 and <= 1.
     local : bool
         Whether to use local search; if False, all instances are drawn at random.
+    exact : bool
+        Prove the regret of the instance in fractions once it is found: the schedule is replayed, and the reference solved, in fractions
+        (of whole tasks: its limits are checked in fractions). ``regret.exact`` has the numbers. Each number is a proof: what the schedule
+        does, and a better allocation beside it; that no allocation is better still is branch and cut's word, where tasks are whole.
     done : function of an int and a float, optional
         Called with the number of instances tried since the last call, and with the largest regret so far.
     stop : function, optional
@@ -236,11 +251,11 @@ def worst_case(
     small = small.replace(users=None, servers=None, resources=None)  # numbered anew
     answer = objective.answer(small)
     assert answer is not None
-    allocation, exact, found = answer
+    allocation, best_allocation, found = objective.in_fractions(small, answer) if exact else answer
     return WorstCase(
         instance=small,
         schedule=allocation,
-        exact=exact,
+        exact=best_allocation,
         regret=found,
         value=objective.value(answer),
         found=best.instance,

@@ -1,0 +1,98 @@
+"""Relative shortfalls, of which the numbers of a regret are made: in floats up to the tolerance of a certificate, of fractions exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.analysis.measures import violations
+from fairopt.errors import Unsupported
+from fairopt.instance.fractions import ExactArray, from_rationals, rationals
+from fairopt.models import Notion
+from fairopt.program import Equalize, Leximin, Nested, Program, Separate, Total, TreeFilling
+
+__all__ = ["SAME", "in_fractions", "of_sorted", "shortfall"]
+
+SAME = 1e-8  # relative: the tolerance of a certificate; floats that differ by less are equal
+
+
+def shortfall(best: Any, own: Any) -> Any:
+    """Return (best - own) / max(best, own), and 0 if they are equal; floats up to the tolerance of a certificate.
+
+    >>> shortfall(4.0, 3.0), shortfall(3.0, 4.0), shortfall(0.0, 0.0)
+    (0.25, -0.25, 0.0)
+    >>> shortfall(Fraction(1, 3), Fraction(1, 4)), shortfall(Fraction(0), Fraction(0))
+    (Fraction(1, 4), Fraction(0, 1))
+    """
+    larger = max(best, own)
+    if isinstance(larger, Fraction):
+        return (best - own) / larger if larger else Fraction(0)
+    return 0.0 if abs(best - own) <= SAME * larger else float((best - own) / larger)
+
+
+def of_sorted(best: Sequence[Any], own: Sequence[Any]) -> tuple[Any, Any, int | None, Any]:
+    """Return level, leximin, position and largest of two lists of shares, of which one entry at least is there.
+
+    >>> of_sorted([3.0, 1.0], [1.0, 2.0])
+    (0.0, 0.33333333333333337, 2, 0.33333333333333337)
+    """
+    shortfalls = [shortfall(a, b) for a, b in zip(sorted(best), sorted(own), strict=True)]
+    largest = max(*shortfalls, 0 * shortfalls[0])
+    k = next((k for k, value in enumerate(shortfalls) if value), None)
+    return shortfalls[0], shortfalls[k or 0], None if k is None else k + 1, largest
+
+
+# In fractions --------------------------------------------------------------------------------------------------------------------
+
+
+def in_fractions(notion: Notion, program: Program, allocation: Allocation, exact: Allocation) -> dict[str, Fraction] | None:
+    """Return the numbers of a regret that are rational: total, and by the goal level, leximin and largest, or goal.
+
+    None where an allocation is not in fractions: it needs ``exact``, or whole tasks that exceed no limit by anything.
+    """
+    own, best = _tasks(allocation), _tasks(exact)
+    if own is None or best is None:
+        return None
+    try:
+        formulated = notion.in_fractions(allocation.instance.exact, program)
+    except Unsupported:
+        return None
+    users, servers = program.pair_users, program.pair_servers
+    able = np.array([value != 0 for value in formulated.per_user(np.array([*formulated.largest(), None], dtype=object)[:-1])], bool)
+    best, own = best[users, servers], own[users, servers]
+    found = {"total": shortfall(Fraction(best.sum()), Fraction(own.sum()))}
+    goal: Any = formulated.goal
+    worth = [rationals(each) * formulated.utilities for each in (best, own)]
+    if isinstance(goal, Total):
+        weights = goal.weights[able]
+        return found | {"goal": shortfall(*(from_rationals(weights * formulated.per_user(each)[able]).sum() for each in worth))}
+    if isinstance(goal, TreeFilling | Nested):
+        pairs = [from_rationals(formulated.per_user(each)[able]) for each in worth]
+        short = [shortfall(*pair) for pair in zip(*pairs, strict=True)]
+        return found | {"level": shortfall(min(pairs[0]), min(pairs[1])), "largest": max(*short, Fraction(0))} if short else found
+    if isinstance(goal, Separate):
+        by_level = [from_rationals(each / goal.goal.weights[users]) for each in worth]
+        groups = [np.flatnonzero(servers == i) for i in np.unique(servers)]
+        lists = [[each[group] for each in by_level] for group in groups]
+    elif isinstance(goal, Leximin | Equalize):
+        lists = [[from_rationals(formulated.per_user(each / goal.weights[users])[able]) for each in worth]] if able.any() else []
+    else:
+        return found
+    compared = [of_sorted(*(each.tolist() for each in pair)) for pair in lists]
+    names = ("level", "leximin", "largest")
+    return found | {name: max((row[k] for row in compared), default=Fraction(0)) for name, k in zip(names, (0, 1, 3), strict=True)}
+
+
+def _tasks(allocation: Allocation) -> ExactArray | None:
+    """Return the tasks in fractions, if they are known so."""
+    if allocation.exact is not None:
+        return None if allocation.exact.radius else allocation.exact.tasks
+    if not allocation.certificate.whole_tasks:
+        return None
+    whole = np.array([Fraction(int(value)) for value in np.round(allocation.tasks).ravel()] + [None], dtype=object)[:-1]
+    tasks = whole.reshape(allocation.tasks.shape)
+    return None if violations(allocation.instance.exact, tasks, allocation.sharing, 0) else tasks
