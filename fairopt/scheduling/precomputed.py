@@ -33,6 +33,7 @@ from fairopt.instance import FloatArray, Instance, require_instance, safe_ratio
 from fairopt.models import NOTIONS, ShareNotion
 from fairopt.solvers import Cycle, fill_lowest_first, fill_lowest_in_fractions, precompute, precompute_in_fractions
 from fairopt.solving import solve
+from fairopt.validation import check_yes_or_no
 
 __all__ = ["Round", "edrf_rounds", "precomputed_drf"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -258,6 +259,27 @@ def test_a_full_disk_is_a_message(three: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("fairopt.commands.console.print_allocation", full)
     assert run("solve", three, status=2).stderr == "error: No space left on device\n"
+
+
+def test_a_utility_keeps_fractions(three: Path, tmp_path: Path) -> None:
+    """1/3 is a third, not the decimal of its float."""
+    utility = tmp_path / "u.csv"
+    utility.write_text("user,small,big[blue]\ncarol,1/3,1\n[/],1/3,1\n[red]alice[/red],1/3,1\n")
+    data = json.loads(run("solve", three, "--notion", "max-min", "--utility", utility, "--exact", "--json").stdout)
+    thirds = fo.solve(fo.load(three), "max-min", utility=[[1, Fraction(1, 3)]] * 3, exact=True).exact
+    assert thirds is not None
+    assert [user["exact"]["share"] for user in data["users"]] == [str(share) for share in thirds.shares]
+
+
+def test_audits_in_fractions(three: Path, tmp_path: Path) -> None:
+    """Of the exact allocation, of a schedule and of one's own tasks; a scheduler of one's own has no fractions."""
+    for source in (["--notion", "tsf"], ["--schedule", "drfh:best-fit"]):
+        data = json.loads(run("audit", three, *source, "--exact", "--properties", "envy-freeness", "--json").stdout)
+        assert Fraction(data["properties"][0]["exact"]) >= 0
+    own = tmp_path / "own.csv"
+    own.write_text("user,server,tasks\ncarol,small,1/3\n")
+    data = json.loads(run("audit", three, "--allocation", own, "--exact", "--properties", "sharing-incentive", "--json").stdout)
+    assert "/" in data["properties"][0]["exact"]
 
 
 def test_utility_is_aligned_by_label(three: Path, tmp_path: Path) -> None:

@@ -184,3 +184,11 @@ def test_a_fraction_smaller_than_every_float_is_not_zero(tmp_path: Path) -> None
     with pytest.raises(InvalidInstance, match=r'queue "lab": its weight is 4\.94066e-324; it must be 0 or between'):
         fo.Queue("lab", weight=Fraction(1, 10**400))
     assert written(Fraction(0)) == 0
+
+
+def test_a_guarantee_above_the_tasks_by_a_hair_is_refused() -> None:
+    """10^-30 of a task more than there are: the floats are equal, the fractions are not."""
+    more = Fraction(5) + Fraction(1, 10**30)
+    with pytest.raises(InvalidInstance, match=r'user "a" is 5\.000000000000000000000000000001, .* tasks, 5'):
+        fo.Instance([[9]], [[1]], tasks=[5], guarantees=[more], users=["a"])
+    assert fo.Instance([[9]], [[1]], tasks=[more], guarantees=[more]).exact.guarantees[0] == more

@@ -270,3 +270,20 @@ def test_identical_users_of_a_steep_goal_stay_apart() -> None:
     instance = fo.Instance([[9, 18]], [[1, 4], [3, 1], [3, 1]])
     assert merge(instance, alpha=1000.0).instance == instance
     assert merge(instance, alpha=10.0).instance.n_users == 2
+
+
+@pytest.mark.parametrize("options", [{}, {"exact": True}, {"integral": True}])
+def test_users_without_demand_run_where_their_tasks_are_worth_most(options: dict[str, Any]) -> None:
+    """Nothing keeps them from their best server."""
+    instance = fo.Instance([[1], [1], [1]], [[0], [1], [0]], tasks=[3, np.inf, 2], eligibility=[[1, 1, 1], [1, 1, 1], [1, 0, 1]])
+    found = fo.solve(instance, "max-min", utility=[[1, 5, 2], [1, 1, 1], [4, 9, 4]], **options)
+    assert found.tasks[0].tolist() == [0, 3, 0]
+    assert found.tasks[2].tolist() == [2, 0, 0]
+
+
+def test_exact_is_true_or_false() -> None:
+    """The text "no" counts as true in Python."""
+    pool = fo.Instance([[1]], [[1]])
+    for call in (lambda: fo.solve(pool, exact="no"), lambda: fo.schedule(pool, exact=1), lambda: fo.precomputed_drf(pool, exact="no")):  # type: ignore[arg-type]
+        with pytest.raises(fo.Unsupported, match=r"exact is .*; give True or False"):
+            call()
