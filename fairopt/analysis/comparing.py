@@ -29,6 +29,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ from fairopt.registry import line_at_fault
 from fairopt.scheduling import schedule
 from fairopt.solving import best_found, notion_of, solve
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_notion, read_schedule
-from fairopt.validation import check, check_time_limit, numbers, require_labels
+from fairopt.validation import check, check_time_limit, check_yes_or_no, numbers, require_labels
 from fairopt.wording import percent
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def compare(
     sharing: Sharing | None = None,
     time_limit: float | None = None,
     reference: NotionSpec | None = None,
+    exact: bool = False,
     done: Callable[[str], object] | None = None,
 ) -> Comparison:
     """Compute several allocations of one instance, and measure all of them in the same way.
@@ -98,6 +100,9 @@ def compare(
     reference : optional
         The notion against which the regret of every row is measured. The default is the criterion of a schedule; for a schedule whose
         criterion has no optimum, and for given allocations, it is the first of ``notions``.
+    exact : bool
+        In fractions: exact allocations of divisible tasks, schedules, your own allocations (as they are written), and the measures that
+        are rational (``row.exact``, ``row.regret.exact``). A notion without an answer in fractions has a row that says so.
     done : function, optional
         Called with the name of each row when the row is finished.
 
@@ -118,16 +123,17 @@ def compare(
     """
     require_instance(instance)
     check_time_limit(time_limit)
+    check_yes_or_no("exact", exact)
     how = default_sharing(instance) if sharing is None else sharing
     wanted = [read_notion(spec) for spec in ([notions] if isinstance(notions, str) else notions)]
     plans = [read_schedule(spec) for spec in ([schedules] if isinstance(schedules, str) else schedules)]
     for name, plan in plans:
         if isinstance(plan, Allocation):
             _tasks(plan, instance, how, name)
-    own = {name: _tasks(value, instance, how, name) for name, value in (allocations or {}).items()}
+    own = {name: _tasks(value, instance, how, name, exact=exact) for name, value in (allocations or {}).items()}
     against = None if reference is None else read_notion(reference)[1]
     first = against or next((notion for _, notion in wanted), None)
-    work = _Work(instance, how, integral, time_limit)
+    work = _Work(instance, how, integral, time_limit, exact)
     names = _Names()
     rows: list[Row] = []
 
@@ -153,7 +159,8 @@ def compare(
 class _Work:
     """Computes the rows; computes every exact allocation only once."""
 
-    def __init__(self, instance: Instance, sharing: Sharing, integral: bool, time_limit: float | None) -> None:
+    def __init__(self, instance: Instance, sharing: Sharing, integral: bool, time_limit: float | None, exactly: bool) -> None:
+        self.exactly = exactly
         self.instance, self.sharing, self.integral, self.time_limit = instance, sharing, integral, time_limit
         self.solved: dict[tuple[Any, ...], Allocation | FairoptError] = {}
         # Weights per resource, and weights among the users of a queue, give no weight of a task: phi = 1 then.
@@ -161,10 +168,14 @@ class _Work:
         if instance.is_tree:
             counted = counted.replace(guarantees=None, queues=[queue.limits_alone for queue in instance.queues])
         self.weights = counted.weights
+        self.exact_weights: Any = counted.exact.weights if exactly else None
+        self.exact_total: Fraction | None = None
         self.largest_total, self.without = float("nan"), ""
         try:
             with _failures_are_refusals():
-                self.largest_total = self._total(solve(counted, "efficiency", sharing=sharing))
+                most = solve(counted, "efficiency", sharing=sharing, exact=exactly)
+                self.largest_total = self._total(most)
+                self.exact_total = None if most.exact is None else Fraction(self.exact_weights @ most.exact.tasks_per_user)
         except (InvalidInstance, Unsupported):  # the instance or the sharing is at fault: no row can be made
             raise
         except FairoptError as error:
@@ -205,7 +216,7 @@ class _Work:
             kind, started = "greedy", time.perf_counter()
             try:
                 with _failures_are_refusals():
-                    allocation = schedule(self.instance, sharing=self.sharing, **plan)
+                    allocation = schedule(self.instance, sharing=self.sharing, **({**plan, "exact": True} if self.exactly else plan))
             except FairoptError as error:
                 return Row(name, kind, str(error))
             seconds = time.perf_counter() - started - allocation.seconds.get("load", 0.0)
@@ -215,7 +226,7 @@ class _Work:
         return self._measured(name, kind, allocation, seconds, against or own, whole=self.integral)
 
     def given(self, name: str, tasks: FloatArray | Allocation, against: Notion | None) -> Row:
-        allocation = tasks if isinstance(tasks, Allocation) else given(self.instance, tasks, self.sharing)
+        allocation = tasks if isinstance(tasks, Allocation) else given(self.instance, tasks, self.sharing, exact=self.exactly)
         return self._measured(name, GIVEN, allocation, float("nan"), against, whole=self.integral)
 
     def _solved(self, notion: Notion, whole: bool) -> Allocation:
@@ -223,7 +234,10 @@ class _Work:
         if key not in self.solved:
             try:
                 with _failures_are_refusals():
-                    self.solved[key] = solve(self.instance, notion, sharing=self.sharing, integral=whole, time_limit=self.time_limit)
+                    exact = self.exactly and not whole
+                    self.solved[key] = solve(
+                        self.instance, notion, sharing=self.sharing, integral=whole, time_limit=self.time_limit, exact=exact
+                    )
             except NoSolution as error:
                 self.solved[key] = best_found(self.instance, notion, self.sharing, error) or error
             except FairoptError as error:
@@ -250,7 +264,22 @@ class _Work:
             regret=found,
             note="; ".join(text for text in (note, self.without) if text),
             violations=tuple(violations(self.instance, allocation.tasks, self.sharing, _ROUNDED)),
+            exact=self._in_fractions(allocation),
         )
+
+    def _in_fractions(self, allocation: Allocation) -> dict[str, Fraction] | None:
+        """Return the measures that are rational, of an allocation in fractions."""
+        if not self.exactly or allocation.exact is None or allocation.exact.radius:
+            return None
+        view, part = allocation.in_fractions, takes_part(self.instance)
+        found = {"tasks": Fraction(view.tasks.sum())}
+        if part.any():
+            found["smallest_share"] = Fraction(dominant_shares(view)[part].min())
+        if self.exact_total:
+            found["efficiency"] = Fraction(self.exact_weights @ view.tasks_per_user) / self.exact_total
+        if envy_applies(allocation):
+            found["envy"] = Fraction(largest_envy(view).tasks)
+        return found
 
     def _regret(self, allocation: Allocation, against: Notion, whole: bool) -> tuple[Regret | None, str]:
         """Return the regret and a note. The reference is of whole tasks if this is asked for and found; else the note says why not."""
@@ -312,7 +341,7 @@ class _Names:
 
 
 def _tasks(
-    value: npt.ArrayLike | Allocation | str | os.PathLike[str], instance: Instance, sharing: str, name: str
+    value: npt.ArrayLike | Allocation | str | os.PathLike[str], instance: Instance, sharing: str, name: str, *, exact: bool = False
 ) -> FloatArray | Allocation:
     """Return an allocation that the caller gave; refuse one that does not fit this instance."""
     if isinstance(value, Allocation):
@@ -324,9 +353,10 @@ def _tasks(
     if isinstance(value, str | os.PathLike):
         from fairopt.formats.allocations import read
 
-        return read(Path(value), instance).astype(np.float64)
+        tasks = read(Path(value), instance)
+        return tasks if exact else tasks.astype(np.float64)
     what = f'tasks of the allocation "{name}"'
     require_labels(value, what, instance.users, instance.servers)
     tasks = numbers(value, what, (instance.n_users, instance.n_servers), "(users, servers)")
     check(tasks, np.isfinite(tasks) & (tasks >= 0), f'number of tasks in "{name}"', "finite and >= 0", instance.users, instance.servers)
-    return tasks
+    return np.asarray(value) if exact else tasks

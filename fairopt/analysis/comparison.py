@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -59,6 +60,8 @@ class Row:
         Why there is no regret, or why its reference is of divisible tasks, or is the best allocation of whole tasks that was found.
     violations : tuple of Violation
         Limits that the allocation exceeds.
+    exact : dict or None
+        With ``exact=True``, the measures that are rational as Fractions: tasks, smallest_share, efficiency, envy. Else None.
     """
 
     name: str
@@ -74,6 +77,12 @@ class Row:
     regret: Regret | None = None
     note: str = ""
     violations: tuple[Violation, ...] = ()
+    exact: dict[str, Fraction] | None = None
+
+    def measure(self, name: str) -> Any:
+        """Return the measure of that name, in fractions where it is known so."""
+        value = getattr(self, name)
+        return (self.exact or {}).get(name, value.tasks if isinstance(value, Envy) else value)
 
     @property
     def dominant_shares(self) -> FloatArray:
@@ -183,9 +192,13 @@ class Comparison(ShowsItself):
                 "use": row.use,
                 "regret": None if row.regret is None else row.regret.to_dict() | {"worst": row.regret.worst},
                 "seconds": row.seconds,
-                "violations": [dataclasses.asdict(violation) for violation in row.violations],
+                "violations": [violation.to_dict() for violation in row.violations],
                 "users": [{"name": name, "tasks": tasks, "share": share} for name, tasks, share in users],
             }
+            if row.exact is not None and row.allocation is not None and row.allocation.exact is not None:
+                entry["exact"] = {name: str(value) for name, value in row.exact.items()}
+                for n, user in enumerate(entry["users"]):
+                    user["exact"] = row.allocation.exact.of_user(n, self.instance.servers)
             if self.instance.queues:
                 entry["queues"] = self._queues(row)
             rows.append({key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()})

@@ -66,9 +66,9 @@ _BLOCK = 4_000_000  # the most numbers in memory at a time
 
 @dataclass(frozen=True, slots=True)
 class Envy:
-    """The largest envy, in tasks: ``user`` envies ``of``; both are None if it is 0."""
+    """The largest envy, in tasks: ``user`` envies ``of``; both are None if it is 0. Of `fairopt.Allocation.in_fractions` a Fraction."""
 
-    tasks: float
+    tasks: float | Fraction
     user: str | None
     of: str | None
 
@@ -152,12 +152,13 @@ def envy_applies(allocation: Allocation) -> bool:
 def largest_envy(allocation: Allocation) -> Envy:
     """Return the largest envy of any user towards any other (in a tree, of its queue), in tasks."""
     users = allocation.instance.users
-    best, pair = 0.0, None
+    best: float | Fraction = 0.0 if allocation.tasks.dtype != object else Fraction(0)
+    pair = None
     for first, envy in _envy(allocation):
         worst = np.unravel_index(envy.argmax(), envy.shape)
         if envy[worst] > best:
-            best, pair = float(envy[worst]), (first + int(worst[0]), int(worst[1]))
-    return Envy(0.0, None, None) if pair is None else Envy(best, users[pair[0]], users[pair[1]])
+            best, pair = _number(envy[worst]), (first + int(worst[0]), int(worst[1]))
+    return Envy(best, None, None) if pair is None else Envy(best, users[pair[0]], users[pair[1]])
 
 
 def envy_matrix(allocation: Allocation) -> FloatArray:
@@ -235,10 +236,10 @@ def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
     for first, would in with_what_others_hold(allocation, beyond_guarantees(allocation)):
         users = np.arange(first, first + len(would))
         envy = np.minimum(would, instance.tasks[users, None]) - held[users, None]
-        envy[idle[users]] = 0.0
-        envy[node[users, None] != node] = 0.0  # weights compare the users of one queue only
-        envy[np.arange(users.size), users] = 0.0
-        yield first, np.where(envy > _NONE * would, envy, 0.0)
+        envy[idle[users]] = 0
+        envy[node[users, None] != node] = 0  # weights compare the users of one queue only
+        envy[np.arange(users.size), users] = 0
+        yield first, np.where(envy > (_NONE if envy.dtype != object else 0) * would, envy, 0)
 
 
 def beyond_guarantees(allocation: Allocation) -> FloatArray:

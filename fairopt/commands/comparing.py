@@ -83,6 +83,7 @@ def compare(
             "largest, goal, condition, queue, total, envy, efficiency, share or jain, as in 'regret > 0.1'. Can be repeated.",
         ),
     ] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="In fractions: the allocations, and all measures that are rational.")] = False,
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
@@ -111,7 +112,7 @@ def compare(
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     check_picture(plot_queues, "--plot-queues")
     if other is not None or what_if:
-        apart = {"--allocation": allocation, "--reference": reference, "--by": by != "user", "--fail-if": fail_if}
+        apart = {"--allocation": allocation, "--reference": reference, "--by": by != "user", "--fail-if": fail_if, "--exact": exact}
         _refuse_of_one({**apart, "--plot-queues": plot_queues})
         return _side_by_side(
             (file, other),
@@ -156,6 +157,7 @@ def compare(
             sharing=sharing,  # type: ignore[arg-type]  # compare says what there is
             time_limit=time_limit,
             reference=reference,
+            exact=exact,
             done=lambda name: progress.update(rows, advance=1),
         ),
         progress,

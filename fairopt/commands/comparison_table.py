@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairopt.allocation import Exact
+from fairopt.allocation import Allocation, Exact
 from fairopt.analysis.comparison import Comparison, Row
 from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
@@ -89,7 +90,7 @@ def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
     """Return kind, tasks of each user (their quantiles if the columns do not fit), total and seconds."""
     users = comparison.instance.users
     held = np.array([row.allocation.tasks_per_user for row in rows if row.allocation is not None])
-    cells = [[figure(value, 4) for value in per_user] for per_user in held.tolist()]
+    cells = [[figure(value, 4) for value in _held(row.allocation)] for row in rows if row.allocation is not None]
     kinds = [row.kind.replace(", whole tasks", "").replace("whole tasks, ", "") for row in rows]  # the name says "whole tasks"
     room = width - max(len(row.name) for row in rows) - max(map(len, kinds)) - 2 * (8 + _GAP) - 2 * _GAP
     widths = [max(len(user), *(len(line[n]) for line in cells)) + _GAP for n, user in enumerate(users)]
@@ -100,8 +101,14 @@ def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
     table = simple_table("tasks", "kind")
     add_numbers(table, *columns, "all", "seconds")
     for row, kind, line in zip(rows, kinds, cells, strict=True):
-        table.add_row(label(row.name), kind, *line, figure(row.tasks, 4), figure(row.seconds))
+        table.add_row(label(row.name), kind, *line, figure(row.measure("tasks"), 4), figure(row.seconds))
     return table
+
+
+def _held(allocation: Allocation) -> list[Any]:
+    """Return the tasks of each user, in fractions where they are known so."""
+    exact = allocation.exact
+    return (allocation.tasks_per_user if exact is None or exact.radius else exact.tasks_per_user).tolist()
 
 
 def _users(rows: list[Row], choice: Choice) -> FittingTable:
@@ -111,10 +118,10 @@ def _users(rows: list[Row], choice: Choice) -> FittingTable:
     table = simple_table("user")
     weighted = instance.weights.ndim == 1 and bool((instance.weights != 1).any())
     add_numbers(table, *(["weight"] if weighted else []), *(label(row.name) for row in rows))
-    held = np.array([allocation.tasks_per_user for allocation in made])
+    held = [_held(allocation) for allocation in made]
     for n in chosen:
         weight = [figure(instance.weights[n], 6)] if weighted else []
-        table.add_row(label(instance.users[n]), *weight, *(figure(tasks, 4) for tasks in held[:, n]))
+        table.add_row(label(instance.users[n]), *weight, *(figure(own[n], 4) for own in held))
     more = instance.n_users - chosen.size
     if more:
         table.add_row(f"and {plural(more, 'more user')}")
@@ -179,12 +186,12 @@ def _measures(comparison: Comparison, rows: list[Row]) -> Table:
     things = list(rows[0].use)
     add_numbers(table, *(label(thing).plain for thing in things), "efficiency", low_share(comparison.instance), "Jain", "envy")
     for row in rows:
-        envy = "" if row.envy is None else figure(row.envy.tasks, 4)
+        envy = "" if row.envy is None else figure(row.measure("envy"), 4)
         table.add_row(
             label(row.name),
             *(_percent(row.use[thing]) for thing in things),
-            _percent(row.efficiency),
-            figure(row.smallest_share, 4),
+            _percent(row.efficiency) if row.exact is None else figure(row.measure("efficiency"), 4),
+            figure(row.measure("smallest_share"), 4),
             f"{row.jain:.3f}",
             envy,
         )
@@ -198,12 +205,12 @@ def _regrets(rows: list[Row]) -> Table | None:
         return None
     table = simple_table("regret", "against")
     columns: dict[str, Callable[..., str]] = {
-        name: (lambda regret, name=name: _percent(getattr(regret, name)))
+        name: (lambda regret, name=name: _shortfall(regret, name))
         for name in ("level", "leximin", "largest", "goal", "condition", "queue", "total")
         if any(getattr(regret, name) is not None for _, regret in compared)
     }
     if "leximin" in columns:
-        columns["leximin"] = lambda regret: _percent(regret.leximin) + (f" ({regret.position})" if regret.position else "")
+        columns["leximin"] = lambda regret: _shortfall(regret, "leximin") + (f" ({regret.position})" if regret.position else "")
     if "queue" in columns:
         columns["queue"] = lambda regret: _percent(regret.queue) + (f" ({label(regret.worst_queue).plain})" if regret.worst_queue else "")
     if any(regret.best_found for _, regret in compared):
@@ -213,6 +220,13 @@ def _regrets(rows: list[Row]) -> Table | None:
         against = label(regret.notion).plain + (", best found" if regret.best_found else ", whole" if regret.whole else "")
         table.add_row(label(row.name), against, *(write(regret) for write in columns.values()))
     return table
+
+
+def _shortfall(regret: Regret, name: str) -> str:
+    """Write a number of a regret: in fractions where it is known so, else in percent."""
+    if regret.exact is not None and name in regret.exact:
+        return figure(regret.exact[name], 4)
+    return _percent(getattr(regret, name))
 
 
 def without_tiny(regret: Regret) -> str:
@@ -235,6 +249,8 @@ def _legend(rows: list[Row], by: str) -> str:
     regrets = [row.regret for row in rows if row.regret is not None]
     in_queues = any(row.allocation is not None and row.allocation.instance.queues for row in rows)
     lines = [_OF_USERS.get(line, line) if in_queues else line for line in MEASURES.splitlines()]
+    if any(row.exact is not None for row in rows):
+        lines[0] = lines[0].replace("in %", "as a part")
     if by == "owner":
         lines.append("owners: tasks, and the dominant share of what each holds (not divided by weights).")
     elif in_queues:

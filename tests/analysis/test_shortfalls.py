@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -96,3 +97,26 @@ def test_shortfall() -> None:
     assert shortfall(1.0, 1.0 + 1e-12) == 0
     assert shortfall(Fraction(1), 1 - Fraction(1, 10**40)) == Fraction(1, 10**40)
     assert of_sorted([Fraction(2), Fraction(1)], [Fraction(1), Fraction(2)]) == (0, 0, None, 0)
+
+
+def test_a_comparison_in_fractions(tmp_path: Path) -> None:
+    """Measures by hand, rows that are in fractions and rows that cannot be, and a table of one's own with thirds."""
+    instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["a", "b"], servers=["pool"])
+    own = tmp_path / "own.csv"
+    own.write_text("user,pool\na,1/3\nb,2\n")
+    found = fo.compare(
+        instance, notions=["drfh", "efficiency"], schedules=["drfh:best-fit"], allocations={"own": own}, integral=True, exact=True
+    )
+    assert found["efficiency"].exact == {"tasks": Fraction(63, 11), "smallest_share": Fraction(6, 11), "efficiency": 1, "envy": 0}
+    assert found["own"].exact == {
+        "tasks": Fraction(7, 3),
+        "smallest_share": Fraction(2, 27),
+        "efficiency": Fraction(7, 3) / Fraction(63, 11),
+        "envy": Fraction(1, 6),
+    }
+    assert found["drfh, whole tasks"].exact is None
+    assert found["drfh:best-fit"].regret.exact["level"] == 0  # type: ignore[union-attr,index]
+    data = found.to_dict()["rows"]
+    assert [row["exact"]["envy"] for row in data if "exact" in row] == ["0", "0", "0", "1/6"]
+    assert data[-1]["users"][0]["exact"]["tasks"] == "1/3"
+    assert fo.compare(instance).rows[0].exact is None
