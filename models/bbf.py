@@ -56,16 +56,16 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.fractions import rationals
 from fairopt.models.notion import Notion, Property, Sharing
 from fairopt.models.preference import check_preference, preference_per_task, restricted_preference
-from fairopt.program import AlphaFair, Alternative, Disjunctive, Goal, LimitKind, Limits, Program
+from fairopt.program import AlphaFair, Disjunctive, Goal, LimitKind, Limits, Program
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.program.exact import ExactProgram
+from fairopt.program.goals import AlternativeRow, Clauses, ExactDisjunctive
 from fairopt.wording import percent
 
 __all__ = ["BBF"]
@@ -153,34 +153,39 @@ class BBF(Notion):
 
     def in_fractions(self, instance: Instance, program: Program) -> ExactProgram:
         """Return the program in fractions: the weighted Nash optimum."""
-        if self.prefer is not None:
-            raise Unsupported("exact=True does not choose among all fair allocations; leave prefer out, or exact")
         requests = instance.replace(tasks=np.where(instance.tasks < np.inf, instance.tasks, 1)).exact
         weights = rationals(requests.weights)
         part = weights[program.pair_users].sum() if program.n_pairs else 1
-        return ExactProgram.of(program, requests, np.ones(program.n_pairs, dtype=np.int64), AlphaFair(1.0, weights / part))
+        exact = ExactProgram.of(program, requests, np.ones(program.n_pairs, dtype=np.int64), AlphaFair(1.0, weights / part))
+        if self.prefer is None:
+            return exact
+        users = program.pair_users
+        clauses = _no_complaints(program.limits, exact.data, exact.bounds, users, requests.tasks, weights / part)
+        preference = rationals(preference_per_task(self.prefer, requests)[users])
+        return dataclasses.replace(exact, goal=ExactDisjunctive(preference, clauses, np.empty(0, dtype=object)))
 
     def _goal(self, requests: Instance, users: IntArray, weights: FloatArray, limits: Limits) -> Goal:
         if self.prefer is None:
             return AlphaFair(1.0, weights)
         preference = preference_per_task(self.prefer, requests)[users]
-        clauses = tuple(_no_complaint(column, requests.tasks[n], weights[n], limits) for column, n in enumerate(users))
-        return Disjunctive(preference, clauses, np.empty(0))
+        clauses = _no_complaints(limits, limits.matrix.data, limits.bounds, users, requests.tasks, weights)
+        return Disjunctive.of(preference, clauses, np.empty(0))
 
 
-def _no_complaint(column: int, tasks: float, entitlement: float, limits: Limits) -> tuple[Alternative, ...]:
-    """Return the alternatives of one user: all its tasks, or its entitlement of a full resource that it uses."""
-    everything = sp.csr_array(([1.0], ([0], [column])), shape=(1, limits.matrix.shape[1]))
-    alternatives = [_at_least(everything, np.array([tasks]))]
-    for row in np.flatnonzero(limits.kinds == LimitKind.CAPACITY):
-        used = limits.matrix[[row]]
-        demand = float(used[0, column])
-        if demand > 0:
-            own = everything * demand
-            bound = limits.bounds[row]
-            alternatives.append(_at_least(sp.csr_array(sp.vstack([used, own], format="csr")), np.array([bound, entitlement * bound])))
-    return tuple(alternatives)
-
-
-def _at_least(matrix: sp.csr_array, lower: FloatArray) -> Alternative:
-    return Alternative(matrix, lower, np.full(lower.size, np.inf))
+def _no_complaints(
+    program_limits: Limits, data: FloatArray, bounds: FloatArray, users: IntArray, tasks: FloatArray, weights: FloatArray
+) -> Clauses:
+    """Return the alternatives of each user: all its tasks, or its entitlement of a full resource that it uses; in floats or fractions."""
+    indptr, indices = program_limits.matrix.indptr, program_limits.matrix.indices
+    clauses = []
+    for column, n in enumerate(users):
+        own = np.array([column])
+        alternatives = [[AlternativeRow(own, np.ones(1, np.int64), lower=tasks[n])]]
+        for row in np.flatnonzero(program_limits.kinds == LimitKind.CAPACITY):
+            span = slice(int(indptr[row]), int(indptr[row + 1]))
+            mine = data[span][indices[span] == column]
+            if mine.size and mine[0] > 0:
+                full = AlternativeRow(indices[span], data[span], lower=bounds[row])
+                alternatives.append([full, AlternativeRow(own, mine, lower=weights[n] * bounds[row])])
+        clauses.append(alternatives)
+    return clauses

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.fractions import fractions_of
 from fairopt.validation import check, numbers, require_labels
 
 __all__ = ["check_preference", "preference_per_task", "restricted_preference"]
@@ -43,4 +44,6 @@ def preference_per_task(prefer: npt.ArrayLike, instance: Instance) -> FloatArray
     if isinstance(prefer, str):
         parts: FloatArray = safe_ratio(instance.demands, instance.total_capacity).sum(axis=1)
         return parts
+    if instance.demands.dtype == object:
+        return fractions_of(np.asarray(prefer))
     return np.asarray(prefer, dtype=np.float64)

@@ -59,21 +59,22 @@ array([3.6, 3.6, 8. , 8. ])
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.fractions import rationals
 from fairopt.models.notion import Condition, Property, ShareNotion, Sharing, alone_on_each
 from fairopt.models.preference import check_preference, preference_per_task, restricted_preference
-from fairopt.program import AlphaFair, Alternative, Disjunctive, Equilibrium, Goal, LimitKind, Program
+from fairopt.program import AlphaFair, Disjunctive, Equilibrium, Goal, LimitKind, Program
 from fairopt.program.exact import ExactProgram
 from fairopt.program.filling import Criterion, Measure
+from fairopt.program.goals import AlternativeRow, Clauses, ExactDisjunctive
 from fairopt.validation import check_whole_number
 
 __all__ = ["PSDSF"]
@@ -206,8 +207,14 @@ class PSDSF(ShareNotion):
 
     def in_fractions(self, instance: Instance, program: Program) -> ExactProgram:
         """Return the program in fractions: the equilibrium, or the market."""
-        if self.prefer is not None:
-            raise Unsupported("exact=True does not choose among all PS-DSF allocations; leave prefer out, or exact")
+        if self.prefer is not None and program.n_pairs:
+            equilibrium = dataclasses.replace(program, goal=self.goal(np.ones(len(program.users))))
+            exact = super().in_fractions(instance, equilibrium)
+            numbers = exact.utilities, exact.data, exact.bounds, _array(exact.largest(), exact.data)
+            clauses, levels = _all_allocations(program, *numbers, rationals(instance.weights))
+            preference = rationals(preference_per_task(self.prefer, instance)[program.pair_users])
+            goal = ExactDisjunctive(preference, clauses, rationals(np.ones(levels, np.int64)))
+            return dataclasses.replace(exact, program=program, goal=goal)
         exact = super().in_fractions(instance, program)
         if self.formulation != "market":
             return exact
@@ -225,55 +232,59 @@ class PSDSF(ShareNotion):
         if self.prefer is None or program.n_pairs == 0:
             return program
         preference = preference_per_task(self.prefer, instance)[program.pair_users]
-        return dataclasses.replace(program, goal=_all_allocations(program, instance.weights, preference))
+        numbers = program.utilities, program.limits.matrix.data, program.limits.bounds, program.largest()
+        clauses, levels = _all_allocations(program, *numbers, instance.weights)
+        return dataclasses.replace(program, goal=Disjunctive.of(preference, clauses, np.ones(levels)))
 
 
-def _all_allocations(program: Program, weights: FloatArray, preference: FloatArray) -> Disjunctive:
-    """Return the set of all PS-DSF allocations as clauses over (x, L), where L[j] is divided by the largest level possible at limit j."""
+def _all_allocations(
+    program: Program, utilities: FloatArray, data: FloatArray, bounds: FloatArray, largest: FloatArray, weights: FloatArray
+) -> tuple[Clauses, int]:
+    """Return the set of all PS-DSF allocations as clauses over (x, L), and the number of levels L.
+
+    L[j] is divided by the largest level possible at limit j. Of the program only the structure counts; the numbers, utilities, (pairs,),
+    coefficients, (entries,), and bounds, (limits,), are in floats or in fractions.
+    """
     limits, pairs = program.limits, program.n_pairs
+    indptr, indices = limits.matrix.indptr, limits.matrix.indices
     rows = np.flatnonzero(limits.of_servers)
     tasks = {int(limits.keys[j, 0]): j for j in np.flatnonzero(limits.kinds == LimitKind.TASKS)}
-    per_task = program.utilities / weights[program.pair_users]  # s[n,i] / phi[n] of a task
-    largest = program.largest()
-    most = program.per_user(largest)[program.pair_users] * per_task
-    entries = limits.matrix[rows].tocoo()
-    upper = np.zeros(rows.size)
-    np.maximum.at(upper, entries.row, most[entries.col])
-    upper[upper == 0] = 1.0
     own = [np.flatnonzero(program.pair_users == n) for n in range(len(program.users))]
-    width = pairs + rows.size
+    per_task = utilities / weights[program.pair_users]  # s[n,i] / phi[n] of a task
+    reach = [sum(largest[columns].tolist()) for columns in own]
+    spans = [slice(int(indptr[j]), int(indptr[j + 1])) for j in range(len(limits))]
+    upper = [max([reach[program.pair_users[p]] * per_task[p] for p in indices[spans[j]]], default=0) or 1 for j in rows]
 
-    def row_of(values: npt.ArrayLike, columns: npt.ArrayLike) -> sp.csr_array:
-        where = np.asarray(columns)
-        return sp.csr_array((np.broadcast_to(np.asarray(values, float), where.shape), (np.zeros(where.size, int), where)), shape=(1, width))
-
-    def ahead(p: int, j: int) -> sp.csr_array:
-        """Return the row of s[p] - L[j], divided by the largest level at limit j."""
+    def ahead(p: int, j: int, sign: str) -> AlternativeRow:
+        """Return s[p] - L[j], divided by the largest level at limit j, on one side of 0."""
         columns = own[program.pair_users[p]]
-        return row_of(np.append(np.full(columns.size, per_task[p] / upper[j]), -1.0), np.append(columns, pairs + j))
+        values = [*[per_task[p] / upper[j]] * columns.size, -1]
+        return AlternativeRow(np.append(columns, pairs + j), _array(values, data), **{sign: 0})
 
-    clauses: list[tuple[Alternative, ...]] = []
+    clauses: list[Sequence[Sequence[AlternativeRow]]] = []
     used_by_pair: list[list[int]] = [[] for _ in range(pairs)]
-    for j, p in zip(entries.row.tolist(), entries.col.tolist(), strict=True):
-        if largest[p] > 0:
-            used_by_pair[p].append(j)
-            nothing = Alternative(row_of(1.0, [p]), np.array([-np.inf]), np.zeros(1))
-            clauses.append((nothing, Alternative(ahead(p, j), np.array([-np.inf]), np.zeros(1))))
+    for j, row in enumerate(rows):
+        for p in indices[spans[row]].tolist():
+            if largest[p] > 0:
+                used_by_pair[p].append(j)
+                nothing = AlternativeRow(np.array([p]), _array([1], data), upper=0)
+                clauses.append([[nothing], [ahead(p, j, "upper")]])
     for p, used in enumerate(used_by_pair):
         choices = []
         for j in used:
-            columns, values = _row(limits.matrix, int(rows[j]))
-            full = row_of(values / limits.bounds[rows[j]], columns)
-            choices.append(Alternative(sp.csr_array(sp.vstack([full, ahead(p, j)])), np.array([1.0, 0.0]), np.full(2, np.inf)))
+            span = spans[rows[j]]
+            full = AlternativeRow(indices[span], data[span] / bounds[rows[j]], lower=1)
+            choices.append([full, ahead(p, j, "lower")])
         cap = tasks.get(int(program.pair_users[p]))
         if cap is not None and used:
-            columns, values = _row(limits.matrix, int(cap))
-            choices.append(Alternative(row_of(values, columns), limits.bounds[[cap]], np.array([np.inf])))
+            choices.append([AlternativeRow(indices[spans[cap]], data[spans[cap]], lower=bounds[cap])])
         if choices:
-            clauses.append(tuple(choices))
-    return Disjunctive(preference, tuple(clauses), np.ones(rows.size))
+            clauses.append(choices)
+    return clauses, rows.size
 
 
-def _row(matrix: sp.csr_array, j: int) -> tuple[npt.NDArray[np.integer], FloatArray]:
-    span = slice(matrix.indptr[j], matrix.indptr[j + 1])
-    return matrix.indices[span], matrix.data[span]
+def _array(values: Sequence[Any], like: FloatArray) -> Any:
+    """Return numbers as an array of the arithmetic of another one."""
+    array = np.empty(len(values), like.dtype)
+    array[:] = values
+    return array

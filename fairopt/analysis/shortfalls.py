@@ -82,7 +82,7 @@ def in_fractions(notion: Notion, program: Program, allocation: Allocation, exact
         lists = [[from_rationals(formulated.per_user(each / goal.weights[users])[able]) for each in worth]] if able.any() else []
     else:
         return found
-    compared = [of_sorted(*(each.tolist() for each in pair)) for pair in lists]
+    compared: list[tuple[Any, ...]] = [of_sorted(*(each.tolist() for each in pair)) for pair in lists]
     names = ("level", "leximin", "largest")
     return found | {name: max((row[k] for row in compared), default=Fraction(0)) for name, k in zip(names, (0, 1, 3), strict=True)}
 

@@ -166,11 +166,11 @@ def read_utility(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
     return as_written([[row[server] for server in instance.servers] for row in rows])
 
 
-def read_preference(path: Path, instance: fo.Instance) -> FloatArray:
+def read_preference(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
     """Read a weight on each user's tasks, (users,): columns user and weight."""
     from fairopt.formats.table_files import read_any
 
-    return np.array([row["weight"] for row in read_any(path, "user").aligned(instance.users, ["weight"])])
+    return as_written([[row["weight"]] for row in read_any(path, "user").aligned(instance.users, ["weight"])]).ravel()
 
 
 def with_rules(notions: Sequence[str], guarantees: str | None, queue_share: str | None) -> list[str]:

@@ -81,7 +81,7 @@ class Merging:
             tasks = tasks[:, self.server_group] * self.server_part
         for n in np.flatnonzero(self.original.zero_demand & self.original.servable):
             given = self.original.given("tasks")[n]
-            tasks[n, best_server(self.original, n, utility)] = fraction_of(given) if exact else float(given)
+            tasks[n, best_server(self.original, int(n), utility)] = fraction_of(given) if exact else float(given)
         return tasks
 
 

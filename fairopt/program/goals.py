@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.instance import FloatArray
+from fairopt.instance import FloatArray, IntArray
 from fairopt.program.nested import Nested
 from fairopt.program.tree_filling import TreeFilling
 
-__all__ = ["AlphaFair", "Alternative", "Disjunctive", "Equalize", "Equilibrium", "Goal", "Leximin", "Separate", "Total", "Tradeoff"]
+__all__ = [
+    "AlphaFair",
+    "Alternative",
+    "AlternativeRow",
+    "Clauses",
+    "Disjunctive",
+    "Equalize",
+    "Equilibrium",
+    "ExactDisjunctive",
+    "Goal",
+    "Leximin",
+    "Separate",
+    "Total",
+    "Tradeoff",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,6 +135,43 @@ class Disjunctive:
     clauses: tuple[tuple[Alternative, ...], ...]
     auxiliary_upper: FloatArray
 
+    @classmethod
+    def of(cls, preference: FloatArray, clauses: Clauses, auxiliary_upper: FloatArray) -> Disjunctive:
+        """Return the goal of clauses that are given by their rows."""
+        width = preference.size + auxiliary_upper.size
+
+        def alternative(rows: Sequence[AlternativeRow]) -> Alternative:
+            number = np.repeat(np.arange(len(rows)), [row.columns.size for row in rows])
+            columns = np.concatenate([row.columns for row in rows])
+            values = np.concatenate([np.asarray(row.values, float) for row in rows])
+            matrix = sp.csr_array((values, (number, columns)), shape=(len(rows), width))
+            return Alternative(matrix, *(np.array([getattr(row, side) for row in rows], float) for side in ("lower", "upper")))
+
+        return cls(preference, tuple(tuple(map(alternative, clause)) for clause in clauses), auxiliary_upper)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlternativeRow:
+    """One row of an alternative by its entries: lower <= sum of values times columns <= upper, in floats or in fractions."""
+
+    columns: IntArray
+    values: Any
+    lower: Any = -np.inf
+    upper: Any = np.inf
+
+
+Clauses: TypeAlias = Sequence[Sequence[Sequence[AlternativeRow]]]
+"""Of each clause its alternatives, of each alternative its rows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactDisjunctive:
+    """The goal of `Disjunctive` in fractions."""
+
+    preference: Any
+    clauses: Clauses
+    auxiliary_upper: Any
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Separate:
@@ -128,4 +180,6 @@ class Separate:
     goal: Leximin
 
 
-Goal: TypeAlias = TreeFilling | Nested | Leximin | Equalize | Total | AlphaFair | Tradeoff | Separate | Equilibrium | Disjunctive
+Goal: TypeAlias = (
+    TreeFilling | Nested | Leximin | Equalize | Total | AlphaFair | Tradeoff | Separate | Equilibrium | Disjunctive | ExactDisjunctive
+)

@@ -33,7 +33,7 @@ def unexpanded(instance: Instance, pairs: FloatArray, row: IntArray, utility: Fl
     tasks = np.zeros((instance.n_users, instance.n_servers))
     np.add.at(tasks.T, row, pairs.T)
     for n in np.flatnonzero(instance.zero_demand & instance.servable):
-        tasks[n, best_server(instance, n, utility)] = instance.tasks[n]
+        tasks[n, best_server(instance, int(n), utility)] = instance.tasks[n]
     return tasks
 
 

@@ -25,8 +25,10 @@ from fairopt.instance.fractions import ExactArray, from_rational, from_rationals
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Equalize, Equilibrium, Goal, Leximin, Separate, Solution, Stage, Tradeoff
 from fairopt.program.exact import ExactProgram
+from fairopt.program.goals import ExactDisjunctive
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level, solve_exactly
 from fairopt.solvers.backend import Deadline
+from fairopt.solving.alternatives import best_alternative
 from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, queue_prices_of
 from fairopt.solving.enclosures import DIGITS, answer_in_floats, enclose, in_floats_above, is_enclosed
 from fairopt.wording import duration, plural
@@ -62,14 +64,18 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     reduced = notion if utility is None else notion.changed(utility=merging.restrict(utility))
     floats = notion if utility is None else notion.changed(utility=merging.restrict(utility.astype(np.float64)))
     program = reduced.in_fractions(small.exact, floats.formulate(small, sharing=sharing, integral=False))
-    if type(program.goal) not in EXACT_GOALS and not is_enclosed(program):
+    choice = isinstance(program.goal, ExactDisjunctive)
+    if type(program.goal) not in EXACT_GOALS and not is_enclosed(program) and not choice:
         raise Unsupported(f'"{notion.name}" has no answer in fractions with these options; leave exact out')
     _refuse_too_large(program)
     if deadline.left == 0.0:
         raise deadline.passed({"levels": []})
     formulated = time.perf_counter()
-    radius = Fraction(0)
-    if is_enclosed(program):
+    radius, proved = Fraction(0), True
+    if choice:
+        solution, proved = best_alternative(program, answer_in_floats(program, deadline), deadline)
+        solved = time.perf_counter()
+    elif is_enclosed(program):
         solution, radius = enclose(program, DIGITS if question.digits is None else question.digits, deadline)
         solved = time.perf_counter()
     else:
@@ -98,9 +104,9 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         prices=prices_of(program.program, in_floats, merging, sharing, levels),
         queue_prices=queue_prices_of(program.program, in_floats, by_stage),
         levels=levels,
-        certificate=Certificate(0.0, 0.0, 0.0, exact=True) if radius == 0 else Certificate(0.0, 0.0, in_floats_above(radius)),
+        certificate=Certificate(0.0, 0.0, 0.0 if radius == 0 else in_floats_above(radius), exact=radius == 0 and proved),
         seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved},
-        details={"iterations": solution.iterations, "programs_solved": solution.programs_solved},
+        details={"iterations": solution.iterations, "programs_solved": solution.programs_solved} | ({} if proved else {"gap": 0.0}),
         question=question,
         exact=exact,
     )

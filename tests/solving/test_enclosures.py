@@ -98,12 +98,14 @@ def test_nobody_and_nothing() -> None:
         assert few.exact.tasks_per_user.tolist() == [4, 3, 0]
 
 
-def test_what_is_not_answered() -> None:
-    """Choices among several allocations."""
+def test_a_choice_among_several_is_answered() -> None:
+    """Section 5.5 of the paper: the fair set is (z, 1 - z, 1 - z) with z from 1/2 to 7/10."""
     pool = Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[0.5, 0.3, 0.2])
-    for notion in ("bbf", "psdsf"):
-        with pytest.raises(fo.Unsupported, match="prefer"):
-            solve(pool, notion, prefer="utilization", exact=True)
+    for prefer, ends in (([-1, 0, 0], [0.5, 0.5, 0.5]), ([1, 0, 0], [0.7, 0.3, 0.3])):
+        found = solve(pool, "bbf", prefer=prefer, exact=True)
+        assert found.exact is not None
+        assert found.exact.tasks_per_user.tolist() == [Fraction(str(end)) for end in ends]
+        assert found.certificate.exact
 
 
 def test_a_float_above() -> None:
