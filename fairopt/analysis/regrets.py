@@ -400,8 +400,8 @@ def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation,
         groups = [np.flatnonzero((servers == i) & (program.largest() > 0) & kept) for i in np.unique(servers)]
         compared = [of_sorted((best[own] * per_level[own]).tolist(), (x[own] * per_level[own]).tolist()) for own in groups if own.size]
     else:
-        both = [program.per_user(each * per_level)[able].tolist() for each in (best, x)]
-        compared = [of_sorted(*both)] if able.any() else []
+        levels = [program.per_user(each * per_level)[able].tolist() for each in (best, x)]
+        compared = [of_sorted(*levels)] if able.any() else []
     level, leximin, position, largest = max(compared, key=lambda numbers: numbers[1], default=(0.0, 0.0, None, 0.0))
     if len(compared) > 1:  # several servers: the largest of each number
         level, largest = max(numbers[0] for numbers in compared), max(numbers[3] for numbers in compared)

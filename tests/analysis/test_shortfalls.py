@@ -84,7 +84,7 @@ def test_a_worst_case_is_a_proof() -> None:
 def test_a_schedule_that_exceeds_a_limit_by_rounding_proves_nothing() -> None:
     """A function of one's own that gives 1e-10 of a task too much."""
 
-    def too_much(instance: fo.Instance) -> np.ndarray:  # type: ignore[type-arg]
+    def too_much(instance: fo.Instance) -> np.ndarray:
         tasks = fo.solve(instance, "efficiency").tasks
         return tasks * (1 + 1e-10)
 
