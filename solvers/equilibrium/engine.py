@@ -57,6 +57,7 @@ _SWEEPS = 20_000
 _AIM = 1e-10  # residual at which nothing better is looked for
 _SPARE = 10  # attempts at something better than what is asked for
 _STILL = 1e-15  # a relative change that is rounding
+_STUCK = 30  # attempts in which nothing moves and nothing is better: there will be no other ones
 _NOTHING = (1e-9, 1e-6, 1e-4, 1e-2)  # parts of its largest value below which a pair counts as empty, tried in turn
 _EVERY = 10  # sweeps between attempts to solve the equations
 _CREEP = 1e-9  # a relative change at which the equations need no help
@@ -121,7 +122,8 @@ class BestResponse(Backend):
         Raises
         ------
         NoSolution
-            At the time limit, or after 20,000 sweeps, with the point reached and by how much it violates the condition.
+            At the time limit, after 20,000 sweeps, or where servers in turn change nothing any more, with the point reached and by how
+            much it violates the condition.
         """
         goal = program.goal
         assert isinstance(goal, Equilibrium)
@@ -131,7 +133,7 @@ class BestResponse(Backend):
         act = _turns(goal, layout, state, steps)
         in_turn = goal.order == "sequential"
         best, violation = layout.by_pair(state.x), np.inf
-        due, leap, last, spare = 1, 2 * _EVERY, np.inf, _SPARE
+        due, leap, last, spare, stuck = 1, 2 * _EVERY, np.inf, _SPARE, 0
         for sweep in range(1, _SWEEPS + 1):
             if sweep == _PATIENCE and not in_turn:
                 act, in_turn = _turns(Equilibrium(goal.weights), layout, state, steps), True
@@ -139,7 +141,7 @@ class BestResponse(Backend):
             record.add(change, state)
             if change <= _STILL or sweep >= due or deadline.left == 0.0:
                 due = min(2 * sweep, sweep + _EVERY)
-                near = layout.by_pair(state.x)
+                near, before = layout.by_pair(state.x), violation
                 reached = nearest = record.violations[-1] = layout.violation(near)
                 for x in [near, *(_solved_equations(layout, state, change) if reached > _AIM else [])]:
                     worst = layout.violation(x)
@@ -149,9 +151,10 @@ class BestResponse(Backend):
                         near, nearest = x, worst
                     if violation <= _AIM:
                         break
+                stuck = stuck + 1 if in_turn and change <= _STILL and violation == before else 0
                 enough = violation <= 0.1 * tolerance
                 spare -= enough
-                if violation <= _AIM or (enough and (change <= _STILL or not spare)) or deadline.left == 0.0:
+                if violation <= _AIM or (enough and (change <= _STILL or not spare)) or deadline.left == 0.0 or stuck == _STUCK:
                     break
                 alone = enough or (change < _CLOSE and reached < 0.5 * last)  # the sweeps converge by themselves
                 last = reached

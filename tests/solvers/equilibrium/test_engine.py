@@ -158,3 +158,17 @@ def test_steps_of_the_interior_point_stay_numbers() -> None:
         allocation = fo.solve(instance, "psdsf", order=order)
         np.testing.assert_allclose(allocation.tasks_per_user[1:], [2.2, 8.7])
         assert allocation.certificate.worst <= 1e-10
+
+
+def test_servers_that_change_nothing_are_not_asked_20000_times() -> None:
+    """Magnitudes beyond floats: a fixed point of the sweeps that is no equilibrium is given up at once."""
+    much = 10**30
+    instance = fo.Instance(
+        [[8 * much // 10], [3 * 10**42]],
+        [[8 * 10**59], [5], [4 * much]],
+        weights=[1.0, 4e12 / 3, 1.2e30],
+        eligibility=[[True, True], [True, False], [True, True]],
+    )
+    with pytest.raises(fo.NoSolution, match="found no equilibrium") as caught:
+        fo.solve(instance, "psdsf")
+    assert caught.value.known["sweeps"] < 1_000  # type: ignore[operator]
