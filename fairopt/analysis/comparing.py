@@ -175,7 +175,9 @@ class _Work:
             with _failures_are_refusals():
                 most = solve(counted, "efficiency", sharing=sharing, exact=exactly)
                 self.largest_total = self._total(most)
-                self.exact_total = None if most.exact is None else Fraction(self.exact_weights @ most.exact.tasks_per_user)
+                if most.exact is not None:
+                    total: Any = self.exact_weights @ most.exact.tasks_per_user
+                    self.exact_total = Fraction(total)
         except (InvalidInstance, Unsupported):  # the instance or the sharing is at fault: no row can be made
             raise
         except FairoptError as error:

@@ -108,7 +108,8 @@ def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
 def _held(allocation: Allocation) -> list[Any]:
     """Return the tasks of each user, in fractions where they are known so."""
     exact = allocation.exact
-    return (allocation.tasks_per_user if exact is None or exact.radius else exact.tasks_per_user).tolist()
+    held: list[Any] = (allocation.tasks_per_user if exact is None or exact.radius else exact.tasks_per_user).tolist()
+    return held
 
 
 def _users(rows: list[Row], choice: Choice) -> FittingTable:

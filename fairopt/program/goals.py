@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from fairopt.instance import FloatArray, IntArray
+from fairopt.instance import FloatArray
 from fairopt.program.nested import Nested
 from fairopt.program.tree_filling import TreeFilling
 
@@ -154,7 +155,7 @@ class Disjunctive:
 class AlternativeRow:
     """One row of an alternative by its entries: lower <= sum of values times columns <= upper, in floats or in fractions."""
 
-    columns: IntArray
+    columns: npt.NDArray[np.integer[Any]]
     values: Any
     lower: Any = -np.inf
     upper: Any = np.inf
