@@ -35,7 +35,7 @@ import numpy as np
 
 from fairopt.instance import Instance, IntArray
 from fairopt.instance.fractions import ExactArray, fraction_of, rational, rationals
-from fairopt.program.goals import AlphaFair, Goal, Separate, Tradeoff
+from fairopt.program.goals import AlphaFair, ExactDisjunctive, Goal, Separate, Tradeoff
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.program import Program
 from fairopt.program.queue_limits import Row, limit_rows
@@ -71,7 +71,7 @@ class ExactProgram:
     utilities: ExactArray
     data: ExactArray
     bounds: ExactArray
-    goal: Goal
+    goal: Goal | ExactDisjunctive
 
     @classmethod
     def of(cls, program: Program, instance: Instance, utilities: ExactArray, goal: Goal, slices: ExactArray | None = None) -> ExactProgram:

@@ -181,6 +181,4 @@ class Separate:
     goal: Leximin
 
 
-Goal: TypeAlias = (
-    TreeFilling | Nested | Leximin | Equalize | Total | AlphaFair | Tradeoff | Separate | Equilibrium | Disjunctive | ExactDisjunctive
-)
+Goal: TypeAlias = TreeFilling | Nested | Leximin | Equalize | Total | AlphaFair | Tradeoff | Separate | Equilibrium | Disjunctive
