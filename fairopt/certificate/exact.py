@@ -9,16 +9,17 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from fairopt.certificate.exact_equilibrium import prove_equilibrium
 from fairopt.certificate.exact_levels import prove_levels, prove_separately, prove_total
 from fairopt.certificate.exact_trees import prove_filling, prove_nested
-from fairopt.program import Equalize, Equilibrium, Goal, Leximin, Nested, Separate, Solution, Total, TreeFilling
+from fairopt.program import Equalize, Equilibrium, Leximin, Nested, Separate, Solution, Total, TreeFilling
 from fairopt.program.exact import ExactProgram
 
 __all__ = ["PROOFS", "prove"]
 
-PROOFS: dict[type[Goal], Callable[[ExactProgram, Solution], None]] = {
+PROOFS: dict[type[Any], Callable[[ExactProgram, Solution], None]] = {
     Leximin: prove_levels,
     Equalize: prove_levels,
     Total: prove_total,

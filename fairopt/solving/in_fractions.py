@@ -23,7 +23,7 @@ from fairopt.instance.aggregation import Merging
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rational, rationals
 from fairopt.models import Notion, Sharing
-from fairopt.program import AlphaFair, Equalize, Equilibrium, Goal, Leximin, Separate, Solution, Stage, Tradeoff
+from fairopt.program import AlphaFair, Equalize, Equilibrium, Leximin, Separate, Solution, Stage, Tradeoff
 from fairopt.program.exact import ExactProgram
 from fairopt.program.goals import ExactDisjunctive
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level, solve_exactly
@@ -35,7 +35,7 @@ from fairopt.wording import duration, plural
 
 __all__ = ["solve_in_fractions"]
 
-ENGINES: dict[type[Goal], str] = {Equilibrium: "rational-equations", AlphaFair: "rational-newton", Tradeoff: "rational-newton"}
+ENGINES: dict[type[Any], str] = {Equilibrium: "rational-equations", AlphaFair: "rational-newton", Tradeoff: "rational-newton"}
 MOST_SECONDS = 1800.0  # that a level may take, by benchmarks/in_fractions.py
 ENGINE = "rational-simplex"  # of all other goals
 

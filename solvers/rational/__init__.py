@@ -36,7 +36,7 @@ from fairopt.solvers.backend import Deadline
 
 __all__ = ["EXACT_GOALS", "largest_exactly", "points_near", "seconds_of_a_level", "solve_exactly"]
 
-EXACT_GOALS: dict[type[Goal], tuple[str, str]] = {
+EXACT_GOALS: dict[type[Any], tuple[str, str]] = {
     Leximin: ("levels", "solve_leximin"),
     Equalize: ("levels", "solve_leximin"),
     Total: ("totals", "solve_total"),
