@@ -30,7 +30,7 @@ from importlib import import_module
 from typing import Any
 
 from fairopt.instance.fractions import ExactArray
-from fairopt.program import Equalize, Equilibrium, Goal, Leximin, Nested, Separate, Solution, Total, TreeFilling
+from fairopt.program import Equalize, Equilibrium, Leximin, Nested, Separate, Solution, Total, TreeFilling
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
 
