@@ -42,7 +42,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,12 +50,11 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
-from fairopt.models import Notion, Sharing
-from fairopt.registry import words
+from fairopt.models import Notion
 from fairopt.simulation import Simulation
 from fairopt.simulation.asynchronous import run_asynchronous
 from fairopt.simulation.baselines.events import run_baseline
-from fairopt.simulation.baselines.options import Baseline, baseline_of, seconds_of
+from fairopt.simulation.baselines.options import Baseline
 from fairopt.simulation.flow_samples import check_step
 from fairopt.simulation.fluid import Flow, Optimum, OwnAllocations, run_fluid
 from fairopt.simulation.karma import Karma, KarmaRounds
@@ -63,15 +62,15 @@ from fairopt.simulation.keeping import Keeper, Request, folder_of, state_file
 from fairopt.simulation.memory import Memory, RememberedOptimum
 from fairopt.simulation.memory_in_trees import RememberedTree
 from fairopt.simulation.moments import regret_over_time
+from fairopt.simulation.plans import Asynchronous, scheduler_of
 from fairopt.simulation.series import sample_flow, sample_times, sample_whole_tasks
 from fairopt.simulation.streams import Streams, streams_of
 from fairopt.simulation.whole_tasks import run_whole_tasks
-from fairopt.solvers import Turns
 from fairopt.solving import notion_of
-from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, options_of, own_scheduler, read_notion, read_schedule
+from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec
 from fairopt.trace import Trace
 from fairopt.validation import check_seconds, check_whole_number
-from fairopt.wording import did_you_mean, joined, plural
+from fairopt.wording import joined, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +168,7 @@ def simulate(
         if value is not None:
             check_seconds(word, value)
     check_whole_number("regret", regret, 0, meaning=", of times at which to compare")
-    name, plan = _scheduler(scheduler)
+    name, plan = scheduler_of(scheduler)
     if regret and isinstance(plan, dict):
         notion_of(plan["criterion"])  # refuse before the simulation starts
     streams = streams_of(trace, cluster)
@@ -177,7 +176,7 @@ def simulate(
     if step is not None and streams.times.size:
         check_step(step, min(last, float(streams.times[-1])) - float(streams.times[0]))
     hooks = (done or (lambda now, number: None), stopped or (lambda: False), _keeper(keep, trace, cluster, scheduler, (until, step)))
-    if isinstance(plan, _Asynchronous):
+    if isinstance(plan, Asynchronous):
         return _asynchronous(streams, name, plan, last, step, regret, hooks, began)
     if isinstance(plan, Baseline):
         return _whole_tasks(streams, name, plan, last, step, regret, hooks, began)
@@ -194,92 +193,6 @@ def _keeper(keep: str | os.PathLike[str] | None, trace: Trace, cluster: Instance
         raise Unsupported("a state is kept of a scheduler that is named by a string, so that the same can be told; leave keep out")
     folder = folder_of(Path(keep))
     return Keeper(state_file(folder, scheduler), Request.of(trace, cluster, scheduler, options))
-
-
-@dataclass(frozen=True, slots=True)
-class _Asynchronous:
-    turns: Turns
-    sharing: Sharing
-
-
-_OPTIONS = ("period", "phases", "seed", "sharing")
-
-
-def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any] | _Asynchronous | OwnScheduler | Baseline | Memory | Karma]:
-    """Return the name of a scheduler, and its notion, its arguments of `fairopt.schedule`, or what else describes it."""
-    if (own := own_scheduler(spec)) is not None:
-        return own.name, own
-    if (baseline := baseline_of(spec)) is not None:
-        return baseline.name, baseline
-    name, word, options = options_of(spec)
-    if word == "karma":
-        return name, _karma_of(options)
-    if "half_life" in options:
-        return name, _memory_of(word, options)
-    if "period" in options or "phases" in options:
-        return name, _asynchronous_of(word, options)
-    greedy = (
-        (isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[1], str))
-        or (hasattr(spec, "keys") and "criterion" in spec)
-        or (isinstance(spec, str) and len(words(spec)) > 1 and "=" not in words(spec)[1])
-    )
-    if not greedy:
-        return _notion(spec, word, options)
-    name, plan = read_schedule(spec)
-    return name, dict(plan)  # type: ignore[arg-type]  # an allocation is no such spec
-
-
-def _notion(spec: Any, word: str, options: dict[str, Any]) -> tuple[str, Notion]:
-    """Return the name of a notion, and the notion; a misspelt option of a memory is recognised."""
-    try:
-        return read_notion(spec)
-    except Unsupported:
-        for option in options:
-            if hint := did_you_mean(option, ("half_life", "period", "phases")):
-                raise Unsupported(
-                    f'"{word}" takes no option "{option}"{hint}; with a memory, write "drfh:half_life=1h", with servers that act by '
-                    'themselves "psdsf:period=1"'
-                ) from None
-        raise
-
-
-def _karma_of(options: dict[str, Any]) -> Karma:
-    for option in options:
-        if option not in ("alpha", "period"):
-            raise Unsupported(
-                f'"karma" takes no option "{option}"{did_you_mean(option, ("alpha", "period"))}; write "karma:alpha=0.5:period=60"'
-            )
-    return Karma(options.get("alpha", 0.5), _period_of(options))
-
-
-def _period_of(options: dict[str, Any]) -> float | None:
-    """Return the seconds of a round; None: the default."""
-    if "period" not in options:
-        return None
-    period = seconds_of(options["period"], "the period")
-    if np.isinf(period):
-        raise Unsupported('the period of a memory is infinite; give the seconds of a round, as in "drfh:half_life=1h:period=60"')
-    return period
-
-
-def _memory_of(word: str, options: dict[str, Any]) -> Memory:
-    rest = {option: value for option, value in options.items() if option not in ("half_life", "period")}
-    return Memory.of(notion_of(word, **rest), seconds_of(options["half_life"]), _period_of(options))
-
-
-def _asynchronous_of(word: str, options: dict[str, Any]) -> _Asynchronous:
-    if word != "psdsf":
-        raise Unsupported(f'only the allocation of "psdsf" is found by servers that act by themselves; leave the period of "{word}" out')
-    for option in options:
-        if option not in _OPTIONS:
-            known = ", ".join(_OPTIONS)
-            raise Unsupported(f'asynchronous servers take no option "{option}"{did_you_mean(option, _OPTIONS)}; they take {known}')
-    if "period" not in options:
-        raise Unsupported('phases are those of asynchronous servers, who need a period; give it in seconds, "psdsf:period=1"')
-    sharing = options.get("sharing", "rdm")
-    if sharing not in ("rdm", "tdm"):
-        raise Unsupported(f'sharing is "{sharing}"; servers divide their resources, "rdm", or their time, "tdm"')
-    return _Asynchronous(Turns(**{key: value for key, value in options.items() if key != "sharing"}), sharing)
 
 
 Hooks = tuple[Callable[[float, int], object], Callable[[], bool], Keeper]
@@ -372,7 +285,7 @@ def _optimum(streams: Streams, notion: Notion | OwnScheduler | Memory | Karma) -
 
 
 def _asynchronous(
-    streams: Streams, name: str, plan: _Asynchronous, until: float, step: float | None, regret: int, hooks: Hooks, began: float
+    streams: Streams, name: str, plan: Asynchronous, until: float, step: float | None, regret: int, hooks: Hooks, began: float
 ) -> Simulation:
     if regret:
         raise Unsupported("asynchronous servers are compared with the exact allocation at every sample; leave regret out")

@@ -304,7 +304,8 @@ class JobRun:
     @property
     def is_anything_free(self) -> bool:
         """Is there as much of each resource as the smallest job or task takes?"""
-        return not (self.pool.total_free + self.pool.slack < self._least).any()
+        total = (self.pool.total_free + self.pool.slack).tolist()
+        return all(least <= amount for least, amount in zip(self._least.tolist(), total, strict=True))
 
     def this_may_fit(self, job: int) -> bool:
         """Return what `may_fit` returns of one job."""

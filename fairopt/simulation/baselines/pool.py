@@ -14,6 +14,7 @@ from fairopt.simulation.streams import Streams
 __all__ = ["Place", "Pool", "first"]
 
 _FITS = 1e-9  # a task fits if it exceeds what is free by a smaller part of the capacity: rounding
+_FEW = 4  # servers that are changed one by one
 
 
 class Place(NamedTuple):
@@ -51,6 +52,7 @@ class Pool:
         self._allowed = instance.eligibility
         self._tell_total()
         self._used = [np.flatnonzero(demand > 0) for demand in self.demands]
+        self._takes = [[(r, float(demand[r])) for r in used.tolist()] for demand, used in zip(self.demands, self._used, strict=True)]
         self._everywhere = [bool(allowed.all()) for allowed in self._allowed]
         self._limits(streams)
 
@@ -122,11 +124,16 @@ class Pool:
         self._change(stream, place, 1.0)
 
     def _change(self, stream: int, place: Place, sign: float) -> None:
-        amount = sign * self.demands[stream]
-        for r in self._used[stream]:
-            self._columns[r][place.servers] += place.tasks * amount[r]
         open_tasks = place.total if not self._some_closed else int(place.tasks[~self.closed[place.servers]].sum())
-        self.total_free += open_tasks * amount
+        few = list(zip(place.servers.tolist(), place.tasks.tolist(), strict=True)) if place.servers.size <= _FEW else None
+        for r, demand in self._takes[stream]:
+            amount, column = sign * demand, self._columns[r]
+            if few is None:
+                column[place.servers] += place.tasks * amount
+            else:
+                for server, tasks in few:
+                    column[server] += tasks * amount
+            self.total_free[r] += open_tasks * amount
         for k in self._rows_of[stream]:
             self._left[k] += sign * self._amount[k, stream] * int(place.tasks[self._on[k][place.servers]].sum())
 

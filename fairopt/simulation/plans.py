@@ -1,0 +1,109 @@
+"""What a specification of a scheduler asks for: a notion, arguments of `fairopt.schedule`, or a kind that only simulations know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import Unsupported
+from fairopt.models import Notion, Sharing
+from fairopt.registry import words
+from fairopt.simulation.baselines.options import Baseline, baseline_of, seconds_of
+from fairopt.simulation.karma import Karma
+from fairopt.simulation.memory import Memory
+from fairopt.solvers import Turns
+from fairopt.solving import notion_of
+from fairopt.specs import OwnScheduler, options_of, own_scheduler, read_notion, read_schedule
+from fairopt.wording import did_you_mean
+
+__all__ = ["Asynchronous", "scheduler_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asynchronous:
+    """Servers that act alone, at these times, and what they divide."""
+
+    turns: Turns
+    sharing: Sharing
+
+
+_OPTIONS = ("period", "phases", "seed", "sharing")
+
+
+def scheduler_of(spec: Any) -> tuple[str, Notion | dict[str, Any] | Asynchronous | OwnScheduler | Baseline | Memory | Karma]:
+    """Return the name of a scheduler, and its notion, its arguments of `fairopt.schedule`, or what else describes it."""
+    if (own := own_scheduler(spec)) is not None:
+        return own.name, own
+    if (baseline := baseline_of(spec)) is not None:
+        return baseline.name, baseline
+    name, word, options = options_of(spec)
+    if word == "karma":
+        return name, _karma_of(options)
+    if "half_life" in options:
+        return name, _memory_of(word, options)
+    if "period" in options or "phases" in options:
+        return name, _asynchronous_of(word, options)
+    greedy = (
+        (isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[1], str))
+        or (hasattr(spec, "keys") and "criterion" in spec)
+        or (isinstance(spec, str) and len(words(spec)) > 1 and "=" not in words(spec)[1])
+    )
+    if not greedy:
+        return _notion(spec, word, options)
+    name, plan = read_schedule(spec)
+    return name, dict(plan)  # type: ignore[arg-type]  # an allocation is no such spec
+
+
+def _notion(spec: Any, word: str, options: dict[str, Any]) -> tuple[str, Notion]:
+    """Return the name of a notion, and the notion; a misspelt option of a memory is recognised."""
+    try:
+        return read_notion(spec)
+    except Unsupported:
+        for option in options:
+            if hint := did_you_mean(option, ("half_life", "period", "phases")):
+                raise Unsupported(
+                    f'"{word}" takes no option "{option}"{hint}; with a memory, write "drfh:half_life=1h", with servers that act by '
+                    'themselves "psdsf:period=1"'
+                ) from None
+        raise
+
+
+def _karma_of(options: dict[str, Any]) -> Karma:
+    for option in options:
+        if option not in ("alpha", "period"):
+            raise Unsupported(
+                f'"karma" takes no option "{option}"{did_you_mean(option, ("alpha", "period"))}; write "karma:alpha=0.5:period=60"'
+            )
+    return Karma(options.get("alpha", 0.5), _period_of(options))
+
+
+def _period_of(options: dict[str, Any]) -> float | None:
+    """Return the seconds of a round; None: the default."""
+    if "period" not in options:
+        return None
+    period = seconds_of(options["period"], "the period")
+    if np.isinf(period):
+        raise Unsupported('the period of a memory is infinite; give the seconds of a round, as in "drfh:half_life=1h:period=60"')
+    return period
+
+
+def _memory_of(word: str, options: dict[str, Any]) -> Memory:
+    rest = {option: value for option, value in options.items() if option not in ("half_life", "period")}
+    return Memory.of(notion_of(word, **rest), seconds_of(options["half_life"]), _period_of(options))
+
+
+def _asynchronous_of(word: str, options: dict[str, Any]) -> Asynchronous:
+    if word != "psdsf":
+        raise Unsupported(f'only the allocation of "psdsf" is found by servers that act by themselves; leave the period of "{word}" out')
+    for option in options:
+        if option not in _OPTIONS:
+            known = ", ".join(_OPTIONS)
+            raise Unsupported(f'asynchronous servers take no option "{option}"{did_you_mean(option, _OPTIONS)}; they take {known}')
+    if "period" not in options:
+        raise Unsupported('phases are those of asynchronous servers, who need a period; give it in seconds, "psdsf:period=1"')
+    sharing = options.get("sharing", "rdm")
+    if sharing not in ("rdm", "tdm"):
+        raise Unsupported(f'sharing is "{sharing}"; servers divide their resources, "rdm", or their time, "tdm"')
+    return Asynchronous(Turns(**{key: value for key, value in options.items() if key != "sharing"}), sharing)
