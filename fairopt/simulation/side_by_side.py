@@ -17,6 +17,7 @@ from fairopt.simulation.streams import streams_of
 from fairopt.specs import NotionSpec, ScheduleSpec
 from fairopt.trace import Trace
 from fairopt.validation import check_seconds
+from fairopt.wording import figure
 
 __all__ = ["SideBySide", "compare_over_time"]
 
@@ -89,6 +90,7 @@ def compare_over_time(
     for word, value in (("step", step), ("window", window)):
         if value is not None:
             check_seconds(word, value)
+    own_step = step is not None
     step = step if step is not None else length / _SAMPLES if length > 0 else 1.0
     window = window if window is not None else length / _WINDOWS if length > 0 else 3600.0
     keep = None if store is None else _Kept(Path(store), trace, cluster, until, step)
@@ -99,7 +101,15 @@ def compare_over_time(
             return kept
         report = (lambda now, tasks: done(str(spec), now, tasks)) if done is not None else None
         state = None if keep is None or name is None else keep.folder
-        found = simulate(trace, cluster, spec, until=until, step=step, keep=state, done=report, stopped=stopped)
+        try:
+            found = simulate(trace, cluster, spec, until=until, step=step, keep=state, done=report, stopped=stopped)
+        except Unsupported as error:
+            if own_step or "a sample every" not in str(error):
+                raise
+            raise Unsupported(
+                f"under {spec}, jobs end far beyond the {figure(length)} s in which they are submitted: too many samples; "
+                "check that demands have the units of the cluster, or give an end or a step (until=, step=; --until, --step)"
+            ) from None
         course = Course.of(found)
         if keep is not None and name is not None and course.complete:
             keep.write(name, course)

@@ -156,6 +156,16 @@ def test_regret_is_the_part_of_what_the_exact_simulation_gives() -> None:
     assert found.users_by_shortfall() == ["B", "A"]
 
 
+def test_demands_in_other_units_are_suspected() -> None:
+    """KiB on a cluster of GiB, say: the exact simulation runs a small part of a task at a time, and would go on for ages."""
+    trace = fo.Trace(["A", "B"], [0, 50], [4, 4], [[2**14], [2**14]], [100, 5], resources=["memory"])
+    cluster = fo.Instance([[4]], [[1]], users=["nobody"], resources=["memory"])
+    with pytest.raises(fo.Unsupported, match=r"under drfh, jobs end far beyond the 50 s .* have the units of the cluster"):
+        fo.compare_over_time(trace, cluster, ["fifo"])
+    with pytest.raises(fo.Unsupported, match=r"a sample every 0\.001 s"):
+        fo.compare_over_time(trace, cluster, ["fifo"], step=0.001)
+
+
 def test_a_default_half_life_is_shown() -> None:
     """In the frame, and below the table where the name does not say it."""
     import io
