@@ -1,0 +1,125 @@
+"""How time and memory of the largest leximins grow: a million to ten million pairs of users and servers.
+
+    python benchmarks/large.py [CASE ...]
+
+Weighted DRFH, all pairs eligible, distinct servers, three resources (`instances.all_pairs`): users of similar demands are solved in
+groups (`fairopt.solving.grouping`), and the certificate is computed over all users and servers. "all pairs": without groups.
+Each solve is a process of its own with one thread for linear algebra, which builds the instance before the clock starts. Memory is the
+peak of the solve above what is in use before it; the table of tasks is part of it. "linear" is the
+processor time of a pair, in parts of that of the first row with as many servers.
+Writes benchmarks/results/large.md and large.json; with cases named, it measures these and keeps the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+import instances
+import numpy as np
+from measuring import Row, best_of, commit, in_own_process, machine, write
+
+import fairopt as fo
+
+RESULTS = Path(__file__).resolve().parent / "results"
+_LIMIT = 900.0  # seconds of processor time
+
+
+@dataclass(frozen=True)
+class Case:
+    """The size of an instance, and whether users are grouped."""
+
+    users: int
+    servers: int
+    grouped: bool = True
+
+    @property
+    def title(self) -> str:
+        """The row's heading."""
+        return f"{self.users:,} x {self.servers:,} x 3{'' if self.grouped else ', all pairs'}"
+
+
+CASES = {
+    "1e6-users": Case(10_000, 100),
+    "1e6-users-all-pairs": Case(10_000, 100, grouped=False),
+    "1e6": Case(1_000, 1_000, grouped=False),
+    "1e7": Case(10_000, 1_000),
+}
+
+
+def measure(case: Case) -> Row:
+    """Solve one case in this process."""
+    fo.solve(instances.all_pairs(30, 5, 3), solver="interior-point")  # loads every package once
+    instance = instances.all_pairs(case.users, case.servers, 3)
+    answers: list[fo.Allocation] = []
+
+    def solve() -> np.ndarray:
+        answers.append(fo.solve(instance, "drfh"))
+        return answers[-1].tasks_per_user
+
+    if case.grouped:
+        row = best_of(solve, _LIMIT, 1)[1]
+    else:
+        with patch("fairopt.solving.exact.fits", lambda *_: False):
+            row = best_of(solve, _LIMIT, 1)[1]
+    answer = answers[-1]
+    return row | {
+        "pairs": case.users * case.servers,
+        "certificate": answer.certificate.worst,
+        "level": answer.levels[0].value,
+        "groups": answer.details.get("groups", ""),
+        "programs": answer.details["programs_solved"],
+    }
+
+
+def main() -> None:
+    """Measure every case, or those named, and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", help=f"default: all of {', '.join(CASES)}")
+    parser.add_argument("--one", choices=CASES, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(measure(CASES[arguments.one])))
+        return
+    kept = RESULTS / "large.json"
+    rows = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    for key in arguments.cases or CASES:
+        rows[key] = in_own_process(__file__, ["--one", key], _LIMIT) | {"about": f"{time.strftime('%Y-%m-%d')}, {machine()}{commit()}"}
+        print(key, rows[key], flush=True)
+        write(kept, json.dumps(rows, indent=1) + "\n")
+        write(RESULTS / "large.md", page(rows))
+
+
+def page(rows: dict[str, Row]) -> str:
+    """Return the table as Markdown."""
+    lines = [
+        "# Benchmarks of the largest leximins",
+        "",
+        "Weighted DRFH, users x servers x resources, all pairs eligible, distinct servers; one thread. `benchmarks/large.py` says what the "
+        "columns are.",
+        "",
+        "| | pairs | seconds | processor | linear | memory, MiB | certificate | groups | programs |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    first: dict[int, float] = {}
+    for key, case in CASES.items():
+        row = rows.get(key)
+        if row is None or "failed" in row:
+            lines += [] if row is None else [f"| {case.title} | failed: {row['failed']} | | | | | | | |"]
+            continue
+        a_pair = row["processor"] / row["pairs"]
+        linear = a_pair / first.setdefault(case.servers, a_pair)
+        lines.append(
+            f"| {case.title} | {row['pairs']:,} | {row['seconds']:.1f} | {row['processor']:.1f} | {linear:.2f} | {row['peak_mib']:.0f} "
+            f"| {row['certificate']:.0e} | {row['groups']} | {row['programs']} |"
+        )
+    about = sorted({row["about"] for row in rows.values()})
+    return "\n".join([*lines, "", *(f"Measured: {each}." for each in about), ""])
+
+
+if __name__ == "__main__":
+    main()
