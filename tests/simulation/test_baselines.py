@@ -79,7 +79,7 @@ def test_task_by_task_in_a_tree_with_limits(scheduler: str, seed: int) -> None:
     follow(trace, cluster, scheduler)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 14])  # 14: nothing of a resource is left, but for rounding
 def test_task_by_task_with_group_quotas(seed: int) -> None:
     """Two groups with quotas of one and two resources, which exceed the cluster while servers are away, a limit, and users without."""
     rng = np.random.default_rng(seed)

@@ -167,7 +167,8 @@ class Pool:
     def free_part(self) -> float:
         """Return the free part of the resource of which the smallest part is free."""
         capacity = self.open_capacity
-        return float(np.min(safe_ratio(self.total_free, capacity), where=capacity > 0, initial=1.0))
+        part = float(np.min(safe_ratio(self.total_free, capacity), where=capacity > 0, initial=1.0))
+        return part if part > _FITS else 0.0  # less is rounding
 
     def most(self, stream: int) -> int:
         """Return how many tasks of a stream fit on the empty cluster with all servers that ever exist, as far as limits allow more now."""
