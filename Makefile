@@ -39,6 +39,7 @@ bench: $(INSTALLED)  ## time and memory of fairopt and of its alternatives, into
 bench-growth: $(INSTALLED)  ## how time and memory grow with pairs, users, servers, resources, density and levels: an estimated half hour
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/equilibria.py
+	$(BIN)/python benchmarks/whole_tasks.py
 	$(BIN)/python benchmarks/large.py
 
 picture: $(INSTALLED)

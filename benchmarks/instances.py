@@ -9,6 +9,7 @@ import numpy as np
 import fairopt as fo
 from fairopt.generators import google_servers
 
+LAB = Path(__file__).resolve().parent.parent / "examples" / "gpu-lab"
 GOOGLE = Path(__file__).resolve().parent.parent / "examples" / "google-cluster.yaml"
 
 
@@ -53,6 +54,21 @@ def jobs(users: int, classes: int, load: float = 1.25, seed: int = 0) -> fo.Inst
     weights = rng.integers(1, 6, users)
     one = np.ones(users)
     return fo.Instance(np.ones((classes, 1)), one[:, None], rates=rates, counts=counts, parallelism=one, weights=weights)
+
+
+def lab_of_many(users: int, seed: int = 0) -> fo.Instance:
+    """Users of groups of `examples/gpu-lab`, drawn alike, weights from 1 to 3, 1 to 59 tasks; a lab for 16 users."""
+    lab, rng = fo.load(LAB), np.random.default_rng(seed)
+    group = rng.integers(lab.n_users, size=users)
+    return fo.Instance(
+        lab.capacities,
+        lab.demands[group],
+        weights=rng.integers(1, 4, users),
+        eligibility=lab.eligibility[group],
+        counts=np.maximum(np.round(lab.counts * users / 16), 1),
+        tasks=rng.integers(1, 60, users),
+        resources=lab.resources,
+    )
 
 
 def google() -> fo.Instance:
