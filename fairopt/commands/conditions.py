@@ -21,7 +21,7 @@ _REGRETS = ("level", "leximin", "largest", "goal", "condition", "queue", "total"
 _MEASURES: dict[str, Callable[[Row], float | None]] = {
     "regret": lambda row: None if row.regret is None else row.regret.worst,
     **{name: (lambda row, name=name: None if row.regret is None else getattr(row.regret, name)) for name in _REGRETS},  # type: ignore[misc]
-    "envy": lambda row: None if row.envy is None else row.envy.tasks,
+    "envy": lambda row: None if row.envy is None else float(row.envy.tasks),
     "efficiency": lambda row: row.efficiency,
     "share": lambda row: row.smallest_share,
     "jain": lambda row: row.jain,

@@ -136,7 +136,7 @@ def glance_table(findings: Findings) -> Table:
             percent(row.efficiency),
             number(row.smallest_share),
             number(row.jain, 3),
-            number(None if row.envy is None else row.envy.tasks),
+            number(None if row.envy is None else float(row.envy.tasks)),
             *(percent(row.use.get(thing)) for thing in things),
         ]
         for row in findings.comparison
