@@ -12,6 +12,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from support.command_line import EXAMPLES, flat, run
+from support.registries import registries_restored
 
 import fairopt as fo
 from fairopt import registry
@@ -79,10 +80,8 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "mine.py").write_text(MINE)
     (tmp_path / "beside.py").write_text(BESIDE)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "beside", raising=False)
-    monkeypatch.setattr(registry, "_FOLDERS", [])
-    with patch.dict(fo.NOTIONS), patch.dict(fo.PLACEMENTS), patch.dict(registry._FILES):
+    with registries_restored():
         yield tmp_path
     sys.modules.pop("beside", None)
 

@@ -38,7 +38,7 @@ def of_sorted(best: Sequence[Any], own: Sequence[Any]) -> tuple[Any, Any, int | 
     """Return level, leximin, position and largest of two lists of shares, of which one entry at least is there.
 
     >>> of_sorted([3.0, 1.0], [1.0, 2.0])
-    (0.0, 0.33333333333333337, 2, 0.33333333333333337)
+    (0.0, 0.3333333333333333, 2, 0.3333333333333333)
     """
     shortfalls = [shortfall(a, b) for a, b in zip(sorted(best), sorted(own), strict=True)]
     largest = max(*shortfalls, 0 * shortfalls[0])

@@ -256,15 +256,13 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
     signals = _Signals() if ended is not None and threading.current_thread() is threading.main_thread() else None
     try:
         threading.Thread(target=run, daemon=True).start()
-        over = _wait(finished, signals, _PATIENCE)
         console = Console(stderr=True)
-        if not over and console.is_terminal:
+        if not _wait(finished, signals, _PATIENCE) and console.is_terminal:
             with progress or console.status(Text(what)) as shown:
                 listener.status = shown if isinstance(shown, Status) else None
-                over = _wait(finished, signals)
-        else:
-            over = over or _wait(finished, signals)
-        if not over and ended is not None and signals is not None:
+                _wait(finished, signals)
+        _wait(finished, signals)
+        if ended is not None and signals is not None and signals.heard:  # also if workers heard it, too, and ended the task sooner
             ended.set()
             say("interrupted", "the results so far come in a moment; press Ctrl-C again to stop at once")
             signals.told = True

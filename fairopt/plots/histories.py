@@ -51,7 +51,7 @@ def plot_history(
     >>> jobs = pd.DataFrame({"user": ["A", "B"], "submit": [0, 1], "start": [0, 2], "end": [2, 3], "tasks": [8, 8], "cpu": [1, 1]})
     >>> figure = plot_history(history(jobs, Instance([[8]], [[1]], resources=["cpu"])))
     >>> [axes.get_title(loc="left") for axes in figure.axes]
-    ['Shortfall of all owners', 'A', 'B']
+    ['Shortfall of all owners', 'B', 'A']
     """
     seconds = np.where(history.received.bin_seconds > 0, history.received.bin_seconds, np.nan)
     received = history.received.bins / seconds[:, None]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.registries import registries_restored
 from typer.testing import CliRunner
 
 import fairopt as fo
@@ -116,10 +117,11 @@ def test_a_choice_of_ones_own(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("def last(user, free, demand, fits):\n    return fits[-1]\n")
     trace, cluster = some(3)
-    follow(trace, cluster, f"drfh:{file}:last", tmp_path / "kept", 12)
-    file.write_text("def last(user, free, demand, fits):\n    return fits[0]\n")
-    with pytest.raises(fo.InvalidInstance, match="of another scheduler"):
-        fo.simulate(trace, cluster, f"drfh:{file}:last", keep=tmp_path / "kept")
+    with registries_restored():
+        follow(trace, cluster, f"drfh:{file}:last", tmp_path / "kept", 12)
+        file.write_text("def last(user, free, demand, fits):\n    return fits[0]\n")
+        with pytest.raises(fo.InvalidInstance, match="of another scheduler"):
+            fo.simulate(trace, cluster, f"drfh:{file}:last", keep=tmp_path / "kept")
     with pytest.raises(fo.Unsupported, match="named by a string"):
         fo.simulate(trace, cluster, ("drfh", "best-fit"), keep=tmp_path / "kept")
 
