@@ -295,7 +295,12 @@ def test_what_is_finished_is_written_although_the_next_cell_takes_long(tmp_path:
         store.ask({}, ["a"])
         for seed in range(2):
             store.add(("a", seed), [{"instance": "a", "seed": seed, "entry": "drfh", "seconds": 0.0}])
-        assert until(lambda: len(pd.read_parquet(tmp_path / "x.parquet")) == 2)
+        assert until(lambda: len(snapshot(tmp_path / "x.parquet")) == 2)
+
+
+def snapshot(path: Path) -> pd.DataFrame:
+    """Return a table that a program may replace at any moment: PyArrow opens a path more than once, and reads two files as one."""
+    return pd.read_parquet(io.BytesIO(path.read_bytes()))
 
 
 def until(is_so: Callable[[], bool]) -> bool:
@@ -354,7 +359,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     with process(sys.executable, "program.py", "2", folder=tmp_path) as program:
         there = tmp_path / "out" / "study.parquet"
-        assert until(lambda: program.poll() is not None or sorted(set(pd.read_parquet(there)["seed"])) == [0, 1, 2])
+        assert until(lambda: program.poll() is not None or sorted(set(snapshot(there)["seed"])) == [0, 1, 2])
         assert program.poll() is None, program.communicate()
         program.kill()
         assert program.wait(PATIENCE) == -signal.SIGKILL
@@ -429,7 +434,7 @@ def test_ctrl_c_keeps_what_is_there(tmp_path: Path) -> None:
     with process(*command, folder=tmp_path) as program:
         there = tmp_path / "out" / "study.parquet"
         (tmp_path / "out").mkdir()
-        assert until(lambda: program.poll() is not None or len(pd.read_parquet(there)) == 3)
+        assert until(lambda: program.poll() is not None or len(snapshot(there)) == 3)
         os.killpg(program.pid, signal.SIGINT)
         for line in program.stderr or ():
             if "press Ctrl-C again" in line:
@@ -453,7 +458,7 @@ def test_ctrl_c_once_ends_it_with_a_message(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fairopt", "study", "--generate", "google:users=40:servers=30", "--notions", "drfh,tsf"]
     command += ["--seeds", "100000", "--jobs", "2", "-o", "x.parquet"]
     with process(*command, folder=tmp_path) as program:
-        assert until(lambda: program.poll() is not None or len(pd.read_parquet(tmp_path / "x.parquet")) > 0)
+        assert until(lambda: program.poll() is not None or len(snapshot(tmp_path / "x.parquet")) > 0)
         os.killpg(program.pid, signal.SIGINT)
         _, errors = program.communicate(timeout=PATIENCE)
     assert program.returncode == 130, errors
