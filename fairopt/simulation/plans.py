@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import Unsupported
-from fairopt.models import Notion, Sharing
+from fairopt.models import NOTIONS, Notion, Sharing
 from fairopt.registry import words
-from fairopt.simulation.baselines.options import Baseline, baseline_of, seconds_of
+from fairopt.simulation.baselines.options import BASELINES, Baseline, baseline_of, seconds_of
 from fairopt.simulation.karma import Karma
 from fairopt.simulation.memory import Memory
 from fairopt.solvers import Turns
@@ -41,6 +41,9 @@ def scheduler_of(spec: Any) -> tuple[str, Notion | dict[str, Any] | Asynchronous
     name, word, options = options_of(spec)
     if word == "karma":
         return name, _karma_of(options)
+    hint = "" if word in NOTIONS or not isinstance(spec, str) else did_you_mean(word, (*NOTIONS, *BASELINES, "karma"))
+    if any(f'"{each}"' in hint for each in (*BASELINES, "karma")):
+        raise Unsupported(f'there is no scheduler "{word}"{hint}')
     if "half_life" in options:
         return name, _memory_of(word, options)
     if "period" in options or "phases" in options:
