@@ -36,10 +36,10 @@ import numpy as np
 
 from fairopt.certificate import certify_one_level
 from fairopt.errors import NoSolution
-from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging
 from fairopt.models import Notion, ShareNotion, Sharing
-from fairopt.program import Leximin, Program, Stage
+from fairopt.program import Equalize, Leximin, Program, Stage
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.formulation import notion_of
@@ -55,12 +55,12 @@ _LEAST_PAIRS, _LEAST_USERS, _LEAST_SERVERS = 1_000_000, 3_000, 50
 _USERS_FOR_A_SERVER = 2  # with fewer of them the groups would be as many as the users
 _FIRST_GROUPS = 64  # of users
 _SERVER_GROUPS = ((64, 1e-3), (256, 1e-4))  # until the relative gap is below this; then all servers
-_MOST_ROUNDS = 24
+_MOST_ROUNDS, _MOST_LOST = 24, 3
 _MOST_GROUPS = 2_500
 _SAME_PRICES = 1e-7  # relative to the largest
 _NO_PRICE = 1e-9  # relative to the largest
 _SAME_WORTH = 1e-13  # relative: what groups lose by rounding
-_NEAREST, _NEAR_END = 32, 1e-4  # how many users nearest to a boundary stand alone, from which relative gap on
+_NEAREST, _NEAR_END = 12, 1e-4  # how many users nearest to each boundary stand alone, from which relative gap on
 
 
 class Split(NamedTuple):
@@ -117,6 +117,11 @@ class _Round(NamedTuple):
     piece: IntArray
     vertices: FloatArray
 
+    @property
+    def shares(self) -> FloatArray:
+        """What groups have at servers, (groups, servers)."""
+        return self.found.solution.x.reshape(len(self.program.users), len(self.program.servers))
+
 
 def fits(instance: Instance, notion: Notion, sharing: Sharing, solver: str | None) -> bool:
     """Say whether the leximin of a notion has one level for sure, and is so large that groups of users are faster."""
@@ -151,12 +156,18 @@ def solve_in_groups(instance: Instance, notion: Notion, tolerance: float, deadli
     group, row = finer(np.zeros(len(users), np.int64), users / total, _FIRST_GROUPS), np.arange(len(servers))
     if phases:
         row = finer(np.zeros(len(servers), np.int64), servers / total, phases[0][0])
-    iterations = 0
+    iterations = lost = 0
     for round_ in range(1, _MOST_ROUNDS + 1):
         last = _solved(_program(users, instance.weights, servers, group, row), tolerance, deadline)
-        if last is None:
-            return None
+        if last is None:  # the engine got lost: more groups are another program
+            lost += 1
+            if lost > _MOST_LOST:
+                return None
+            group = finer(group, users / total, int(group.max()) + 1 + _FIRST_GROUPS)
+            continue
         iterations += last.found.solution.iterations
+        if not phases:
+            last = last._replace(vertices=tied(last.vertices, last.piece, last.shares, _sums(group, users)))
         of_users = split(group, users, last.vertices, 0 if phases else _NEAREST)
         gap = float((last.vertices[last.piece] * _sums(row, servers)).sum()) / of_users.worth / last.found.solution.stages[0].value - 1
         log.info("round %d: %d groups of users, %d of servers, gap %.1e", round_, group.max() + 1, row.max() + 1, gap)
@@ -217,7 +228,7 @@ def split(group: IntArray, vectors: FloatArray, vertices: FloatArray, nearest: i
     vertices : array (pieces, resources)
         Prices.
     nearest : int
-        Where a group is split near the end, that many members that are nearest to a boundary between pieces become groups of their own.
+        Near the end, that many members that are nearest to a boundary between pieces at which groups are split become groups of their own.
     """
     cost = vectors @ vertices.T
     piece = cost.argmin(axis=1)
@@ -227,11 +238,23 @@ def split(group: IntArray, vectors: FloatArray, vertices: FloatArray, nearest: i
     mixed = lost > _SAME_WORTH * of_group
     worth, gap = float(own.sum()), float(lost[mixed].sum()) / float(own.sum())
     label = np.where(mixed[group], of_group.size + group * len(vertices) + piece, group)
-    if mixed.any() and gap < _NEAR_END and 0 < nearest < len(cost) and len(vertices) > 1:
-        two = np.partition(cost, 1, axis=1)
-        alone = np.argpartition(two[:, 1] / two[:, 0], nearest)[:nearest]
+    if mixed.any() and gap < _NEAR_END and nearest and len(vertices) > 1:
+        alone = _nearest(cost, mixed[group], nearest)
         label[alone] = -1 - alone
     return Split(np.unique(label, return_inverse=True)[1], worth, gap, int(mixed.sum()))
+
+
+def _nearest(cost: FloatArray, mixed: BoolArray, number: int) -> IntArray:
+    """Return that many members nearest to each boundary, between two pieces, that members of mixed groups are next to."""
+    two = np.argpartition(cost, 1, axis=1)[:, :2]
+    each = np.arange(len(cost))[:, None]
+    ratio = np.ptp(cost[each, two], axis=1) / cost[each, two].min(axis=1)
+    boundary = two.min(axis=1) * cost.shape[1] + two.max(axis=1)
+    alone = []
+    for one in np.unique(boundary[mixed]):
+        members = np.flatnonzero(boundary == one)
+        alone.append(members[np.argsort(ratio[members], kind="stable")[:number]])
+    return np.concatenate(alone)
 
 
 def _sums(group: IntArray, vectors: FloatArray) -> FloatArray:
@@ -242,10 +265,15 @@ def _sums(group: IntArray, vectors: FloatArray) -> FloatArray:
 
 
 def _program(users: FloatArray, weights: FloatArray, servers: FloatArray, group: IntArray, row: IntArray) -> Program:
-    """Return the leximin of groups of users on groups of servers; a task is a unit of share."""
-    of_group = np.bincount(group, weights=weights)
+    """Return the program of the one level of groups of users on groups of servers; a task is a unit of share.
+
+    It is no leximin: where a group has a millionth of all that is spent, prices hardly prove that it stops at this level, and
+    the engine would look for a second one.
+    """
+    of_group = _sums(group, weights[:, None])[:, 0]
     small = Instance(_sums(row, servers), _sums(group, users) / of_group[:, None], weights=of_group)
-    return notion_of("max-min", utility=np.ones((of_group.size, 1))).formulate(small, sharing="rdm", integral=False)
+    program = notion_of("max-min", utility=np.ones((of_group.size, 1))).formulate(small, sharing="rdm", integral=False)
+    return replace(program, goal=Equalize(of_group))
 
 
 def _solved(program: Program, tolerance: float, deadline: Deadline) -> _Round | None:
@@ -283,10 +311,9 @@ def _certified(instance: Instance, share: FloatArray, group: IntArray, last: _Ro
     part = instance.weights / (weights[group] * share)
     merging = Merging(instance, instance, group, np.arange(n_servers), part, np.ones(n_servers))
     take = _sums(group, instance.demands * part[:, None])
-    y = last.found.solution.x.reshape(n, n_servers)
-    prices = tied(last.vertices, last.piece, y, take)[last.piece]
-    exact = polished(y, take, weights, instance.row_capacity, prices)
-    y = y if exact is None else exact
+    prices = last.vertices[last.piece]
+    exact = polished(last.shares, take, weights, instance.row_capacity, prices)
+    y = last.shares if exact is None else exact
     level = float((y.sum(axis=1) / weights).min())
     tasks = merging.spread(y)
     certificate = certify_one_level(instance, share, tasks, level, prices)

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.program import Program
 from fairopt.solving import grouping
 from fairopt.solving.formulation import notion_of
 from fairopt.solving.grouping import finer, fits, split
+from fairopt.solving.policy import Found, find
 
 MANY: dict[str, Any] = {"kind": "uniform", "users": 600, "servers": 12, "resources": 3, "weights": 5}
 
@@ -88,6 +90,25 @@ def test_all_pairs_are_solved_where_groups_lead_nowhere(name: str, value: float,
     answer = fo.solve(fo.generate(**MANY))
     assert "groups" not in answer.details
     assert answer.certificate.worst < 1e-9
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("times", [1, 10])
+def test_a_program_on_which_the_engine_gets_lost_is_changed(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once: more groups are tried. Always: all pairs are solved."""
+    sizes: list[int] = []
+
+    def lost_at_first(program: Program, *arguments: Any) -> Found:
+        sizes.append(program.members.size)
+        if len(sizes) <= times:
+            raise fo.NoSolution("lost", {})
+        return find(program, *arguments)
+
+    monkeypatch.setattr(grouping, "find", lost_at_first)
+    answer = fo.solve(fo.generate(**MANY))
+    assert ("groups" in answer.details) == (times == 1)
+    assert answer.certificate.worst < 1e-9
+    assert sizes[1] > sizes[0]
 
 
 @pytest.mark.usefixtures("small")
