@@ -1,4 +1,4 @@
-"""How time and memory of the largest leximins grow: a million to ten million pairs of users and servers.
+"""How time and memory of the largest leximins grow: a million to a hundred million pairs of users and servers.
 
     python benchmarks/large.py [CASE ...]
 
@@ -48,6 +48,7 @@ CASES = {
     "1e6-users-all-pairs": Case(10_000, 100, grouped=False),
     "1e6": Case(1_000, 1_000, grouped=False),
     "1e7": Case(10_000, 1_000),
+    "1e8": Case(100_000, 1_000),
 }
 
 
