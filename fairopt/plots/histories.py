@@ -92,8 +92,6 @@ def plot_history(
         f"{figure(float(total['entitled']))} share-hours",
         title,
     )
-    if page.own and title == "":
-        top.set_title("Shortfall of all owners", loc="left")  # a headline of no words also clears this one
     some = f" Shown are {len(names)} of {len(history.owners):,} owners, for whom received and due differ most."
     page.caption(_CAPTION + (some if len(names) < len(history.owners) else ""))
     page.legend_above(top, 4, *_legend())

@@ -30,8 +30,9 @@ class Sheet:
     def headline(self, words: str, title: str | None) -> None:
         """Write the title above everything: ``words``, or the caller's. The caller's axes take the caller's title alone."""
         text = short_label(words, len(words)) if title is None else title
-        if self.own and text:
-            self.figure.suptitle(text, fontweight="bold", x=0.01, horizontalalignment="left")
+        if self.own:
+            if text:
+                self.figure.suptitle(text, fontweight="bold", x=0.01, horizontalalignment="left")
         elif title is not None:
             self.axes[0].set_title(text, loc="left")
 

@@ -93,7 +93,5 @@ def plot_side_by_side(
     page.axes[-1].set_xlabel(word)
     page.legend_above(page.axes[0], 5)
     page.headline(f"{plural(found.trace.n_jobs, 'job')} of {plural(len(found.users), 'user')} under each scheduler", title)
-    if page.own and title == "":
-        page.axes[0].set_title(titles[0], loc="left")  # a headline of no words also clears this one
     page.caption(f"Means over windows of {figure(found.window / unit)} {word}, but tasks that wait and regret.")
     return page.figure

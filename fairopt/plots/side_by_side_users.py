@@ -85,6 +85,4 @@ def plot_side_by_side_users(
     some = "" if number == len(users) else f"the {len(users)} of "
     lack = "" if number == len(users) else " who lack most"
     page.headline(f"{some}{plural(number, 'user')}{lack} under each scheduler", title)
-    if page.own and title == "":
-        page.axes[0].set_title("Bounded slowdown", loc="left")  # a headline of no words also clears this one
     return page.figure
