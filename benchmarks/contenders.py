@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 import fairopt as fo
+
+if TYPE_CHECKING:
+    import highspy
 
 
 def notion(instance: fo.Instance) -> str:
@@ -119,109 +123,77 @@ def cvxpy_leximin_package(instance: fo.Instance) -> np.ndarray:
     return _placed(instance, x.value)
 
 
-def highs_one_lp(instance: fo.Instance, method: str = "choose") -> np.ndarray:
-    """The first level only: one LP handed to HiGHS with its defaults, or by one of its methods."""
+def _highs(limits: sp.csr_matrix, most: np.ndarray, shares: sp.csr_matrix, unit: float = 1.0) -> highspy.Highs:
+    """A model of HiGHS: maximise t over x >= 0 with ``limits`` x <= ``most`` and, in the last rows, ``shares`` x >= ``unit`` t."""
     import highspy
 
-    _, capacity, by_user = _matrices(instance)
-    pairs = capacity.shape[1]
-    matrix = sp.bmat([[capacity, None], [by_user, -np.ones((instance.n_users, 1))]], format="csc")
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = pairs + 1, matrix.shape[0]
-    lp.col_cost_ = np.append(np.zeros(pairs), 1.0)
-    lp.col_lower_, lp.col_upper_ = np.zeros(pairs + 1), np.full(pairs + 1, np.inf)
-    lp.row_lower_ = np.append(np.full(capacity.shape[0], -np.inf), np.zeros(instance.n_users))
-    lp.row_upper_ = np.append(instance.row_capacity.ravel(), np.full(instance.n_users, np.inf))
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
-    lp.sense_ = highspy.ObjSense.kMaximize
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    highs.setOptionValue("solver", method)
-    highs.passModel(lp)
-    highs.run()
-    return _placed(instance, np.array(highs.getSolution().col_value)[:-1])
-
-
-def highs_levels(instance: fo.Instance, primal: bool) -> np.ndarray:
-    """Level by level on one model: maximise t, fix at t the users whose rows have a positive dual, go on from the last basis.
-
-    ``primal``: by primal simplex after the first LP, for which the last basis stays feasible; else as HiGHS chooses.
-    """
-    import highspy
-
-    _, capacity, by_user = _matrices(instance)
-    pairs, first = capacity.shape[1], capacity.shape[0]
-    matrix = sp.bmat([[capacity, None], [by_user, -np.ones((instance.n_users, 1))]], format="csc")
+    pairs, n = limits.shape[1], shares.shape[0]
+    matrix = sp.bmat([[limits, None], [shares, -np.full((n, 1), unit)]], format="csc")
     matrix.eliminate_zeros()
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = pairs + 1, matrix.shape[0]
     lp.col_cost_ = np.append(np.zeros(pairs), 1.0)
     lp.col_lower_, lp.col_upper_ = np.zeros(pairs + 1), np.full(pairs + 1, np.inf)
-    lp.row_lower_ = np.append(np.full(first, -np.inf), np.zeros(instance.n_users))
-    lp.row_upper_ = np.append(instance.row_capacity.ravel(), np.full(instance.n_users, np.inf))
+    lp.row_lower_ = np.append(np.full(most.size, -np.inf), np.zeros(n))
+    lp.row_upper_ = np.append(most, np.full(n, np.inf))
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
     lp.sense_ = highspy.ObjSense.kMaximize
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     highs.passModel(lp)
-    rising = np.ones(instance.n_users, bool)
+    return highs
+
+
+def _level_by_level(highs: highspy.Highs, n: int, primal: bool, unit: float = 1.0, kept: float = 1.0) -> np.ndarray:
+    """Maximise t, fix the users whose rows have a positive dual at ``kept`` of their share, go on from the last basis; return x.
+
+    The rows of the ``n`` users are the last ones of the model, and t is its last column.
+    ``primal``: by primal simplex after the first LP, for which the last basis stays feasible; else as HiGHS chooses.
+    """
+    first, column = highs.getNumRow() - n, highs.getNumCol() - 1
+    rising = np.ones(n, bool)
     while rising.any():
         highs.run()
         solution = highs.getSolution()
         x, dual = np.array(solution.col_value), np.abs(np.array(solution.row_dual)[first:])
-        for n in np.flatnonzero(rising & (dual > max(1e-9, 1e-7 * dual[rising].max()))):
-            highs.changeCoeff(int(first + n), pairs, 0.0)
-            highs.changeRowBounds(int(first + n), x[-1], np.inf)
-            rising[n] = False
+        for user in np.flatnonzero(rising & (dual > max(1e-9, 1e-7 * dual[rising].max()))):
+            highs.changeCoeff(int(first + user), column, 0.0)
+            highs.changeRowBounds(int(first + user), unit * x[-1] * kept, np.inf)
+            rising[user] = False
         if primal:
             highs.setOptionValue("simplex_strategy", 4)
-    return _placed(instance, x[:-1])
+    return x[:-1]
+
+
+def highs_one_lp(instance: fo.Instance, method: str = "choose") -> np.ndarray:
+    """The first level only: one LP handed to HiGHS with its defaults, or by one of its methods."""
+    _, capacity, by_user = _matrices(instance)
+    highs = _highs(capacity, instance.row_capacity.ravel(), by_user)
+    highs.setOptionValue("solver", method)
+    highs.run()
+    return _placed(instance, np.array(highs.getSolution().col_value)[:-1])
+
+
+def highs_levels(instance: fo.Instance, primal: bool) -> np.ndarray:
+    """Level by level on one model, by primal simplex after the first LP or as HiGHS chooses."""
+    _, capacity, by_user = _matrices(instance)
+    return _placed(instance, _level_by_level(_highs(capacity, instance.row_capacity.ravel(), by_user), instance.n_users, primal))
 
 
 def highs_leximin(instance: fo.Instance, primal: bool) -> np.ndarray:
-    """Jobs, level by level on one model: solve, fix the users whose rows have a positive dual, go on from the last basis.
-
-    ``primal``: by primal simplex after the first LP, for which the last basis stays feasible; else as HiGHS chooses.
-    """
-    import highspy
-
+    """Jobs, level by level on one model, by primal simplex after the first LP or as HiGHS chooses."""
     n, k = instance.n_users, instance.n_servers
     rates, users, servers = instance.rates / instance.counts, np.repeat(np.arange(n), k), np.tile(np.arange(k), n)
     gain = (rates / (instance.rates.sum(axis=1) * instance.weights)[:, None]).ravel()  # of the share, per server
     pairs, unit = n * k, float(instance.counts.sum() / n)
     y = np.arange(pairs)
-    blocks = [
-        [sp.csr_matrix((1.0 / instance.counts[servers], (servers, y)), (k, pairs)), None],
-        [sp.csr_matrix((1.0 / instance.parallelism[users], (users, y)), (n, pairs)), None],
-        [sp.csr_matrix((gain / gain.mean(), (users, y)), (n, pairs)), -np.full((n, 1), unit)],
-    ]
-    matrix = sp.bmat(blocks, format="csc")
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = pairs + 1, matrix.shape[0]
-    lp.col_cost_ = np.append(np.zeros(pairs), 1.0)
-    lp.col_lower_, lp.col_upper_ = np.zeros(pairs + 1), np.full(pairs + 1, np.inf)
-    lp.row_lower_ = np.append(np.full(k + n, -np.inf), np.zeros(n))
-    lp.row_upper_ = np.append(np.ones(k + n), np.full(n, np.inf))
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
-    lp.sense_ = highspy.ObjSense.kMaximize
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    highs.passModel(lp)
-    rising = np.ones(n, bool)
-    while rising.any():
-        highs.run()
-        solution = highs.getSolution()
-        x, dual = np.array(solution.col_value), np.abs(np.array(solution.row_dual)[k + n :])
-        for j in np.flatnonzero(rising & (dual > max(1e-9, 1e-7 * dual[rising].max()))):
-            highs.changeCoeff(int(k + n + j), pairs, 0.0)
-            highs.changeRowBounds(int(k + n + j), unit * x[-1] * (1 - 1e-9), np.inf)
-            rising[j] = False
-        if primal:
-            highs.setOptionValue("simplex_strategy", 4)
-    return (x[:-1] * rates.ravel()).reshape(n, k)
+    by_server = sp.csr_matrix((1.0 / instance.counts[servers], (servers, y)), (k, pairs))
+    by_user = sp.csr_matrix((1.0 / instance.parallelism[users], (users, y)), (n, pairs))
+    shares = sp.csr_matrix((gain / gain.mean(), (users, y)), (n, pairs))
+    highs = _highs(sp.vstack([by_server, by_user], format="csr"), np.ones(k + n), shares, unit)
+    x = _level_by_level(highs, n, primal, unit, kept=1 - 1e-9)
+    return (x * rates.ravel()).reshape(n, k)
 
 
 def best_fit_over_time(trace: fo.Trace, cluster: fo.Instance, patient: bool) -> tuple[np.ndarray, np.ndarray]:
