@@ -11,7 +11,7 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.analysis.measures import violations
 from fairopt.errors import Unsupported
-from fairopt.instance.fractions import ExactArray, from_rationals, rationals
+from fairopt.instance.fractions import ExactArray, from_rationals, objects, rationals
 from fairopt.models import Notion
 from fairopt.program import Equalize, Leximin, Nested, Program, Separate, Total, TreeFilling
 
@@ -62,7 +62,7 @@ def in_fractions(notion: Notion, program: Program, allocation: Allocation, exact
     except Unsupported:
         return None
     users, servers = program.pair_users, program.pair_servers
-    able = np.array([value != 0 for value in formulated.per_user(np.array([*formulated.largest(), None], dtype=object)[:-1])], bool)
+    able = np.array([value != 0 for value in formulated.per_user(objects(formulated.largest()))], bool)
     best, own = best[users, servers], own[users, servers]
     found = {"total": shortfall(Fraction(best.sum()), Fraction(own.sum()))}
     goal: Any = formulated.goal
@@ -93,6 +93,5 @@ def _tasks(allocation: Allocation) -> ExactArray | None:
         return None if allocation.exact.radius else allocation.exact.tasks
     if not allocation.certificate.whole_tasks:
         return None
-    whole = np.array([Fraction(int(value)) for value in np.round(allocation.tasks).ravel()] + [None], dtype=object)[:-1]
-    tasks = whole.reshape(allocation.tasks.shape)
+    tasks = objects([Fraction(int(value)) for value in np.round(allocation.tasks).ravel()], allocation.tasks.shape)
     return None if violations(allocation.instance.exact, tasks, allocation.sharing, 0) else tasks

@@ -33,6 +33,11 @@ _OF_USERS = {  # in a tree these measures are of single users
     "low share: smallest weighted dominant share.": "low share: smallest dominant share of a user, divided by its own weight alone.",
     "envy: the largest, in tasks.": "envy: the largest between users of one queue, in tasks (fairopt audit compares queues, too).",
 }
+_IN_FRACTIONS = {
+    "efficiency: weighted tasks, in % of the most possible with divisible tasks.": (
+        "efficiency: weighted tasks, as a part of the most possible with divisible tasks."
+    )
+}
 _REGRETS = {
     "level": "level: of the lowest share.",
     "leximin": "leximin: sort both share lists; the gap at the first difference (its position in brackets).",
@@ -249,9 +254,8 @@ def _legend(rows: list[Row], by: str) -> str:
     """Explain the columns that are shown."""
     regrets = [row.regret for row in rows if row.regret is not None]
     in_queues = any(row.allocation is not None and row.allocation.instance.queues for row in rows)
-    lines = [_OF_USERS.get(line, line) if in_queues else line for line in MEASURES.splitlines()]
-    if any(row.exact is not None for row in rows):
-        lines[0] = lines[0].replace("in %", "as a part")
+    others = (_OF_USERS if in_queues else {}) | (_IN_FRACTIONS if any(row.exact is not None for row in rows) else {})
+    lines = [others.get(line, line) for line in MEASURES.splitlines()]
     if by == "owner":
         lines.append("owners: tasks, and the dominant share of what each holds (not divided by weights).")
     elif in_queues:

@@ -42,6 +42,7 @@ __all__ = [
     "is_exact",
     "kept",
     "nearest",
+    "objects",
     "plain",
     "rational",
     "rationals",
@@ -137,9 +138,9 @@ def fractions_of(values: npt.ArrayLike) -> ExactArray:
     if array.dtype == bool:
         array = array.astype(np.int64)
     if array.dtype == object:
-        return _objects([fraction_of(value) for value in array.ravel().tolist()], array.shape)
+        return objects([fraction_of(value) for value in array.ravel().tolist()], array.shape)
     distinct, place = np.unique(array.ravel(), return_inverse=True)
-    return _objects([fraction_of(value) for value in distinct.tolist()], distinct.shape)[place].reshape(array.shape)
+    return objects([fraction_of(value) for value in distinct.tolist()], distinct.shape)[place].reshape(array.shape)
 
 
 def kept(values: object, floats: npt.NDArray[np.float64]) -> ExactArray | None:
@@ -176,10 +177,15 @@ def is_exact(value: object) -> bool:
     return isinstance(value, Rational | Decimal)
 
 
-def _objects(values: list[Any], shape: tuple[int, ...]) -> ExactArray:
+def objects(values: Sequence[Any], shape: tuple[int, ...] | None = None) -> ExactArray:
+    """Return an array of these objects as they are, of this shape or flat.
+
+    >>> objects([Fraction(1, 3), 2])
+    array([Fraction(1, 3), 2], dtype=object)
+    """
     array = np.empty(len(values), dtype=object)
     array[:] = values
-    return array.reshape(shape)
+    return array if shape is None else array.reshape(shape)
 
 
 # In FLINT, whose rationals are several times as fast ---------------------------------------------------------------------------------
@@ -204,7 +210,7 @@ def rationals(values: npt.ArrayLike) -> ExactArray:
     """Return an array of numbers as rationals of FLINT; ``inf`` stays as it is."""
     array = np.asarray(values)
     array = array if array.dtype == object else fractions_of(array)
-    return _objects([value if isinstance(value, float) else rational(value) for value in array.ravel().tolist()], array.shape)
+    return objects([value if isinstance(value, float) else rational(value) for value in array.ravel().tolist()], array.shape)
 
 
 def from_rational(value: Any) -> Fraction:
@@ -224,4 +230,4 @@ def from_rationals(values: ExactArray) -> ExactArray:
         if value not in known:
             known[value] = from_rational(rational(value))
         flat.append(known[value])
-    return _objects(flat, values.shape)
+    return objects(flat, values.shape)

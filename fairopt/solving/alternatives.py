@@ -18,7 +18,7 @@ import numpy as np
 
 from fairopt.certificate.exact_largest import prove_largest
 from fairopt.errors import NoSolution
-from fairopt.instance.fractions import rational
+from fairopt.instance.fractions import objects, rational
 from fairopt.program import Disjunctive, Solution
 from fairopt.program.exact import ExactProgram
 from fairopt.program.goals import AlternativeRow, ExactDisjunctive
@@ -69,7 +69,7 @@ def best_alternative(program: ExactProgram, near: Solution, deadline: Deadline) 
             continue
         k = min(broken, key=lambda clause: len(search.clauses[clause]))
         open_parts += [part | {k: each} for each in range(len(search.clauses[k]))]
-    x = np.array([*point, None], dtype=object)[:-1][: program.n_pairs]
+    x = objects(point[: program.n_pairs])
     return Solution(x, programs_solved=search.programs), proved
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray, IntArray, safe_ratio
+from fairopt.instance.fractions import objects
 from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check"]
@@ -103,8 +104,7 @@ class _Server:
     def gains(self, users: IntArray, bounds: FloatArray) -> FloatArray:
         """Return the z of each user: by bisection between 0 and its bound; in fractions at the end of the last piece that is enough."""
         if self.case.radius is not None:
-            z = [self._gain_in_fractions(int(n), bound) for n, bound in zip(users, bounds, strict=True)]
-            return np.array([*z, None], dtype=object)[:-1]
+            return objects([self._gain_in_fractions(int(n), bound) for n, bound in zip(users, bounds, strict=True)])
         low, high, needs = np.zeros(users.size), bounds.copy(), self.needs[users]
         for _ in range(_HALVINGS):
             middle = (low + high) / 2

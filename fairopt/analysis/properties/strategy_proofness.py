@@ -37,7 +37,7 @@ from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray, Instance
-from fairopt.instance.fractions import fractions_of
+from fairopt.instance.fractions import fractions_of, objects
 from fairopt.processes import workers
 from fairopt.wording import figure, joined, plural
 
@@ -418,7 +418,7 @@ def _whole(tasks: Any) -> Any:
     """Return how many whole tasks there are, but for rounding."""
     if tasks.dtype != object:
         return np.floor(tasks + 1e-9)
-    return np.array([*(math.floor(value) for value in tasks), None], dtype=object)[:-1]
+    return objects([math.floor(value) for value in tasks])
 
 
 def _with_row(array: np.ndarray, position: int, value: Any) -> np.ndarray:
