@@ -266,14 +266,20 @@ def _contrast_of_fractions(value: Fraction, limit: Fraction, digits: int) -> tup
         digits += 1
 
 
-def percent(part: float | None, decimals: int | None = None, missing: str = "") -> str:
+def percent(part: float | Fraction | None, decimals: int | None = None, missing: str = "") -> str:
     """Return a part of a whole in percent: in three digits, or, for a column of a table, with so many decimals.
+
+    A Fraction that is no whole number of percent is written as the part that it is.
 
     >>> percent(5 / 7), percent(1.0), percent(1.0, 1), percent(-1e-17, 1), percent(None)
     ('71.4 %', '100 %', '100.0 %', '0.0 %', '')
+    >>> percent(Fraction(1, 2)), percent(Fraction(5, 7))
+    ('50 %', '5/7')
     """
     if part is None or math.isnan(part):
         return missing
+    if isinstance(part, Fraction) and decimals is None:
+        return f"{figure(100 * part)} %" if (100 * part).denominator == 1 else figure(part)
     return f"{figure(100 * part) if decimals is None else f'{round(100 * float(part), decimals) + 0.0:,.{decimals}f}'} %"
 
 

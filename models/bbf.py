@@ -128,7 +128,7 @@ class BBF(Notion):
 
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return its entitlement as text."""
-        part = float(instance.weights[user] / instance.weights[instance.servable & ~instance.zero_demand].sum())
+        part = instance.weights[user] / instance.weights[instance.servable & ~instance.zero_demand].sum()
         return f"its entitlement: all that it asks for, or {percent(part)} of some resource that is used up"
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:

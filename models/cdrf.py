@@ -63,6 +63,6 @@ class CDRF(ShareNotion):
 
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return the tasks that it could run alone within its constraints, as text."""
-        alone = float(tasks_within(instance, instance.rates)[user])
-        part = percent(float(safe_ratio(1.0, alone)))
+        alone = tasks_within(instance, instance.rates)[user]
+        part = percent(safe_ratio(1, alone).item())
         return f"the {plural(alone, 'task', digits=3)} that it could run alone, on the servers where it may run: each counts {part}"

@@ -56,7 +56,7 @@ class Efficiency(ShareNotion):
 
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return what one task adds to the total, as text."""
-        return f"what it adds to the total, the only thing that counts: {figure(float(instance.weights[user]))} a task"
+        return f"what it adds to the total, the only thing that counts: {figure(instance.weights[user])} a task"
 
     def goal(self, weights: FloatArray) -> Goal:
         """Return the total."""

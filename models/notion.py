@@ -310,12 +310,12 @@ class ShareNotion(Notion):
 
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return the share of one task as text; its range, where it differs between servers."""
-        share = self.share_per_task(instance)[user]
-        worth = np.asarray(share[instance.eligibility[user]] if share.ndim else share, float)
+        share = np.asarray(self.share_per_task(instance)[user])
+        worth = np.atleast_1d(share)[instance.eligibility[user]] if share.ndim else np.atleast_1d(share)
         write = percent if self.share_is_part else figure
         if not worth.size:
             return super().describe_measure(instance, user)
-        low, high = write(float(worth.min())), write(float(worth.max()))
+        low, high = write(worth.min()), write(worth.max())
         return f"the shares of its tasks: each counts {low}" + (f" to {high}, from server to server" if high != low else "")
 
     def goal(self, weights: FloatArray) -> Goal:

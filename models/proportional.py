@@ -123,7 +123,7 @@ class Proportional(GivenUtility):
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return what one more task is worth, as text."""
         if self.alpha == 0:
-            return f"what it adds to the total, the only thing that counts: {figure(float(instance.weights[user]))} a task"
+            return f"what it adds to the total, the only thing that counts: {figure(instance.weights[user])} a task"
         worth = "its tasks" if self.utility is None else "what its tasks are worth"
         counts = "by the part that it adds to those it has" if self.alpha == 1 else f"the more the fewer it has (alpha {self.alpha:g})"
         return f"{worth}: one more counts {counts}"

@@ -63,6 +63,6 @@ class TSF(ShareNotion):
 
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return the tasks that it could run alone without constraints, as text."""
-        alone = float(instance.unconstrained_rates[user].sum())
-        part = percent(float(safe_ratio(1.0, alone)))
+        alone = instance.unconstrained_rates[user].sum()
+        part = percent(safe_ratio(1, alone).item())
         return f"the {plural(alone, 'task', digits=3)} that it could run alone, if it were free to use every server: each counts {part}"

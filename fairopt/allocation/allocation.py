@@ -25,6 +25,7 @@ from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.formats.frames import dataset
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
+from fairopt.instance.fractions import rounding
 from fairopt.program import Equalize, Leximin
 from fairopt.validation import restore_read_only
 from fairopt.wording import did_you_mean, figure, joined, printable, residual
@@ -160,7 +161,7 @@ class Allocation(ShowsItself):
 
     @property
     def in_fractions(self) -> Allocation:
-        """The same allocation with its instance, tasks and shares in fractions (``exact``), for formulas that are written for floats.
+        """The same allocation with its instance, tasks, shares and prices in fractions (``exact``), for formulas written for floats.
 
         >>> import fairopt as fo
         >>> fo.solve(fo.Instance([[5]], [[3], [1]]), "drf", exact=True).in_fractions.usage
@@ -168,7 +169,16 @@ class Allocation(ShowsItself):
         """
         if self.exact is None:
             raise Unsupported("the allocation is in floats; solve or schedule it with exact=True")
-        return replace(self, instance=self.instance.exact, tasks=self.exact.tasks, shares=self.exact.shares)
+        exact = self.exact
+        return replace(
+            self,
+            instance=self.instance.exact,
+            tasks=exact.tasks,
+            shares=exact.shares,
+            prices=exact.prices,
+            levels=exact.proved_levels,
+            queue_prices=exact.queue_prices,
+        )
 
     @property
     def tasks_per_user(self) -> FloatArray:
@@ -227,7 +237,8 @@ class Allocation(ShowsItself):
     @property
     def complete(self) -> BoolArray:
         """Which users run all their tasks, (users,)."""
-        return self.tasks_per_user >= self.instance.tasks * (1 - 1e-9)
+        complete: BoolArray = self.tasks_per_user >= self.instance.tasks * (1 - rounding(1e-9, self.tasks))
+        return complete
 
     @property
     def level_of_user(self) -> tuple[int | None, ...]:

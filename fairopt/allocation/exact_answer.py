@@ -13,13 +13,16 @@ array([Fraction(6, 23)], dtype=object)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairopt.instance.fractions import ExactArray
 from fairopt.validation import restore_read_only
 from fairopt.wording import enclosed
+
+if TYPE_CHECKING:
+    from fairopt.allocation.allocation import Level
 
 __all__ = ["ExactAnswer", "as_text"]
 
@@ -39,16 +42,25 @@ class ExactAnswer:
         0: the numbers are the answer. Else, of goals whose optimum is irrational: the tasks are feasible, and what the optimum gives to a
         user is within ``radius`` times what it has here. Where the worth of a task does not depend on the server, that holds of
         ``tasks_per_user`` as well.
+    prices : array (servers, resources) or (servers, 1), or None
+    proved_levels : tuple of Level
+    queue_prices : dict
+        As ``prices``, ``levels`` and ``queue_prices`` of `fairopt.Allocation`, with Fractions for all numbers. Where several steps of the
+        proof settle users at one level, its prices are the mean of theirs, which proves that level, too.
     """
 
     tasks: ExactArray
     shares: ExactArray
     levels: ExactArray
     radius: Fraction = Fraction(0)
+    prices: ExactArray | None = None
+    proved_levels: tuple[Level, ...] = ()
+    queue_prices: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for array in (self.tasks, self.shares, self.levels):
-            array.setflags(write=False)
+        for array in (self.tasks, self.shares, self.levels, self.prices):
+            if array is not None:
+                array.setflags(write=False)
 
     __setstate__ = restore_read_only
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ import numpy as np
 import scipy
 import scipy.sparse as sp
 
+from fairopt.allocation.most_held import most_held
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.queues import Queue, Quota, Tree
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
@@ -49,7 +51,16 @@ _SAME = 1e-7  # relative: a guarantee or a limit that is missed by a smaller par
 
 
 def _beyond(held: float, amount: float) -> float:
-    return held - amount if held > amount * (1 + _SAME) else 0.0
+    return held - amount if held > amount * (1 + _tolerance(held)) else held * 0
+
+
+def _tolerance(held: float | Fraction) -> float:
+    """Return the part by which an amount may be missed: none where what is held is a Fraction."""
+    return 0 if isinstance(held, Fraction) else _SAME
+
+
+def _number(value: Any) -> Any:
+    return value if isinstance(value, Fraction) else float(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +74,8 @@ class Guaranteed:
         Name of the group of servers; "" for the whole cluster.
     amount, held : float
     missing : float
-        How much the queue lacks although it asks for it; 0 where the guarantee is met.
+        How much the queue lacks although it asks for it; 0 where the guarantee is met. Of `fairopt.Allocation.in_fractions` all three are
+        Fractions.
     """
 
     resource: str
@@ -85,7 +97,7 @@ class Guaranteed:
     @property
     def unused(self) -> float:
         """What the queue does not ask for."""
-        return 0.0 if self.missing else _beyond(self.amount, self.held)
+        return self.held * 0 if self.missing else _beyond(self.amount, self.held)
 
     @property
     def where(self) -> str:
@@ -115,7 +127,7 @@ class Limited:
     @property
     def reached(self) -> bool:
         """Is nothing left of it?"""
-        return self.held >= self.amount * (1 - _SAME)
+        return self.held >= self.amount * (1 - _tolerance(self.held))
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,8 +318,9 @@ def queue_holdings(
     """
     tree = instance.tree
     order = tree_order(tree)
-    of_users = np.column_stack([tasks.sum(axis=1), shares if shares.ndim == 1 else np.full(instance.n_users, np.nan)])
-    sums, used = _sums(tree, of_users), _sums(tree, of_users[:, :1] * instance.demands)
+    total = tasks.sum(axis=1)
+    of_users = np.column_stack([total, shares if shares.ndim == 1 else np.full(instance.n_users, np.nan)])
+    sums, used = _sums(tree, of_users), _sums(tree, total[:, None] * instance.demands)
     number = _sums(tree, np.ones((instance.n_users, 1)))[:, 0]
     capacity = instance.total_capacity
     parts = np.divide(used, capacity, out=np.zeros_like(used), where=capacity > 0)
@@ -322,10 +335,10 @@ def queue_holdings(
                 path=tree.path(node),
                 node=node,
                 users=int(number[node]),
-                tasks=float(sums[node, 0]),
-                share=float(sums[node, 1]),
+                tasks=_number(sums[node, 0]),
+                share=_number(sums[node, 1]),
                 dominant_resource=instance.resources[largest[node]] if parts[node, largest[node]] > 0 else "",
-                dominant_share=float(parts[node, largest[node]]),
+                dominant_share=_number(parts[node, largest[node]]),
                 used=dict(zip(instance.resources, used[node].tolist(), strict=True)),
                 weight=queue.weight,
                 tier=int(tree.tiers[node]),
@@ -338,7 +351,7 @@ def queue_holdings(
 
 def _sums(tree: Tree, of_users: FloatArray) -> FloatArray:
     """Return sums of values of users, (users, values), over everybody below each node, (nodes, values)."""
-    sums = np.zeros((tree.n_nodes, of_users.shape[1]))
+    sums = np.zeros((tree.n_nodes, of_users.shape[1]), of_users.dtype)
     np.add.at(sums, tree.user_node, of_users)
     for node in tree.order:
         sums[tree.parent[node]] += sums[node]
@@ -362,7 +375,7 @@ class Promises:
             for resource, amount in quota.guarantee.items():
                 r = self.instance.resources.index(resource)
                 held = self._held(node, servers, r)
-                missing = self._missing(node, servers, r, amount, held) if held < amount * (1 - _SAME) else 0.0
+                missing = self._missing(node, servers, r, amount, held) if held < amount * (1 - _tolerance(held)) else held * 0
                 yield Guaranteed(resource, group, amount, held, missing)
 
     def limits(self, node: int) -> Iterator[Limited]:
@@ -380,7 +393,7 @@ class Promises:
 
     def _held(self, node: int, servers: BoolArray, r: int) -> float:
         users = self.tree.below[node]
-        return float(self.instance.demands[users, r] @ self.tasks[np.ix_(users, servers)].sum(axis=1))
+        return _number(self.instance.demands[users, r] @ self.tasks[np.ix_(users, servers)].sum(axis=1))  # type: ignore[no-any-return]
 
     def _claimants(self, node: int) -> BoolArray:
         """Return the users to whom the guarantee of a node goes: those below it with weights > 0 all the way, (users,)."""
@@ -397,13 +410,17 @@ class Promises:
     def _missing(self, node: int, servers: BoolArray, r: int, amount: float, held: float) -> float:
         """Return how much more of a resource a queue could hold within its guarantees, 0 for rounding."""
         instance, now = self.instance, self.tasks.sum(axis=1)
-        left = instance.tasks > now * (1 + _SAME)
+        left = instance.tasks > now * (1 + _tolerance(held))
         wanting = self._claimants(node) & (instance.demands[:, r] > 0) & left & instance.eligibility[:, servers].any(axis=1)
         if not wanting.any():
-            return 0.0
-        more = self._most(node, servers, r) - held
-        least = float(instance.demands[wanting, r].min()) if self.whole else _SAME * amount
-        return more if more >= least * (1 - _SAME) else 0.0
+            return held * 0
+        if isinstance(held, Fraction):
+            most: Any = most_held(instance, self.tasks, self.sharing, node, self._claimants(node), servers, r)
+        else:
+            most = self._most(node, servers, r)
+        more = held * 0 if most is None else most - held
+        least = instance.demands[wanting, r].min() if self.whole else _tolerance(held) * amount
+        return more if more >= least * (1 - _tolerance(held)) else held * 0
 
     def _most(self, node: int, servers: BoolArray, r: int) -> float:
         """Return the optimum of the linear program above; what the queue holds now where that has no point, as own tasks do not fit."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.measures import Violation
-from fairopt.analysis.properties import CHECKS, IN_FLOATS, IN_FLOATS_OF_WHOLE_TASKS, OF_FLAT_LISTS, OF_TREES, Case, Verdict
+from fairopt.analysis.properties import CHECKS, IN_FLOATS_OF_WHOLE_TASKS, OF_FLAT_LISTS, OF_TREES, Case, Verdict
 from fairopt.analysis.properties.case import quietly
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.drawing import ShowsItself
@@ -210,7 +210,7 @@ def _judged(case: Case, name: str) -> Verdict:
     """Return the verdict on a property; the violation is a Fraction where the case is in fractions and all of the check is."""
     if case.radius is None:
         return CHECKS[name](case)
-    if name in IN_FLOATS or (case.whole and name in IN_FLOATS_OF_WHOLE_TASKS):
+    if case.whole and name in IN_FLOATS_OF_WHOLE_TASKS:
         found = CHECKS[name](case.in_floats)
         if found.holds is None:
             return found

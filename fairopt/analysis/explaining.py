@@ -29,8 +29,9 @@ from collections.abc import Callable
 import numpy as np
 
 from fairopt.allocation import Allocation, Exact
-from fairopt.analysis.explanation import Explanation, Gain
-from fairopt.analysis.explanation.gains import gains
+from fairopt.analysis.explanation import Explanation, Gain, number
+from fairopt.analysis.explanation.changes import seen
+from fairopt.analysis.explanation.gains import gains, prices_of_level
 from fairopt.analysis.explanation.queue_gains import gains_of_queue, what_would_help
 from fairopt.analysis.explanation.queues import about_queue, stops_of
 from fairopt.analysis.explanation.room import Room
@@ -56,6 +57,10 @@ def explain(
     done: Callable[[str], object] | None = None,
 ) -> Explanation:
     """Explain what one user gets, what stops it, and what would help.
+
+    An allocation in fractions (``allocation.exact``, with a radius of 0) is explained in fractions, without a tolerance: what is full, who
+    has as much, dual prices, and what each change gives. Every change is solved again in fractions, and proved. If the optimum is
+    irrational, its explanation is in floats.
 
     If there are more than 50 rows of servers, identical rows appear as one ("node-1 and 49 like it"), provided that the notion treats them
     alike.
@@ -98,6 +103,14 @@ def explain(
     [('pool', 'cpu', 9.0, (('bob', 6.0),))]
     >>> explanation.to_frame()["by_solving"].round(3).to_dict()
     {'weight 2 instead of 1': 1.154, '+1 cpu on pool': 0.103}
+
+    In fractions:
+
+    >>> explanation = explain(fo.solve(instance, "drf", exact=True), "alice")
+    >>> [(each.change, str(each.by_price), str(each.by_solving)) for each in explanation.gains]
+    [('weight 2 instead of 1', '3/2', '15/13'), ('+1 cpu on pool', '3/29', '3/29')]
+    >>> explanation.blockers[0].price
+    Fraction(2, 27)
     """
     if not isinstance(allocation, Allocation):
         kind = type(allocation).__name__
@@ -114,11 +127,11 @@ def explain(
         if against is not None:
             raise InvalidInstance("only users are compared with each other; leave against out, or name a user")
         node = allocation.instance.tree.index(queue)
-        below = np.flatnonzero(allocation.instance.tree.below[node])
-        tasks = float(allocation.tasks_per_user[below].sum())
+        below, view = np.flatnonzero(allocation.instance.tree.below[node]), seen(allocation)
+        tasks = number(view.tasks_per_user[below].sum())
         deadline = Deadline(time_limit)
         would = gains_of_queue(allocation, node, resolves=resolves, deadline=deadline, done=done)
-        told = (*about_queue(allocation, node), *what_would_help(would, tasks))
+        told = (*about_queue(view, node), *what_would_help(would, tasks))
         if not isinstance(allocation.question, Exact):
             told = (*told, against_optimum(allocation, below, deadline))
         return Explanation(None, None, tasks, told, (), would, queue)
@@ -130,13 +143,15 @@ def explain(
     if other == n:
         raise InvalidInstance(f'"{user}" cannot be compared with itself; leave against out, or name another user')
     deadline = Deadline(time_limit)
-    room = Room(allocation, n)
-    _, there = stops_of(allocation, n)
+    view = seen(allocation)
+    room = Room(view, n)
+    _, there = stops_of(view, n)
     room.helps = room.helps & ~there
     room.cells = [cell for cell in room.cells if not there[cell[0]]]  # a limit of a queue stops it there, whatever else is full
-    sentences = Sentences(allocation, n, room, other)
-    stopped = instance.tasks[n] > 0 and not instance.zero_demand[n] and not allocation.complete[n]
-    blockers = room.blockers() if stopped else ()
+    sentences = Sentences(view, n, room, other, made=allocation)
+    stopped = instance.tasks[n] > 0 and not instance.zero_demand[n] and not view.complete[n]
+    prices = prices_of_level(allocation, n)
+    blockers = room.blockers(None if prices is None else prices.table) if stopped else ()
     found: tuple[Gain, ...] = ()
     if stopped and allocation.question is not None:
         cells = sorted(room.cells, key=lambda cell: not room.bottleneck(*cell))
@@ -145,7 +160,7 @@ def explain(
     return Explanation(
         user=user,
         against=None if sentences.other is None else instance.users[sentences.other],
-        tasks=float(allocation.tasks_per_user[n]),
+        tasks=number(view.tasks_per_user[n]),
         sentences=told,
         blockers=blockers,
         gains=found,

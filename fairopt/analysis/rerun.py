@@ -24,6 +24,7 @@ from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import merge, on_rows
+from fairopt.instance.exact_merging import merge_exactly
 from fairopt.instance.fractions import fractions_of
 from fairopt.scheduling import schedule
 from fairopt.solving import solve
@@ -115,7 +116,11 @@ def merged_servers(allocation: Allocation) -> Allocation:
     question, instance = allocation.question, allocation.instance
     if not isinstance(question, Exact) or allocation.certificate.whole_tasks or not question.notion.merges(instance):
         return allocation
-    merging = merge(instance, question.notion.utility)
+    exact = None if allocation.exact is None or allocation.exact.radius else allocation.exact
+    if exact is None:
+        view, written, merging = allocation, instance, merge(instance, question.notion.utility)
+    else:
+        view, written, merging = allocation.in_fractions, instance.exact, merge_exactly(instance, question.notion.exact_utility)
     group = merging.server_group
     first, size = np.unique(group, return_index=True, return_counts=True)[1:]
     names = [instance.servers[i] + (f" and {number - 1:,} like it" if number > 1 else "") for i, number in zip(first, size, strict=True)]
@@ -123,27 +128,37 @@ def merged_servers(allocation: Allocation) -> Allocation:
         return allocation
     merged = np.searchsorted(np.unique(group), group)
     small = instance.replace(
-        queues=on_rows(instance, first[merged].tolist(), [names[k] for k in merged]),
-        capacities=instance.capacities[first],
+        queues=on_rows(written, first[merged].tolist(), [names[k] for k in merged]),
+        capacities=written.capacities[first],
         counts=np.bincount(group, weights=instance.counts),
         eligibility=None if instance.placement is None else instance.eligibility[:, first],
-        rates=None if instance.rates_per_server is None else instance.rates_per_server[:, first],
+        rates=None if written.rates_per_server is None else written.rates_per_server[:, first],
         servers=names,
     )
-    tasks = np.zeros((instance.n_users, first.size))
-    np.add.at(tasks.T, group, allocation.tasks.T)
+    tasks = np.zeros((instance.n_users, first.size), view.tasks.dtype)
+    np.add.at(tasks.T, np.searchsorted(np.unique(group), group), view.tasks.T)
     notion = question.notion.restricted(servers=first)
-    shares = notion.shares(small, tasks) if allocation.shares.ndim == 2 else allocation.shares
-    part = merging.server_part[first][:, None] if allocation.sharing == "tdm" else 1.0  # the time of a row is a part of all rows' time
+    shares = notion.shares(small if exact is None else small.exact, tasks) if view.shares.ndim == 2 else view.shares
+    shares = view.shares[:, first] if shares is None else shares
+    part = merging.server_part[first][:, None] if allocation.sharing == "tdm" else 1  # the time of a row is a part of all rows' time
 
     def cut(prices: FloatArray | None) -> FloatArray | None:
         return None if prices is None else prices[first] / part
 
+    if exact is not None:
+        exact = replace(
+            exact,
+            tasks=tasks,
+            shares=shares,
+            prices=cut(exact.prices),
+            proved_levels=tuple(replace(level, prices=cut(level.prices)) for level in exact.proved_levels),
+        )
     return replace(
         allocation,
         instance=small,
-        tasks=tasks,
-        shares=allocation.shares[:, first] if shares is None else shares,
+        tasks=tasks.astype(np.float64),
+        shares=shares.astype(np.float64),
+        exact=exact,
         prices=cut(allocation.prices),
         levels=tuple(replace(level, prices=cut(level.prices)) for level in allocation.levels),
         question=replace(question, notion=notion),

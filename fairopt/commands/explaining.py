@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -66,6 +68,9 @@ def explain(
         ),
     ] = None,
     integral: Annotated[bool, typer.Option("--integral", help="Explain the exact allocation of whole tasks.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="In fractions, without a tolerance: the allocation, its prices, and what each change gives.")
+    ] = False,
     resolves: Annotated[int, typer.Option(metavar="N", help="Solve again for at most this many changes.")] = 6,
     sharing: Sharing = None,
     guarantees: Guarantees = None,
@@ -94,6 +99,8 @@ def explain(
     names = [each.name for each in instance.queues]
     if user is not None and user not in instance.users and user in names:
         user, queue = None, user
+    if exact and schedule is not None and not isinstance(read_schedule(schedule)[1], Mapping):
+        raise typer.BadParameter("a scheduler of your own has no answer in fractions; leave --exact out", param_hint="--exact")
     if user is not None:
         instance.index(user)  # an unknown name is refused before anything is solved
     elif queue is not None:
@@ -104,13 +111,13 @@ def explain(
     def make() -> fo.Allocation:
         if schedule is not None:
             plan = read_schedule(schedule)[1]
-            return made(instance, plan, sharing, notion or GIVEN)  # type: ignore[arg-type]
+            return made(instance, {**plan, "exact": True} if exact else plan, sharing, notion or GIVEN)  # type: ignore[arg-type,dict-item]
         chosen = read_notion(with_rules([notion or "drfh"], guarantees, queue_share)[0])[1]
         if allocation is not None:
             from fairopt.formats.allocations import read
 
-            return given(instance, read(allocation, instance), sharing or default_sharing(instance), chosen.name)
-        return fo.solve(instance, chosen, integral=integral, sharing=sharing, time_limit=time_limit)  # type: ignore[arg-type]
+            return given(instance, read(allocation, instance), sharing or default_sharing(instance), chosen.name, exact=exact)
+        return fo.solve(instance, chosen, integral=integral, sharing=sharing, time_limit=time_limit, exact=exact)  # type: ignore[arg-type]
 
     answer = work("finding the allocation", make)
     progress = Progress(console=Console(stderr=True), transient=True)
@@ -150,7 +157,8 @@ def _print(console: Console, explanation: fo.Explanation) -> None:
 def _print_blockers(console: Console, blockers: tuple[Blocker, ...]) -> None:
     table = simple_table("what leaves no room")
     add_names(table, "on")
-    add_numbers(table, "in use", "its own")
+    priced = any(isinstance(each.price, Fraction) for each in blockers)
+    add_numbers(table, "in use", "its own", *(["price"] if priced else []))
     add_words(table, "who else holds most", "stops it")
     for each in blockers[:_ROWS]:
         capacity = each.capacity if each.capacity > 0 else 1.0
@@ -161,12 +169,15 @@ def _print_blockers(console: Console, blockers: tuple[Blocker, ...]) -> None:
             label(each.server),
             percent(each.used / capacity),
             percent(each.own / capacity),
+            *([figure(each.price)] if priced else []),
             label(holders),
             Text(stops),
         )
     console.print(table)
     if len(blockers) > _ROWS:
         console.print(Text(f"and {len(blockers) - _ROWS:,} more; --json has all"))
+    if priced:
+        console.print(Text("price: by how much the level at which it stops, or the goal, rises at most with one more unit."))
     if not all(each.bottleneck for each in blockers):
         console.print(Text('stops it: "no" if its holders have larger shares and would give way, or if its price is 0.'))
 
@@ -191,6 +202,6 @@ def _print_gains(console: Console, gains: tuple[Gain, ...]) -> None:
         )
 
 
-def _signed(value: float) -> str:
+def _signed(value: Any) -> str:
     """Write a change: +0.103, 0, -2."""
     return "0" if value == 0 else f"{'+' if value > 0 else '-'}{figure(abs(value))}"

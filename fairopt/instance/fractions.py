@@ -46,6 +46,7 @@ __all__ = [
     "plain",
     "rational",
     "rationals",
+    "rounding",
     "written",
 ]
 
@@ -175,6 +176,15 @@ def is_exact(value: object) -> bool:
     if isinstance(value, Integral):
         return not isinstance(value, bool) and abs(int(value)) >= _EXACT
     return isinstance(value, Rational | Decimal)
+
+
+def rounding(relative: float, values: npt.NDArray[Any]) -> float | int:
+    """Return a relative tolerance for numbers like those of an array: 0 for fractions, which have no rounding.
+
+    >>> rounding(1e-9, np.zeros(2)), rounding(1e-9, fractions_of([1, 2]))
+    (1e-09, 0)
+    """
+    return 0 if values.dtype == object else relative
 
 
 def objects(values: Sequence[Any], shape: tuple[int, ...] | None = None) -> ExactArray:

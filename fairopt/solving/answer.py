@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from fairopt.allocation import Level
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, best_server
+from fairopt.instance.fractions import rounding
 from fairopt.program import AlphaFair, Disjunctive, LimitKind, Nested, Program, Separate, Solution, Total, Tradeoff, TreeFilling
 from fairopt.solving.tree_prices import prices_at_events
 
@@ -61,7 +64,7 @@ def _spread_prices(program: Program, prices: FloatArray, merging: Merging | None
         return None
     limits = program.limits
     kind, width = (LimitKind.CAPACITY, len(program.resources)) if sharing == "rdm" else (LimitKind.TIME, 1)
-    table = np.zeros((len(program.servers), width))
+    table = np.zeros((len(program.servers), width), prices.dtype)
     rows = limits.kinds == kind
     if not rows.any():  # a notion without shared capacity, such as the uniform slice
         return None
@@ -69,7 +72,7 @@ def _spread_prices(program: Program, prices: FloatArray, merging: Merging | None
     table[keys[:, 0], np.maximum(keys[:, 1], 0)] = prices[rows]
     spread = table[merging.server_group]
     # A unit of a resource is worth the same in every server of a merged row; a server's time is a part of the row's.
-    return spread if sharing == "rdm" else spread * merging.server_part.astype(np.float64)[:, None]
+    return spread if sharing == "rdm" else spread * merging.server_part.astype(prices.dtype)[:, None]
 
 
 def prices_of(program: Program, solution: Solution, merging: Merging | None, sharing: str, levels: tuple[Level, ...]) -> FloatArray | None:
@@ -85,9 +88,13 @@ def _of_queues(program: Program, prices: FloatArray | None) -> dict[str, float]:
     if prices is None:
         return {}
     own = prices[: len(limits)]
-    spent = own * limits.bounds
-    rows = np.flatnonzero((limits.kinds == LimitKind.QUEUE) & (spent > _ROUNDING * spent.max(initial=0.0)))
-    return {program.queue_limits[limits.keys[row, 0]]: float(own[row]) for row in rows}
+    spent = own * limits.bounds if own.dtype != object else own
+    rows = np.flatnonzero((limits.kinds == LimitKind.QUEUE) & (spent > rounding(_ROUNDING, own) * spent.max(initial=0)))
+    return {program.queue_limits[limits.keys[row, 0]]: _number(own[row]) for row in rows}
+
+
+def _number(value: Any) -> Any:
+    return value if isinstance(value, Fraction) else float(value)
 
 
 def queue_prices_of(program: Program, solution: Solution, by_stage: list[dict[str, float]]) -> dict[str, float]:
@@ -124,7 +131,7 @@ def levels_of(
     by_stage: list[dict[str, float]],
     same: float = _SAME_LEVEL,
 ) -> tuple[Level, ...]:
-    """Stages -> levels of the original users; prices become d(level) / d(capacity); those of queues are given.
+    """Stages -> levels of the original users; prices become d(level) / d(capacity); those of queues are given. In fractions, too.
 
     Values that differ by at most the part ``same`` are one level.
     """
@@ -145,5 +152,5 @@ def levels_of(
             levels[-1] = dataclasses.replace(levels[-1], users=levels[-1].users + users, queue_prices=together)
             continue
         prices = None if stage.prices is None else _spread_prices(program, stage.prices[: len(program.limits)], merging, sharing)
-        levels.append(Level(float(stage.value), users, prices, title, of_queues))
+        levels.append(Level(_number(stage.value), users, prices, title, of_queues))
     return tuple(levels)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Exact, ExactAnswer
+from fairopt.allocation import Allocation, Exact, ExactAnswer, Level
 from fairopt.certificate import Certificate
 from fairopt.certificate.exact import prove
 from fairopt.errors import Unsupported
@@ -93,7 +93,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     values = from_rationals(np.array([stage.value for stage in stages], dtype=object))
     shares = notion.shares(instance.exact, tasks)
     shares = _shares(program, pairs, merging) if shares is None else shares
-    exact = ExactAnswer(tasks, np.asarray(shares), values, radius)
+    exact = ExactAnswer(tasks, np.asarray(shares), values, radius, *_priced(program, solution, stages, merging, sharing))
     return Allocation(
         instance=instance,
         notion=notion.name,
@@ -153,15 +153,41 @@ def _shares(program: ExactProgram, pairs: ExactArray, merging: Merging) -> Exact
 
 def _joined(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     """Return the stages that settle somebody, those of one value as one; levels of servers by themselves are none of the whole."""
-    joined: list[Stage] = []
+    joined: list[list[Stage]] = []
     for stage in stages:
         if not stage.users.size:
             continue
-        if joined and (joined[-1].value, joined[-1].part) == (stage.value, stage.part):
-            joined[-1] = replace(joined[-1], users=np.concatenate([joined[-1].users, stage.users]))
+        if joined and (joined[-1][0].value, joined[-1][0].part) == (stage.value, stage.part):
+            joined[-1].append(stage)
         else:
-            joined.append(stage)
-    return tuple(joined)
+            joined.append([stage])
+    return tuple(steps[0] if len(steps) == 1 else _together(steps) for steps in joined)
+
+
+def _together(steps: Sequence[Stage]) -> Stage:
+    """Return steps of one level as one: the mean of prices that prove each step proves them all, as every proof is linear in its prices."""
+    users = np.concatenate([step.users for step in steps])
+    proofs = [step.prices for step in steps if step.prices is not None]
+    return replace(steps[0], users=users, prices=np.asarray(sum(proofs[1:], proofs[0]) / len(proofs)) if proofs else None)
+
+
+def _priced(
+    program: ExactProgram, solution: Solution, stages: Sequence[Stage], merging: Merging, sharing: str
+) -> tuple[ExactArray | None, tuple[Level, ...], dict[str, Fraction]]:
+    """Return the prices of the goal, the levels with theirs, and the prices of queues, all in Fractions."""
+
+    def fractions(prices: ExactArray | None) -> ExactArray | None:
+        return None if prices is None else from_rationals(prices)
+
+    exact = Solution(
+        from_rationals(solution.x),
+        tuple(replace(stage, value=_fraction(stage.value), prices=fractions(stage.prices)) for stage in stages),
+        prices=fractions(solution.prices),
+    )
+    names: Any = program.program
+    by_stage: Any = queue_prices_by_stage(names, exact)
+    levels = levels_of(names, exact, merging, sharing, by_stage, same=-1.0)
+    return prices_of(names, exact, merging, sharing, levels), levels, queue_prices_of(names, exact, by_stage)  # type: ignore[return-value]
 
 
 def _in_floats(solution: Solution, stages: Sequence[Stage]) -> Solution:
@@ -173,6 +199,10 @@ def _in_floats(solution: Solution, stages: Sequence[Stage]) -> Solution:
         ),
         prices=None if solution.prices is None else _floats(solution.prices),
     )
+
+
+def _fraction(value: Any) -> Any:
+    return from_rational(rational(value))
 
 
 def _floats(values: ExactArray) -> FloatArray:

@@ -82,10 +82,10 @@ def limits(instance: Instance, pairs: list[tuple[int, int]]) -> tuple[list[Row],
     for i, r in itertools.product(range(instance.n_servers), range(instance.n_resources)):
         rows.append([Fraction(instance.demands[n, r]) if i == j else Fraction(0) for n, j in pairs])
         bounds.append(Fraction(instance.counts[i]) * Fraction(instance.capacities[i, r]))
-    for n in np.flatnonzero(np.isfinite(instance.tasks)):
+    for n in np.flatnonzero(instance.tasks < np.inf):
         rows.append([Fraction(int(n == user)) for user, _ in pairs])
         bounds.append(Fraction(instance.tasks[n]))
-    for n in np.flatnonzero(np.isfinite(instance.parallelism)):
+    for n in np.flatnonzero(instance.parallelism < np.inf):
         rows.append([servers_of_a_task(instance, int(n), i) if n == user else Fraction(0) for user, i in pairs])
         bounds.append(Fraction(instance.parallelism[n]))
     return rows, bounds
@@ -115,7 +115,7 @@ def leximin(instance: Instance, notion: str) -> list[Fraction]:
 
         Columns x, t, y. A need is met by y[n] <= s[n], y[n] <= need[n] and a reward for y beyond all else: x = 0 is then a feasible start.
         """
-        reward = Fraction(10) ** 12
+        reward = Fraction(10) ** 90
         cost = [Fraction(0)] * columns + [Fraction(int(goal is None))] + [reward] * len(users)
         table = [[*row, *[Fraction(0)] * (1 + len(users))] for row in rows]
         right = list(bounds)

@@ -4,14 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairopt.drawing import ShowsItself
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Blocker", "Explanation", "Gain"]
+__all__ = ["Blocker", "Explanation", "Gain", "Number", "number"]
+
+Number: TypeAlias = float | Fraction
+
+
+def number(value: Any) -> Any:
+    """Return a number as a float, or as the Fraction that it is."""
+    return value if isinstance(value, Fraction) else float(value)
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values with floats for Fractions, and these as text under "exact".
+
+    >>> _plain({"name": "a", "tasks": Fraction(20, 4), "price": Fraction(1, 4)})
+    {'name': 'a', 'tasks': 5.0, 'price': 0.25, 'exact': {'tasks': '5', 'price': '1/4'}}
+    """
+    exact = {name: str(value) for name, value in values.items() if isinstance(value, Fraction)}
+    return {name: float(value) if name in exact else value for name, value in values.items()} | ({"exact": exact} if exact else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +40,27 @@ class Blocker:
     ----------
     server, resource : str
         "time" under time division.
-    capacity, used, own : float
+    capacity, used, own : float, or Fraction
         For the whole row: the capacity, what is in use, and what the user holds itself; time is a part of the time of the row.
     bottleneck : bool
         Whether this resource stops the user on this row: no user who holds some of it has a larger share, or, if the goal is a sum, it has
         a price. If False, users with larger shares hold some of it, or it has no price. Always True for schedules and whole tasks, where it
         cannot be decided.
-    holders : tuple of (str, float)
+    holders : tuple of (str, float or Fraction)
         The other users who hold most of it, the largest first, and how much they hold.
+    price : float, Fraction or None
+        Its dual price at the level of the user, or of a goal that is a sum: how much the level or the goal rises at most with one more
+        unit; under time division with one more row. None where no prices prove the level of this user.
     """
 
     server: str
     resource: str
-    capacity: float
-    used: float
-    own: float
+    capacity: Number
+    used: Number
+    own: Number
     bottleneck: bool
-    holders: tuple[tuple[str, float], ...]
+    holders: tuple[tuple[str, Number], ...]
+    price: Number | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +77,11 @@ class Gain:
     kind : str
         "capacity", "server" (one server more in the row), "weight", "limit" (of a queue), "guarantee" (of a queue), "parallelism" or
         "placement".
-    by_price : float or None
+    by_price : float, Fraction or None
         The gain by the prices of the user's level: how far the level could rise at these prices after the change, if users at lower levels
         keep their tasks. It is an upper bound on the rise of the level, and equal to the rise for small changes if the prices are unique.
         Only a leximin has such prices.
-    by_solving : float or None
+    by_solving : float, Fraction or None
         The tasks of the user if the same notion or schedule is solved after the change, less its tasks now. (psdsf has several exact
         allocations; this is the one that the same order of servers finds.)
     note : str
@@ -68,12 +90,12 @@ class Gain:
 
     change: str
     kind: str
-    by_price: float | None = None
-    by_solving: float | None = None
+    by_price: Number | None = None
+    by_solving: Number | None = None
     note: str = ""
 
     @property
-    def best_known(self) -> float:
+    def best_known(self) -> Number:
         """The gain by solving, else by price; minus infinity if neither is known."""
         known = self.by_price if self.by_solving is None else self.by_solving
         return float("-inf") if known is None else known
@@ -83,12 +105,14 @@ class Gain:
 class Explanation(ShowsItself):
     """The explanation of one user's allocation; ``print`` shows its sentences.
 
+    Of an allocation in fractions (`fairopt.Allocation.exact`) all numbers are Fractions, and nothing has a tolerance.
+
     Attributes
     ----------
     user : str
     against : str or None
         The user whom ``user`` is compared with.
-    tasks : float
+    tasks : float, or Fraction
         The tasks of the user.
     sentences : tuple of str
     blockers : tuple of Blocker
@@ -101,7 +125,7 @@ class Explanation(ShowsItself):
 
     user: str | None
     against: str | None
-    tasks: float
+    tasks: Number
     sentences: tuple[str, ...]
     blockers: tuple[Blocker, ...]
     gains: tuple[Gain, ...]
@@ -116,19 +140,19 @@ class Explanation(ShowsItself):
         return frame.astype({"by_price": float, "by_solving": float})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON; None stands for a missing number."""
+        """Return plain data, ready for JSON; None stands for a missing number. Fractions are text, "20/3", beside their floats."""
         blockers = [
-            dataclasses.asdict(each) | {"holders": [{"user": user, "amount": amount} for user, amount in each.holders]}
+            _plain(dataclasses.asdict(each)) | {"holders": [_plain({"user": user, "amount": amount}) for user, amount in each.holders]}
             for each in self.blockers
         ]
         return {
             "user": self.user,
             **({"queue": self.queue} if self.queue is not None else {}),
             "against": self.against,
-            "tasks": self.tasks,
+            **_plain({"tasks": self.tasks}),
             "sentences": list(self.sentences),
             "blockers": blockers,
-            "gains": [dataclasses.asdict(gain) for gain in self.gains],
+            "gains": [_plain(dataclasses.asdict(gain)) for gain in self.gains],
         }
 
     def __str__(self) -> str:

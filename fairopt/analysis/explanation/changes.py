@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.explanation import Number, number
 from fairopt.analysis.explanation.queues import reached_limits
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.queues import Queue, Quota
 from fairopt.program.queue_limits import Row
 from fairopt.wording import figure, named
 
-__all__ = ["Change", "limit_changes", "raised", "step", "step_of", "with_queue"]
+__all__ = ["Change", "limit_changes", "raised", "seen", "step", "step_of", "with_queue"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,46 +28,53 @@ class Change:
     kind: str
     instance: Callable[[], Instance]
     servers: IntArray | None = None
-    hint: float = 0.0  # ranks changes without a price
+    hint: Number = 0.0  # ranks changes without a price
 
 
-def step_of(amount: float) -> float:
+def seen(allocation: Allocation) -> Allocation:
+    """Return the allocation with its numbers in fractions, if it is known in fractions; else as it is."""
+    known = allocation.exact is not None and not allocation.exact.radius
+    return allocation.in_fractions if known else allocation
+
+
+def step_of(amount: Any) -> Any:
     """Return the size of a change of one amount."""
-    return float(step(np.array([amount]))[0])
+    return number(step(np.array([amount]))[0])
 
 
 def step(amounts: FloatArray) -> FloatArray:
     """Return the size of a change: one unit, or a tenth of the amount if the amount is below one unit."""
-    return np.where(amounts >= 1, 1.0, amounts / 10)
+    one: Any = Fraction(1) if amounts.dtype == object else 1.0
+    return np.where(amounts >= 1, one, amounts / 10)
 
 
 def limit_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
     """Return a larger limit for each reached one that some of these users are under; first those that have a price."""
-    instance, found = allocation.instance, list[tuple[float, Change]]()
-    for stop in reached_limits(allocation):
+    instance, view, found = allocation.instance, seen(allocation), list[tuple[float, Change]]()
+    for stop in reached_limits(view):
         row = stop.row
         if not (row.users & users & (instance.demands[:, row.resource] > 0)).any():
             continue
         node, group = row.of
-        queue = instance.queues[node - 1]
+        queue = view.instance.queues[node - 1]
         quota, resource = queue.everywhere_and_on_groups[group], instance.resources[row.resource]
         which = "lending_limit" if row.lending else "limit"
         before = getattr(quota, which)[resource]
-        after = before + (step_of(before) if before > 0 else 1.0)
+        after = before + (step_of(before) if before > 0 else 1)
         if row.lending:
             after = min(after, quota.guarantee[resource])
             words = f"{figure(after)} {named(resource)} lent instead of {figure(before)} by {named(queue.name)}"
         else:
             words = f"a limit of {figure(after)} {named(resource)} instead of {figure(before)} for {named(queue.name)}"
         words += f" on {quota.name}" if group else ""
-        found.append((allocation.queue_prices.get(row.name, 0.0), Change(words, "limit", raised(instance, row, which, resource, after))))
+        found.append((view.queue_prices.get(row.name, 0), Change(words, "limit", raised(instance, row, which, resource, after))))
     return [change for _, change in sorted(found, key=lambda each: -each[0])]
 
 
-def raised(instance: Instance, row: Row, which: str, resource: str, amount: float) -> Callable[[], Instance]:
+def raised(instance: Instance, row: Row, which: str, resource: str, amount: Number) -> Callable[[], Instance]:
     """Return a change of one amount of the quota that a row is of: of its guarantee, limit or lending limit, ``which``."""
     node, group = row.of
-    queue = instance.queues[node - 1]
+    queue = instance.queues[node - 1].given
 
     def changed() -> Instance:
         quota = queue.everywhere_and_on_groups[group]

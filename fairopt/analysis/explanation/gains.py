@@ -16,21 +16,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.analysis.explanation import Gain
-from fairopt.analysis.explanation.changes import Change, limit_changes, step, step_of
+from fairopt.analysis.explanation import Gain, Number, number
+from fairopt.analysis.explanation.changes import Change, limit_changes, seen, step, step_of
+from fairopt.analysis.explanation.exact_prices import ExactLevelPrices
 from fairopt.analysis.explanation.level_prices import LevelPrices
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, Instance, IntArray
 from fairopt.instance.aggregation import merge
+from fairopt.instance.exact_merging import merge_exactly
+from fairopt.instance.fractions import rounding
 from fairopt.solvers.backend import Deadline
-from fairopt.wording import figure, joined, named, plural
+from fairopt.wording import ROUNDED, figure, joined, named, percent, plural
 
-__all__ = ["change_of_capacity", "clean", "digits", "gains", "solved"]
+__all__ = ["change_of_capacity", "clean", "digits", "gains", "kinds_of_servers", "part_more", "prices_of_level", "solved"]
 
 _NOTHING = 1e-7  # relative: a smaller difference between two solutions is rounding
 _FEW = 2  # the most changes of constraints to solve
@@ -50,7 +54,8 @@ def gains(
     ``cells`` are the (server, resource) that leave the user no room. Capacity with a price at the user's level is a candidate too. The
     ``resolves`` most promising changes are solved.
     """
-    prices = LevelPrices.of(allocation, user)
+    view = seen(allocation)
+    prices = prices_of_level(allocation, user)
     changes = _placement(allocation, user)
     if allocation.instance.servable[user]:
         changes += [
@@ -60,13 +65,13 @@ def gains(
             *_capacity(allocation, user, cells, prices, 2 * max(resolves, 3)),
         ]
     estimates = [None if prices is None else prices.tasks(change.instance(), change.servers) for change in changes]
-    own = float(allocation.tasks_per_user[user])
+    own = number(view.tasks_per_user[user])
     found = [None if tasks is None else clean(tasks - own, own) for tasks in estimates]
 
     # One solve each for weight and parallelism; at most _FEW for constraints that prices do not rule out; the rest in order of promise.
-    promising = sorted(range(len(changes)), key=lambda j: (-digits(found[j] or 0.0), -changes[j].hint))
+    promising = sorted(range(len(changes)), key=lambda j: (-digits(found[j] or 0), -changes[j].hint))
     lifted = [j for j in promising if changes[j].kind == "placement"]
-    hopeful = [j for j in lifted if found[j] is None or digits(found[j] or 0.0) > 0]
+    hopeful = [j for j in lifted if found[j] is None or digits(found[j] or 0) > 0]
     chosen = [*(j for j in promising if changes[j].kind in ("weight", "parallelism", "limit")), *hopeful[:_FEW]][:resolves]
     rest = [j for j in promising if j not in chosen]
     chosen += sorted(rest, key=lambda j: j in lifted)[: resolves - len(chosen)]
@@ -80,7 +85,12 @@ def gains(
     return tuple(sorted(results, key=lambda gain: -digits(gain.best_known)))
 
 
-def solved(allocation: Allocation, users: int | BoolArray, change: Change, deadline: Deadline) -> tuple[float | None, str]:
+def prices_of_level(allocation: Allocation, user: int) -> LevelPrices | ExactLevelPrices | None:
+    """Return the prices of the user's level, in fractions where the allocation is; None where no prices prove the level."""
+    return (LevelPrices if seen(allocation) is allocation else ExactLevelPrices).of(allocation, user)
+
+
+def solved(allocation: Allocation, users: int | BoolArray, change: Change, deadline: Deadline) -> tuple[Number | None, str]:
     """Return how many tasks more a user, or several together, would have after a change, or None and why that is not known."""
     if deadline.left == 0.0:
         return None, "the time limit has passed"
@@ -89,17 +99,29 @@ def solved(allocation: Allocation, users: int | BoolArray, change: Change, deadl
         answer = rerun(allocation, change.instance(), servers=change.servers, time_limit=limit)
     except FairoptError as error:
         return None, str(error)
-    before, after = float(allocation.tasks_per_user[users].sum()), float(answer.tasks_per_user[users].sum())
+    before, after = (number(np.sum(each.tasks_per_user[users])) for each in (seen(allocation), seen(answer)))
     return clean(after - before, before), ""
 
 
-def digits(value: float) -> float:
-    """Round to six digits, so that rounding does not change the order of gains."""
-    return float(f"{value:.6g}")
+def part_more(more: Number, tasks: Number) -> str:
+    """Return a gain as a part of the tasks before; of fractions rounded, with the sign that says so, where it is no whole percent.
+
+    >>> part_more(1.0, 8.0), part_more(Fraction(1), Fraction(3)), part_more(Fraction(1), Fraction(2))
+    ('+12.5 %', '+~33.3 %', '+50 %')
+    """
+    rounded = isinstance(more, Fraction) and isinstance(tasks, Fraction) and (100 * more / tasks).denominator > 1
+    return f"+{ROUNDED if rounded else ''}{percent(float(more / tasks))}"
 
 
-def clean(difference: float, own: float) -> float:
+def digits(value: Number) -> Number:
+    """Round a float to six digits, so that rounding does not change the order of gains."""
+    return value if isinstance(value, Fraction) else float(f"{value:.6g}")
+
+
+def clean(difference: Number, own: Number) -> Number:
     """Return a difference of tasks, 0 where it is rounding."""
+    if isinstance(difference, Fraction):
+        return difference
     return 0.0 if abs(difference) <= _NOTHING * max(own, 1e-3) else difference
 
 
@@ -108,13 +130,13 @@ def clean(difference: float, own: float) -> float:
 
 def _weight(allocation: Allocation, user: int) -> list[Change]:
     instance = allocation.instance
-    weights = instance.weights.copy()
+    weights = seen(allocation).instance.weights.copy()
     before = np.atleast_1d(weights[user]).copy()
-    more = np.where(before > 0, step(before), 1.0)
+    more = np.where(before > 0, step(before), 1)
     weights[user] = (before + more)[0] if weights.ndim == 1 else before + more
-    words = f"weight {figure(float(before[0] + more[0]))} instead of {figure(float(before[0]))}"
+    words = f"weight {figure(number(before[0] + more[0]))} instead of {figure(number(before[0]))}"
     if weights.ndim == 2:
-        after, now = (joined([figure(float(weight)) for weight in each]) for each in (before + more, before))
+        after, now = (joined([figure(number(weight)) for weight in each]) for each in (before + more, before))
         words = f"weights {after} instead of {now}"
     return [Change(words, "weight", lambda: instance.replace(weights=weights), hint=1.0)]
 
@@ -124,10 +146,10 @@ def _parallelism(allocation: Allocation, user: int) -> list[Change]:
     instance = allocation.instance
     if not instance.limited[user]:
         return []
-    before = float(instance.parallelism[user])
-    after = instance.parallelism.copy()
-    after[user] = before + float(step(np.array([before]))[0])
-    words = f"parallelism {figure(float(after[user]))} instead of {figure(before)}"
+    after = seen(allocation).instance.parallelism.copy()
+    before = number(after[user])
+    after[user] = before + step_of(before)
+    words = f"parallelism {figure(number(after[user]))} instead of {figure(before)}"
     return [Change(words, "parallelism", lambda: instance.replace(parallelism=after), hint=1.0)]
 
 
@@ -137,7 +159,7 @@ def _placement(allocation: Allocation, user: int) -> list[Change]:
     if instance.placement is None:
         return []
     kept_out = (instance.unconstrained_rates[user] > 0) & (instance.counts > 0) & ~instance.placement[user]
-    kind = merge(instance).server_group
+    kind = kinds_of_servers(allocation)
     changes = []
     for first in np.flatnonzero(kept_out):
         rows = np.flatnonzero(kept_out & (kind == kind[first]))
@@ -158,46 +180,62 @@ def _allowing(instance: Instance, user: int, servers: IntArray) -> Callable[[], 
     return changed
 
 
-def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]], prices: LevelPrices | None, most: int) -> list[Change]:
+def _capacity(
+    allocation: Allocation, user: int, cells: Sequence[tuple[int, int]], prices: LevelPrices | ExactLevelPrices | None, most: int
+) -> list[Change]:
     """Return one change per kind of server for the resources that leave the user no room, and for those with the largest prices."""
-    instance = allocation.instance
-    table = allocation.prices if prices is None else prices.table
+    view = seen(allocation)
+    instance = view.instance
+    table = view.prices if prices is None else prices.table
     by_time = allocation.sharing == "tdm"
-    amounts = np.ones((instance.n_servers, 1)) if by_time else step(instance.capacities)
-    value = np.zeros(amounts.shape) if table is None else np.maximum(table, 0.0) * amounts / (instance.counts[:, None] if by_time else 1.0)
+    amounts = np.ones((instance.n_servers, 1), table.dtype if table is not None else float) if by_time else step(instance.capacities)
+    rows = instance.counts[:, None] if by_time else 1
+    value = np.zeros(amounts.shape) if table is None else np.maximum(table, 0) * amounts / rows
     order = np.argsort(-value, axis=None, kind="stable")
-    priced = [divmod(int(j), amounts.shape[1]) for j in order if value.flat[j] > _NOTHING * value.max()]
-    kind = merge(instance).server_group
+    priced = [divmod(int(j), amounts.shape[1]) for j in order if value.flat[j] > rounding(_NOTHING, value) * value.max()]
+    kind = kinds_of_servers(allocation)
     first = np.unique(kind, return_index=True)[1]
     own = list(dict.fromkeys((int(first[kind[i]]), r) for i, r in cells))
     chosen = dict.fromkeys([*own[:most], *[(int(first[kind[i]]), r) for i, r in priced][:most]])
     changes = []
     for i, r in chosen:
-        hint = float(value[i, r]) + (float(value.max()) if (i, r) in own else 0.0)  # without prices: what stops the user first
-        changes.append(replace(change_of_capacity(instance, i, r, by_time=by_time)[1], hint=hint))
+        hint = value[i, r] + (value.max() if (i, r) in own else 0)  # without prices: what stops the user first
+        changes.append(replace(change_of_capacity(allocation, i, r)[1], hint=hint))
     return changes
 
 
-def change_of_capacity(instance: Instance, server: int, resource: int, *, by_time: bool) -> tuple[float, Change]:
+def kinds_of_servers(allocation: Allocation) -> IntArray:
+    """Return a number for each row of servers, equal for rows that are alike, (servers,)."""
+    exactly = seen(allocation) is not allocation
+    return (merge_exactly if exactly else merge)(allocation.instance).server_group
+
+
+def change_of_capacity(allocation: Allocation, server: int, resource: int) -> tuple[Number, Change]:
     """Return the change to more of a resource on one server, or under time division to one server more, and how much more it is."""
-    if by_time:
+    instance, written = allocation.instance, seen(allocation).instance
+    if allocation.sharing == "tdm":
         counts = instance.counts.copy()
         counts[server] += 1
         change = Change(f"one more server like {named(instance.servers[server])}", "server", lambda: instance.replace(counts=counts))
-        return 1.0 / float(instance.counts[server]), change
-    amount, several = step_of(float(instance.capacities[server, resource])), instance.counts[server] > 1
+        return 1 / number(written.counts[server]), change
+    amount, several = step_of(written.capacities[server, resource]), instance.counts[server] > 1
     where = f"{'one server of ' if several else ''}{named(instance.servers[server])}"
-    changed, rows = _larger(instance, server, resource, amount)
+    changed, rows = _larger(instance, written, server, resource, amount)
     return amount, Change(f"+{figure(amount)} {named(instance.resources[resource])} on {where}", "capacity", changed, rows)
 
 
-def _larger(instance: Instance, server: int, resource: int, amount: float) -> tuple[Callable[[], Instance], IntArray | None]:
-    """Return the instance with more of a resource on one server; if its row stands for several servers, the server gets its own row."""
+def _larger(
+    instance: Instance, written: Instance, server: int, resource: int, amount: Number
+) -> tuple[Callable[[], Instance], IntArray | None]:
+    """Return the instance with more of a resource on one server; if its row stands for several servers, the server gets its own row.
+
+    ``written`` is the same instance, in fractions where they are to be kept.
+    """
     several = instance.counts[server] > 1
     rows = np.append(np.arange(instance.n_servers), server) if several else np.arange(instance.n_servers)
 
     def changed() -> Instance:
-        capacities, counts = instance.capacities[rows], instance.counts[rows]
+        capacities, counts = written.capacities[rows], instance.counts[rows]
         capacities[rows.size - 1 if several else server, resource] += amount
         if several:
             counts[server] -= 1
@@ -207,7 +245,7 @@ def _larger(instance: Instance, server: int, resource: int, amount: float) -> tu
             capacities=capacities,
             counts=counts,
             eligibility=None if instance.placement is None else instance.placement[:, rows],
-            rates=None if instance.rates_per_server is None else instance.rates_per_server[:, rows],
+            rates=None if written.rates_per_server is None else written.rates_per_server[:, rows],
             servers=[*names, _new_name(names, names[server])] if several else names,
         )
 

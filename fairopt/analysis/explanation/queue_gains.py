@@ -8,19 +8,20 @@ on a server where it is full and a user below may run. Prices say which of them 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.analysis.explanation import Gain
-from fairopt.analysis.explanation.changes import Change, limit_changes, raised, step_of, with_queue
-from fairopt.analysis.explanation.gains import change_of_capacity, digits, solved
+from fairopt.analysis.explanation import Gain, Number
+from fairopt.analysis.explanation.changes import Change, limit_changes, raised, seen, step_of, with_queue
+from fairopt.analysis.explanation.gains import change_of_capacity, digits, kinds_of_servers, part_more, solved
 from fairopt.analysis.measures import takes_part
-from fairopt.instance import BoolArray, FloatArray, Instance
-from fairopt.instance.aggregation import merge
+from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.fractions import rounding
 from fairopt.program.queue_limits import Row
 from fairopt.solvers.backend import Deadline
-from fairopt.wording import figure, percent, plural
+from fairopt.wording import figure, plural
 
 __all__ = ["gains_of_queue", "what_would_help"]
 
@@ -34,12 +35,12 @@ def gains_of_queue(
     """Return what the ``resolves`` most promising changes would give the users below a node together, the largest gain first."""
     instance = allocation.instance
     below = instance.tree.below[node]
-    wanting = below & takes_part(instance) & ~allocation.complete
+    wanting = below & takes_part(instance) & ~seen(allocation).complete
     if allocation.question is None or not resolves or not wanting.any():
         return ()
     changes = [
         *limit_changes(allocation, wanting),
-        _of_weight(instance, node),
+        _of_weight(allocation, node),
         *_guarantees(allocation, node),
         *_capacity(allocation, wanting, resolves),
     ]
@@ -52,7 +53,7 @@ def gains_of_queue(
     return tuple(sorted(found, key=lambda each: -digits(each.best_known)))
 
 
-def what_would_help(found: tuple[Gain, ...], tasks: float) -> Iterator[str]:
+def what_would_help(found: tuple[Gain, ...], tasks: Number) -> Iterator[str]:
     """Yield the sentences on the gains: the best of them, and what would give nothing."""
     good = [gain for gain in found if gain.best_known > 0]
     if good:
@@ -73,30 +74,31 @@ def what_would_help(found: tuple[Gain, ...], tasks: float) -> Iterator[str]:
         yield f"{plural(len(late), 'change was', 'changes were')} not solved: {late[0]}."
 
 
-def _gain(gain: Gain, tasks: float) -> str:
+def _gain(gain: Gain, tasks: Number) -> str:
     more = gain.best_known
     text = plural(more, "task", digits=3)
-    return f"{text} more (+{percent(more / tasks)})" if tasks > 0 else text
+    return f"{text} more ({part_more(more, tasks)})" if tasks > 0 else text
 
 
 # Changes -------------------------------------------------------------------------------------------------------------------------
 
 
-def _of_weight(instance: Instance, node: int) -> Change:
-    queue = instance.queues[node - 1]
-    more = queue.weight + (step_of(queue.weight) if queue.weight > 0 else 1.0)
+def _of_weight(allocation: Allocation, node: int) -> Change:
+    instance, queue = allocation.instance, seen(allocation).instance.queues[node - 1]
+    more = queue.weight + (step_of(queue.weight) if queue.weight > 0 else 1)
     words = f"weight {figure(more)} instead of {figure(queue.weight)}"
     return Change(words, "weight", lambda: with_queue(instance, node, queue, weight=more))
 
 
 def _guarantees(allocation: Allocation, node: int) -> list[Change]:
     """Return a larger guarantee of each resource of which the queue has one and holds all of it or lacks some."""
-    instance, queue, changes = allocation.instance, allocation.instance.queues[node - 1], list[Change]()
-    own = next(each for each in allocation.queue_holdings() if each.node == node)
+    view, instance, changes = seen(allocation), allocation.instance, list[Change]()
+    queue = view.instance.queues[node - 1]
+    own = next(each for each in view.queue_holdings() if each.node == node)
     for each in own.guarantees:
         group = next(k for k, quota in enumerate(queue.everywhere_and_on_groups) if (quota.name if k else "") == each.group)
         quota = queue.everywhere_and_on_groups[group]
-        after = each.amount + (step_of(each.amount) if each.amount > 0 else 1.0)
+        after = each.amount + (step_of(each.amount) if each.amount > 0 else 1)
         if each.unused or after > quota.limit.get(each.resource, np.inf):
             continue
         row = Row("", np.empty(0, bool), np.empty(0, bool), 0, 0.0, (node, group))
@@ -107,27 +109,28 @@ def _guarantees(allocation: Allocation, node: int) -> list[Change]:
 
 def _capacity(allocation: Allocation, users: BoolArray, most: int) -> list[Change]:
     """Return more of the resources that are full where some of these users may run, one server of each kind; the largest price first."""
-    instance = allocation.instance
+    view = seen(allocation)
+    instance = view.instance
     by_time = allocation.sharing == "tdm"
     asks = instance.eligibility[users].T.astype(float)
     wanted = asks.max(axis=1, keepdims=True) if by_time else asks @ (instance.demands[users] > 0)
-    used = allocation.time_utilization[:, None] if by_time else allocation.utilization
+    used = view.time_utilization[:, None] if by_time else view.utilization
     offered = np.ones(wanted.shape, bool) if by_time else instance.row_capacity > 0
-    full = (wanted > 0) & offered & (used >= 1 - _FULL) & (instance.counts > 0)[:, None]
-    value = _prices(allocation, users, full.shape)
-    kind = merge(instance).server_group
+    full = (wanted > 0) & offered & (used >= 1 - rounding(_FULL, used)) & (instance.counts > 0)[:, None]
+    value: Any = _prices(view, users, full.shape)
+    kind = kinds_of_servers(allocation)
     first = np.unique(kind, return_index=True)[1]
     cells = dict.fromkeys((int(first[kind[i]]), int(r)) for i, r in np.argwhere(full))
-    ordered = sorted(cells, key=lambda cell: -value[cell] * change_of_capacity(instance, *cell, by_time=by_time)[0])
-    return [change_of_capacity(instance, *cell, by_time=by_time)[1] for cell in ordered[:most]]
+    ordered = sorted(cells, key=lambda cell: -value[cell] * change_of_capacity(allocation, *cell)[0])
+    return [change_of_capacity(allocation, *cell)[1] for cell in ordered[:most]]
 
 
 def _prices(allocation: Allocation, users: BoolArray, shape: tuple[int, ...]) -> FloatArray:
     """Return the prices at the levels where these users stop, added up, (servers, resources); without levels those of the goal."""
-    value = np.zeros(shape)
+    value = np.zeros(shape, allocation.tasks.dtype)
     numbers = {number for number, own in zip(allocation.level_of_user, users, strict=True) if own and number is not None}
     tables = [allocation.levels[number - 1].prices for number in numbers] or [allocation.prices]
     for table in tables:
         if table is not None:
-            value += np.maximum(table, 0.0)
+            value += np.maximum(table, 0)
     return value

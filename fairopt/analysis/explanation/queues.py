@@ -13,9 +13,11 @@ import numpy as np
 
 from fairopt.allocation import Allocation, Exact
 from fairopt.allocation.holdings import Guaranteed, QueueHoldings
+from fairopt.analysis.explanation import number
 from fairopt.analysis.measures import takes_part
 from fairopt.analysis.properties.guarantees import held_beyond
 from fairopt.instance import BoolArray, Instance
+from fairopt.instance.fractions import rounding
 from fairopt.program.queue_limits import Row, limit_rows
 from fairopt.wording import figure, joined, named, percent, plural
 
@@ -56,10 +58,12 @@ def reached_limits(allocation: Allocation) -> list[Stop]:
     """Return the limits of queues that are reached; for whole tasks, those with less room than the smallest task below."""
     instance, found = allocation.instance, []
     for row in limit_rows(instance):
-        held = float(instance.demands[row.users, row.resource] @ allocation.tasks[np.ix_(row.users, row.servers)].sum(axis=1))
+        held = number(instance.demands[row.users, row.resource] @ allocation.tasks[np.ix_(row.users, row.servers)].sum(axis=1))
         demands = instance.demands[row.users & (instance.demands[:, row.resource] > 0), row.resource]
-        room = float(demands.min(initial=np.inf)) * (1 - _SAME) if allocation.certificate.whole_tasks else _SAME * row.bound
-        if demands.size and row.bound - held <= (room if np.isfinite(room) else 0.0):
+        if not demands.size:
+            continue
+        left, same = row.bound - held, rounding(_SAME, allocation.tasks)
+        if left < demands.min() * (1 - same) if allocation.certificate.whole_tasks else left <= same * row.bound:
             lends = " that " in row.name and row.name.partition(" on ")[0].endswith(" lends")
             name = row.name.removeprefix(instance.resources[row.resource])
             name = name.removeprefix(" that ").partition(" lends")[0] if lends else name.removeprefix(" of ")
@@ -152,7 +156,8 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
     """Yield why its users have no more, the users with the same reason together."""
     instance, tree = allocation.instance, allocation.instance.tree
     reached, part = reached_limits(allocation), takes_part(instance)
-    full = allocation.utilization >= 1 - _SAME if allocation.sharing == "rdm" else allocation.time_utilization[:, None] >= 1 - _SAME
+    least = 1 - rounding(_SAME, allocation.tasks)
+    full = allocation.utilization >= least if allocation.sharing == "rdm" else allocation.time_utilization[:, None] >= least
     names = instance.resources if allocation.sharing == "rdm" else ("time",)
     counts_whole = allocation.certificate.whole_tasks and allocation.sharing == "rdm"
     left = instance.row_capacity - allocation.usage
@@ -168,7 +173,7 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
             reason = f"is stopped: {joined([stop.words(instance) for stop in stops], _NAMES)}"
         else:
             there = instance.eligibility[n] & (instance.counts > 0)
-            blocked = asks & (left[there] < instance.demands[n] * (1 - _FITS) if counts_whole else full[there])
+            blocked = asks & (left[there] < instance.demands[n] * (1 - rounding(_FITS, left)) if counts_whole else full[there])
             free = ~blocked.any(axis=1) & counts_whole & (not isinstance(allocation.question, Exact))
             what = joined([named(names[r]) for r in np.flatnonzero(blocked.any(axis=0))], _NAMES)
             if free.any():

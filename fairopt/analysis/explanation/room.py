@@ -6,10 +6,12 @@ an equilibrium of servers, a user who is stopped has a *bottleneck* on every ser
 which no user with a larger share holds any. Otherwise the user could get more at the expense of users above it (Khamse-Ashari et al. 2017,
 theorem 1; for a leximin, by the same exchange on one server). If the goal is a sum, the prices show what stops the user.
 
+Of `fairopt.Allocation.in_fractions` all numbers are Fractions, and there is no tolerance.
+
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], servers=["pool"], resources=["cpu", "memory"])
 >>> Room(fo.solve(instance, "drf"), 0).blockers()
-(Blocker(server='pool', resource='cpu', capacity=9.0, used=9.0, own=3.0, bottleneck=True, holders=(('B', 6.0),)),)
+(Blocker(server='pool', resource='cpu', capacity=9.0, used=9.0, own=3.0, bottleneck=True, holders=(('B', 6.0),), price=None),)
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.allocation import Allocation, Exact
-from fairopt.analysis.explanation import Blocker
+from fairopt.analysis.explanation import Blocker, number
 from fairopt.instance import FloatArray
+from fairopt.instance.fractions import rounding
 from fairopt.program.parallelism import servers_at_once
 
 __all__ = ["Room"]
@@ -40,7 +43,7 @@ class Room:
     capacity, used : arrays (servers, resources)
     demand : array (servers, resources)
         What one task of the user takes.
-    at_once : float
+    at_once : float, or Fraction
         How many servers the user fills.
     at_its_limit : bool
         Whether the user fills as many servers as its parallelism allows. Then only a server that is faster for the user than one of these
@@ -58,33 +61,40 @@ class Room:
         self.allocation, self.user = allocation, user
         if allocation.sharing == "tdm":
             self.resources: tuple[str, ...] = ("time",)
-            self.capacity = np.ones((instance.n_servers, 1))
             self.used = allocation.time_utilization[:, None]
-            self.demand = _parts(np.ones(instance.n_servers), instance.rates[user])[:, None]
+            self.capacity = self.used * 0 + 1
+            self.demand = _parts(self.capacity[:, 0], instance.rates[user])[:, None]
         else:
             self.resources, self.capacity, self.used = instance.resources, instance.row_capacity, allocation.usage
             self.demand = np.broadcast_to(instance.demands[user], self.capacity.shape)
-        self.at_once = float(servers_at_once(instance, allocation.tasks)[user])
+        self.at_once = servers_at_once(instance, allocation.tasks)[user]
         self.helps = instance.eligibility[user] & (instance.counts > 0)
         self.at_its_limit = bool(instance.limited[user]) and self._fills_up()
         if self.at_its_limit:
             speed = instance.rates_of_one[user]
-            used = allocation.tasks[user] > _NOTHING * instance.rates[user]
-            self.helps &= speed > speed[used].min(initial=np.inf) * (1 + _SAME)
+            used = allocation.tasks[user] > self.rounding(_NOTHING) * instance.rates[user]
+            self.helps &= speed > speed[used].min(initial=np.inf) * (1 + self.rounding(_SAME))
         asks = (self.demand > 0) & self.helps[:, None]
-        needs = self.demand * (1 - _FITS) if allocation.certificate.whole_tasks else self.capacity * _NOTHING
-        blocked = asks & (self.capacity - self.used < needs)
-        rows = np.lexsort((-instance.rates[user], -allocation.tasks[user]))
+        left = self.capacity - self.used
+        whole = allocation.certificate.whole_tasks
+        full = left < self.demand * (1 - self.rounding(_FITS)) if whole else left <= self.capacity * self.rounding(_NOTHING)
+        blocked = asks & full
+        rows = np.lexsort((-instance.rates[user].astype(float), -allocation.tasks[user].astype(float)))
         self.cells = [(int(i), int(r)) for i in rows for r in np.flatnonzero(blocked[i])]
 
         self.prices = _prices_of_a_sum(allocation)
 
+    def rounding(self, relative: float) -> float | int:
+        """Return a relative tolerance; 0 for an allocation in fractions."""
+        return rounding(relative, self.allocation.tasks)
+
     def _fills_up(self) -> bool:
         """Say whether the rest of the user's parallelism is nothing, or for whole tasks less than a task takes on its fastest server."""
         instance, user = self.allocation.instance, self.user
-        parallelism, speed = float(instance.parallelism[user]), float(instance.rates_of_one[user][self.helps].max(initial=0.0))
-        needs = (1 - _FITS) / speed if self.allocation.certificate.whole_tasks and speed > 0 else parallelism * _NOTHING
-        return parallelism - self.at_once < needs
+        parallelism, speed = instance.parallelism[user], instance.rates_of_one[user][self.helps].max(initial=0)
+        if self.allocation.certificate.whole_tasks and speed > 0:
+            return bool(parallelism - self.at_once < (1 - self.rounding(_FITS)) / speed)
+        return bool(parallelism - self.at_once <= parallelism * self.rounding(_NOTHING))
 
     @property
     def open_rows(self) -> list[int]:
@@ -96,7 +106,7 @@ class Room:
         tasks = self.allocation.tasks[:, i]
         if self.allocation.sharing == "tdm":
             return _parts(tasks, self.allocation.instance.rates[:, i])
-        return np.asarray(tasks * self.allocation.instance.demands[:, r], float)
+        return np.asarray(tasks * self.allocation.instance.demands[:, r])
 
     def largest_holders(self, held: FloatArray) -> list[int]:
         """Return the other users who hold most, the largest holder first."""
@@ -106,7 +116,7 @@ class Room:
         """Say whether no user who holds some of resource r on row i has a larger share (on that row, if shares are per server)."""
         shares = self.allocation.shares
         here = shares if shares.ndim == 1 else shares[:, i]
-        return bool((here[self.held(i, r) > 0] <= here[self.user] * (1 + _SAME)).all())
+        return bool((here[self.held(i, r) > 0] <= here[self.user] * (1 + self.rounding(_SAME))).all())
 
     def bottleneck(self, i: int, r: int) -> bool:
         """Say whether resource r stops the user on row i; True for schedules and whole tasks, where it cannot be decided."""
@@ -116,25 +126,29 @@ class Room:
         if allocation.instance.is_tree and allocation.levels:  # shares of users in different queues say nothing
             number = allocation.level_of_user[self.user]
             prices = None if number is None else allocation.levels[number - 1].prices
-            return prices is None or not prices[i].any() or bool(prices[i, r] > _SAME * prices[i].max())
+            return prices is None or not prices[i].any() or bool(prices[i, r] > self.rounding(_SAME) * prices[i].max())
         if allocation.levels or allocation.shares.ndim == 2:
             return self.nobody_is_ahead(i, r)
-        return self.prices is None or bool(self.prices[i, r] > _SAME * self.prices[i].max())
+        return self.prices is None or bool(self.prices[i, r] > self.rounding(_SAME) * self.prices[i].max())
 
-    def blockers(self) -> tuple[Blocker, ...]:
-        """Return the resources that leave no room, bottlenecks first; at most 1,000, on the rows where the user runs most."""
-        found = []
+    def blockers(self, prices: FloatArray | None = None) -> tuple[Blocker, ...]:
+        """Return the resources that leave no room, bottlenecks first; at most 1,000, on the rows where the user runs most.
+
+        ``prices`` are those of the user's level, (servers, resources), if they are known.
+        """
+        found, table = [], self.prices if prices is None else prices
         for i, r in self.cells[:_MOST]:
             held = self.held(i, r)
             found.append(
                 Blocker(
                     server=self.allocation.instance.servers[i],
                     resource=self.resources[r],
-                    capacity=float(self.capacity[i, r]),
-                    used=float(self.used[i, r]),
-                    own=float(held[self.user]),
+                    capacity=number(self.capacity[i, r]),
+                    used=number(self.used[i, r]),
+                    own=number(held[self.user]),
                     bottleneck=self.bottleneck(i, r),
-                    holders=tuple((self.allocation.instance.users[m], float(held[m])) for m in self.largest_holders(held)),
+                    holders=tuple((self.allocation.instance.users[m], number(held[m])) for m in self.largest_holders(held)),
+                    price=None if table is None else number(table[i, r]),
                 )
             )
         return tuple(sorted(found, key=lambda each: not each.bottleneck))
@@ -143,18 +157,19 @@ class Room:
 def _prices_of_a_sum(allocation: Allocation) -> FloatArray | None:
     if allocation.prices is None or allocation.levels or not isinstance(allocation.question, Exact):
         return None
-    instance, prices = allocation.instance, np.maximum(allocation.prices, 0.0)
+    instance, prices = allocation.instance, np.maximum(allocation.prices, 0)
+    same, exactly = rounding(_SAME, allocation.tasks), allocation.tasks.dtype == object
     if allocation.sharing == "tdm":
         cost = _parts(np.broadcast_to(prices[:, 0], instance.rates.shape), instance.rates)
     else:
         cost = instance.demands @ prices.T
-    worth = allocation.question.notion.utility
+    worth = allocation.question.notion.utility if not exactly else allocation.question.notion.exact_utility
     cost = np.where(instance.eligibility, cost if worth is None else cost / worth, np.inf)
-    runs = (allocation.tasks > _SAME * allocation.tasks_per_user[:, None]) & ~allocation.complete[:, None]
+    runs = (allocation.tasks > same * allocation.tasks_per_user[:, None]) & ~allocation.complete[:, None]
     cheapest = np.broadcast_to(cost.min(axis=1, initial=np.inf)[:, None], cost.shape)
-    return prices if (cost[runs] <= cheapest[runs] * (1 + _CHEAPEST)).all() else None
+    return prices if (cost[runs] <= cheapest[runs] * (1 + rounding(_CHEAPEST, allocation.tasks))).all() else None
 
 
 def _parts(tasks: FloatArray, rates: FloatArray) -> FloatArray:
     """Return x / gamma; 0 where the user may not run."""
-    return np.divide(tasks, rates, out=np.zeros_like(rates), where=(rates > 0) & np.isfinite(rates))
+    return np.divide(tasks, rates, out=np.zeros_like(rates), where=(rates > 0) & (rates < np.inf))

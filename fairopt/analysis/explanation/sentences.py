@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fairopt.allocation import GIVEN, Allocation, Exact, Greedy
-from fairopt.analysis.explanation import Gain
+from fairopt.analysis.explanation import Gain, Number, number
+from fairopt.analysis.explanation.changes import seen
+from fairopt.analysis.explanation.gains import part_more
 from fairopt.analysis.explanation.queues import path_of, stops_of
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
@@ -32,10 +35,12 @@ _REFERENCE = "drfh"  # the notion to compare with, if the allocation has none
 class Sentences:
     """The sentences about one user of one allocation; each public method returns the sentences on one topic, or none."""
 
-    def __init__(self, allocation: Allocation, user: int, room: Room, other: int | None) -> None:
+    def __init__(self, allocation: Allocation, user: int, room: Room, other: int | None, made: Allocation | None = None) -> None:
+        """Take an allocation, in fractions if they are known, and the same as it was ``made``, for what is computed from its floats."""
+        self.made = allocation if made is None else made
         self.allocation, self.instance, self.n, self.room = allocation, allocation.instance, user, room
         self.who = named(self.instance.users[user])
-        self.x = float(allocation.tasks_per_user[user])
+        self.x = number(allocation.tasks_per_user[user])
         self.given = allocation.solver == GIVEN
         self.whole = allocation.certificate.whole_tasks
         self.exact = isinstance(allocation.question, Exact) and not allocation.certificate.best_found
@@ -50,12 +55,12 @@ class Sentences:
         """Return the user's tasks and where they run, how the notion measures them, its share, and who stops lower or higher."""
         if not self.takes_part:
             return self._no_part()
-        number = _tasks(self.x)
-        if np.isfinite(self.instance.tasks[self.n]):
-            all_its = _tasks(float(self.instance.tasks[self.n]))
+        runs = _tasks(self.x)
+        if self.instance.tasks[self.n] < np.inf:
+            all_its = _tasks(number(self.instance.tasks[self.n]))
             everything = "its only task" if self.instance.tasks[self.n] == 1 else f"all its {all_its}"
-            number = everything if self.allocation.complete[self.n] else f"{figure(self.x)} of its {all_its}"
-        sentences = [f"{self.who} runs {number} {self._made()}{self._places()}."]
+            runs = everything if self.allocation.complete[self.n] else f"{figure(self.x)} of its {all_its}"
+        sentences = [f"{self.who} runs {runs} {self._made()}{self._places()}."]
         sentences += [path] if (path := path_of(self.instance, self.n)) else []
         if self.notion is not None and not self.given:
             sentences.append(f"It is measured by {self.notion.describe_measure(self.instance, self.n)}.")
@@ -76,7 +81,7 @@ class Sentences:
 
     def _places(self) -> str:
         held = self.allocation.tasks[self.n]
-        order = [i for i in np.argsort(-held, kind="stable") if held[i] > _SAME * max(self.x, 1e-3)]
+        order = [i for i in np.argsort(-held, kind="stable") if held[i] > self.room.rounding(_SAME) * max(self.x, 1e-3)]
         if len(order) < 2:
             return "".join(f", on {named(self.instance.servers[i])}" for i in order)
         places = [f"{figure(held[i])} on {named(self.instance.servers[i])}" for i in order[:_NAMES]]
@@ -88,7 +93,7 @@ class Sentences:
         if instance.tasks[n] == 0:
             return [f"{self.who} gets nothing because it has no tasks to run."]
         if instance.servable[n]:
-            return [f"A task of {self.who} demands nothing, so all its {_tasks(float(instance.tasks[n]))} fit, whatever others have."]
+            return [f"A task of {self.who} demands nothing, so all its {_tasks(number(instance.tasks[n]))} fit, whatever others have."]
         exists, asked = instance.counts > 0, instance.demands[n] > 0
         lacking = exists & ((instance.capacities == 0) & asked).any(axis=1)
         fits = exists & (instance.unconstrained_rates[n] > 0)
@@ -103,14 +108,14 @@ class Sentences:
 
     def _level(self) -> list[str]:
         allocation, n = self.allocation, self.n
-        number = allocation.level_of_user[n]
-        if number is not None and allocation.levels[number - 1].part:
-            same = [named(name) for name in allocation.levels[number - 1].users if name != self.instance.users[n]]
-            place = f"it stops in {allocation.levels[number - 1].part}, {f'together with {_some(same)}' if same else 'alone'}"
-        elif number is not None:
-            same = [named(name) for name in allocation.levels[number - 1].users if name != self.instance.users[n]]
+        k = allocation.level_of_user[n]
+        if k is not None and allocation.levels[k - 1].part:
+            same = [named(name) for name in allocation.levels[k - 1].users if name != self.instance.users[n]]
+            place = f"it stops in {allocation.levels[k - 1].part}, {f'together with {_some(same)}' if same else 'alone'}"
+        elif k is not None:
+            same = [named(name) for name in allocation.levels[k - 1].users if name != self.instance.users[n]]
             company = f"{_some(same) or 'nobody'} {'stop' if len(same) > 1 else 'stops'} at the same level"
-            before, after = allocation.levels[: number - 1], allocation.levels[number:]
+            before, after = allocation.levels[: k - 1], allocation.levels[k:]
             numbers = [sum(len(each.users) for each in part) for part in (before, after)]
             place = f"{company}, {_either(numbers, 'stops', 'lower', 'higher')}" if same or any(numbers) else "no other user is stopped"
         elif self.exact:  # the goal is a sum, or the user has all its tasks
@@ -118,23 +123,24 @@ class Sentences:
         else:
             shares = allocation.shares[takes_part(self.instance)]
             own = allocation.shares[n]
-            lower, higher = int((shares < own * (1 - _SAME)).sum()), int((shares > own * (1 + _SAME)).sum())
+            rounding = self.room.rounding(_SAME)
+            lower, higher = int((shares < own * (1 - rounding)).sum()), int((shares > own * (1 + rounding)).sum())
             place = _either([lower, higher], "has", "a smaller one", "a larger one")
-        return [f"Its share is {self._share(float(allocation.shares[n]))}; {place}."]
+        return [f"Its share is {self._share(number(allocation.shares[n]))}; {place}."]
 
     def _share_there(self) -> list[str]:
         held = self.allocation.tasks[self.n]
         if not held.any():
             return []
         i = int(held.argmax())
-        share = f"On {named(self.instance.servers[i])} its share is {self._share(float(self.allocation.shares[self.n, i]))}"
+        share = f"On {named(self.instance.servers[i])} its share is {self._share(number(self.allocation.shares[self.n, i]))}"
         there = [named(self.room.resources[r]) for j, r in self.room.cells if j == i and self.room.nobody_is_ahead(i, r)]
         weights = "" if (self.instance.weights == 1).all() else " for its weight"
         return [f"{share}, and nobody who holds {joined(there)} there has a larger one{weights}." if there else f"{share}."]
 
-    def _share(self, share: float) -> str:
+    def _share(self, share: Number) -> str:
         write = percent if self.notion is not None and self.notion.share_is_part else figure
-        if self.instance.weights.ndim == 2 or (weight := float(self.instance.weights[self.n])) == 1 or share == 0:
+        if self.instance.weights.ndim == 2 or (weight := number(self.instance.weights[self.n])) == 1 or share == 0:
             return write(share)
         return f"{write(share * weight)}, which is {write(share)} for each unit of its weight {figure(weight)}"
 
@@ -194,7 +200,7 @@ class Sentences:
 
     def _limit(self) -> str:
         """Return the sentence on the user's parallelism, and on the servers where it would run faster."""
-        allowed = float(self.instance.parallelism[self.n])
+        allowed = number(self.instance.parallelism[self.n])
         opening = f"It is on {figure(self.room.at_once)} {'server' if allowed == 1 else 'servers'} at once, all that its parallelism allows"
         faster = self.room.helps
         return f"{opening}; more time on {self._rows(faster)}, where it is faster, would help." if faster.any() else f"{opening}."
@@ -204,7 +210,7 @@ class Sentences:
         if not self.exact or self.allocation.prices is not None or self.notion is None:
             return False
         sharing: Any = self.allocation.sharing
-        program = self.notion.formulate(self.instance, sharing=sharing, integral=False)
+        program = self.notion.formulate(self.made.instance, sharing=sharing, integral=False)
         return bool((program.limits.kinds == LimitKind.SLICE).any())
 
     def _holders(self, by_resource: Mapping[int, list[int]]) -> str:
@@ -212,8 +218,8 @@ class Sentences:
         room = self.room
         parts: dict[int, FloatArray] = {}
         for r, rows in by_resource.items():
-            parts[r] = np.sum([room.held(i, r) for i in rows], axis=0) / float(room.capacity[rows, r].sum())
-        r = max(parts, key=lambda r: float(parts[r].sum() - parts[r][self.n]))
+            parts[r] = np.sum([room.held(i, r) for i in rows], axis=0) / room.capacity[rows, r].sum()
+        r = max(parts, key=lambda r: parts[r].sum() - parts[r][self.n])
         held, what = parts[r], f"that {named(room.resources[r])}"
         others = [f"{named(self.instance.users[m])} {percent(held[m])}" for m in room.largest_holders(held)]
         mine = f"{self.who} itself {percent(held[self.n])}" if held[self.n] > 0 else f"{self.who} none"
@@ -241,7 +247,7 @@ class Sentences:
             return [] if self.room.prices is None else self._paid(self.room.prices)
         sentences = []
         if self.given:
-            wrong = violations(self.instance, self.allocation.tasks, self.allocation.sharing, _SAME)
+            wrong = violations(self.instance, self.allocation.tasks, self.allocation.sharing, self.room.rounding(_SAME))
             more = f"; and {len(wrong) - _NAMES:,} more" if len(wrong) > _NAMES else ""
             sentences = [f"The allocation does not fit: {'; '.join(map(str, wrong[:_NAMES]))}{more}."] if wrong else []
         return [*sentences, self._optimum(deadline)]
@@ -250,21 +256,21 @@ class Sentences:
         """Return what the user pays for the capacity that its tasks use, at the prices of the optimum."""
         things, servers = self.room.resources, self.instance.servers
         spent = self.allocation.tasks[self.n][:, None] * self.room.demand * prices
-        total = float(spent.sum())
+        total, rounding = number(spent.sum()), self.room.rounding(_SAME)
         if total > 0:
-            order = [j for j in np.argsort(-spent, axis=None, kind="stable")[:_NAMES] if spent.flat[j] > _SAME * total]
+            order = [j for j in np.argsort(-spent, axis=None, kind="stable")[:_NAMES] if spent.flat[j] > rounding * total]
             where = [f"{named(things[j % len(things)])} on {named(servers[j // len(things)])}" for j in order]
             parts = [f"{percent(spent.flat[j] / total)} for {what}" for j, what in zip(order, where, strict=True)]
             return [f"At the prices that prove this optimum it pays {joined(parts)}."]
         cost = (self.room.demand * prices).sum(axis=1)[self.instance.eligibility[self.n]].min(initial=np.inf)
-        weight = float(self.instance.weights[self.n]) if self.instance.weights.ndim == 1 else 1.0
-        if self.x > 0 or not weight * (1 + _SAME) < cost < np.inf:
+        weight = number(self.instance.weights[self.n]) if self.instance.weights.ndim == 1 else 1.0
+        if self.x > 0 or not weight * (1 + rounding) < cost < np.inf:
             return []
         times = f"{figure(cost / weight)} times what it counts"
         return [f"At the prices that prove this optimum a task of it costs {times}: others use the same for more."]
 
     def _optimum(self, deadline: Deadline) -> str:
-        return against_optimum(self.allocation, [self.n], deadline)
+        return against_optimum(self.made, [self.n], deadline)
 
     def helps(self, found: Sequence[Gain]) -> list[str]:
         """Return the best change of each kind, and what it would give."""
@@ -275,7 +281,7 @@ class Sentences:
         weight, parallelism, placement, limit = ([gain for gain in found if gain.kind == kind] for kind in kinds)
         sentences = []
         if (best := _best(capacity)) is not None:
-            equals = sum(gain.best_known >= best.best_known * (1 - _ALIKE) for gain in capacity) - 1
+            equals = sum(gain.best_known >= best.best_known * (1 - self.room.rounding(_ALIKE)) for gain in capacity) - 1
             also = f"; {plural(equals, 'other change')} of this kind would give as much" if equals else ""
             sentences.append(f"What would help: {best.change} would give it {self._gain(best)}{also}.")
         if (best := _best(weight)) is not None:
@@ -294,21 +300,22 @@ class Sentences:
         return [*sentences, *([f"{plural(len(late), 'change was', 'changes were')} not solved: {late[0]}."] if late else [])]
 
     def _gain(self, gain: Gain) -> str:
-        more = gain.best_known
-        text = f"{_tasks(more)} more (+{percent(more / self.x)})" if self.x > 0 else _tasks(more)
+        more: Any = gain.best_known
+        by_price: Any = gain.by_price
+        text = f"{_tasks(more)} more ({part_more(more, self.x)})" if self.x > 0 else _tasks(more)
         if gain.by_solving is None:
             return f"up to {text}, by its price"
-        if gain.by_price is None or abs(gain.by_price - more) <= _CLOSE * max(abs(gain.by_price), more):
+        if by_price is None or abs(by_price - more) <= self.room.rounding(_CLOSE) * max(abs(by_price), more):
             return text
-        return f"{text}; {'up to ' if gain.by_price > more else ''}{figure(gain.by_price)} by its price"
+        return f"{text}; {'up to ' if by_price > more else ''}{figure(by_price)} by its price"
 
     # The others -----------------------------------------------------------------------------------------------------------------
 
     def _largest_bundle(self) -> int | None:
         """Return the other user whose holdings would run the most tasks; if none would, the one with most tasks; None if none has any."""
-        for values in (self.would, np.where(takes_part(self.instance), self.allocation.tasks_per_user, 0.0)):
+        for values in (self.would, np.where(takes_part(self.instance), self.allocation.tasks_per_user, 0)):
             node = self.instance.tree.user_node
-            others = np.where((np.arange(values.size) == self.n) | (node != node[self.n]), 0.0, values)  # of its own queue
+            others = np.where((np.arange(values.size) == self.n) | (node != node[self.n]), 0, values)  # of its own queue
             if others.max() > 0:
                 return int(others.argmax())
         return None
@@ -320,28 +327,28 @@ class Sentences:
             return []
         weights = self.instance.weights
         name = named(self.instance.users[m])
-        has = f"{name} has {_tasks(float(self.allocation.tasks_per_user[m]))}{self._why_ahead(m)}."
+        has = f"{name} has {_tasks(number(self.allocation.tasks_per_user[m]))}{self._why_ahead(m)}."
         node = self.instance.tree.user_node
         if node[m] != node[self.n]:
             return [f"{has} It is in another queue, so their weights do not compare them."]
         if not envy_applies(self.allocation) or (self.instance.weights[[self.n, m]] == 0).any():
             return [has]
-        would = min(float(self.would[m]), float(self.instance.tasks[self.n]))
-        if would > self.x * (1 + _SAME) + 1e-9:
+        would, rounding = min(number(self.would[m]), number(self.instance.tasks[self.n])), self.room.rounding(_SAME)
+        if would > self.x * (1 + rounding) + self.room.rounding(1e-9):
             verdict = f"{figure(would - self.x)} more than it has: it has reason to envy {name}"
-        elif would >= self.x * (1 - _SAME):
+        elif would >= self.x * (1 - rounding):
             verdict = "as many as it has: nothing to envy"
         else:
             verdict = f"fewer than its {figure(self.x)}: nothing to envy"
-        ratio = np.unique(weights[self.n] / weights[m])
-        times = "" if (ratio == 1).all() else f", times {joined([figure(each) for each in ratio])} for the weights"
+        ratio = np.unique(np.atleast_1d(weights[self.n] / weights[m]))
+        times = "" if (ratio == 1).all() else f", times {joined([figure(number(each)) for each in ratio])} for the weights"
         return [f"{has} With what {name} holds{times}, {self.who} could run {_tasks(would)}, {verdict}."]
 
     def _why_ahead(self, m: int) -> str:
         shares, instance, x = self.allocation.shares, self.instance, self.allocation.tasks
-        if shares.ndim == 2 or self.given or shares[m] <= shares[self.n] * (1 + _SAME):
+        if shares.ndim == 2 or self.given or shares[m] <= shares[self.n] * (1 + self.room.rounding(_SAME)):
             return ""
-        if x[m, ~instance.eligibility[self.n]].sum() > 0.5 * x[m].sum():
+        if 2 * x[m, ~instance.eligibility[self.n]].sum() > x[m].sum():
             return f", most of them where {self.who} may not run"
         if self.allocation.sharing == "tdm":
             return ""
@@ -368,11 +375,13 @@ def against_optimum(allocation: Allocation, users: Sequence[int] | IntArray, dea
     try:
         if deadline.left == 0.0:
             raise deadline.passed({})
-        best = solve(allocation.instance, notion, sharing=sharing, time_limit=None if deadline.seconds is None else deadline.left)
+        limit, exactly = None if deadline.seconds is None else deadline.left, seen(allocation) is not allocation
+        best = solve(allocation.instance, notion, sharing=sharing, time_limit=limit, exact=exactly)
     except FairoptError as error:
         return f"There is no exact allocation of {name} to compare with: {error}."
-    has, would = (float(each.tasks_per_user[users].sum()) for each in (allocation, best))
-    same = abs(would - has) <= _SAME * max(would, has)
+    has, would = (number(each.tasks_per_user[users].sum()) for each in (seen(allocation), seen(best)))
+    rounding = 0 if isinstance(has, Fraction) and isinstance(would, Fraction) else _SAME
+    same = abs(would - has) <= rounding * max(would, has)
     how_many = "as much" if same else f"{figure(would)} instead of {figure(has)}"
     return f"The exact allocation of {name}, of divisible tasks, would give it {how_many}."
 
@@ -388,11 +397,12 @@ def _notion_of(allocation: Allocation) -> Notion | None:
 def _best(found: Sequence[Gain]) -> Gain | None:
     """Return the largest gain; of nearly equal gains, one that was solved; None if no gain is positive."""
     most = max((gain.best_known for gain in found), default=0.0)
-    good = [gain for gain in found if gain.best_known > 0 and gain.best_known >= most * (1 - _ALIKE)]
+    least = most if isinstance(most, Fraction) else most * (1 - _ALIKE)
+    good = [gain for gain in found if gain.best_known > 0 and gain.best_known >= least]
     return min(good, key=lambda gain: gain.by_solving is None, default=None)
 
 
-def _tasks(number: float) -> str:
+def _tasks(number: Number) -> str:
     return plural(number, "task", digits=3)
 
 

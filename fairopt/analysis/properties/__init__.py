@@ -23,7 +23,7 @@ from fairopt.analysis.properties import (
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness
 
-__all__ = ["CHECKS", "IN_FLOATS", "IN_FLOATS_OF_WHOLE_TASKS", "OF_FLAT_LISTS", "OF_TREES", "Case", "Verdict", "Witness"]
+__all__ = ["CHECKS", "IN_FLOATS_OF_WHOLE_TASKS", "OF_FLAT_LISTS", "OF_TREES", "Case", "Verdict", "Witness"]
 
 CHECKS: dict[str, Callable[[Case], Verdict]] = {
     check.NAME: check.check
@@ -35,9 +35,6 @@ CHECKS: dict[str, Callable[[Case], Verdict]] = {
 
 OF_TREES = (guarantees.NAME,)
 """Tested without being asked for only where there is a tree of queues, or a guarantee."""
-
-IN_FLOATS = (guarantees.NAME,)
-"""Judged in floats also where the allocation is in fractions."""
 
 IN_FLOATS_OF_WHOLE_TASKS = (pareto.NAME, max_min.NAME, bottleneck_fairness.NAME, single_resource_fairness.NAME)
 """Judged by branch and cut, and so in floats, where the allocation is in fractions and of whole tasks."""

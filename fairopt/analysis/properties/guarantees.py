@@ -10,6 +10,8 @@ says who holds more than its guarantees of the same resource, there: siblings of
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from fairopt.allocation import Allocation
@@ -17,6 +19,7 @@ from fairopt.allocation.holdings import Guaranteed
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.instance.fractions import rounding
 from fairopt.wording import figure, joined, named, plural
 
 __all__ = ["NAME", "check", "held_beyond"]
@@ -33,7 +36,7 @@ def check(case: Case) -> Verdict:
     promised = of_queues or bool(instance.guarantees.any())
     if not promised:
         return does_not_apply(NAME, "Does not apply: no queue and no user has a guarantee.")
-    lacking: list[tuple[float, Witness]] = [_of_user(case, int(n), lack) for n, lack in _users(case)]
+    lacking: list[tuple[float | Fraction, Witness]] = [_of_user(case, int(n), lack) for n, lack in _users(case)]
     deepest_first = sorted(case.allocation.queue_holdings(), key=lambda each: -each.depth)  # of those that lack as much, it says most
     lacking += [_of_queue(case, each.node, promise) for each in deepest_first for promise in each.guarantees if not promise.met]
     if not lacking:
@@ -42,15 +45,15 @@ def check(case: Case) -> Verdict:
     return violated(NAME, tasks, f"{plural(len(lacking), 'guarantee is', 'guarantees are')} not met.", witness)
 
 
-def _users(case: Case) -> list[tuple[int, float]]:
+def _users(case: Case) -> list[tuple[int, float | Fraction]]:
     """Return the users with a guarantee of their own who lack tasks, and how many."""
     instance = case.instance
-    lack = np.where(instance.servable, instance.guarantees - case.allocation.tasks_per_user, 0.0)
-    least = 1.0 if case.whole else 0.0
-    return [(int(n), float(lack[n])) for n in np.flatnonzero((lack > _SAME * instance.guarantees) & (lack >= least * (1 - _SAME)))]
+    lack = np.where(instance.servable, instance.guarantees - case.allocation.tasks_per_user, 0)
+    least, same = int(case.whole), rounding(_SAME, lack)
+    return [(int(n), lack[n]) for n in np.flatnonzero((lack > same * instance.guarantees) & (lack >= least * (1 - same)))]
 
 
-def _of_queue(case: Case, node: int, promise: Guaranteed) -> tuple[float, Witness]:
+def _of_queue(case: Case, node: int, promise: Guaranteed) -> tuple[float | Fraction, Witness]:
     instance, tree = case.instance, case.instance.tree
     r = instance.resources.index(promise.resource)
     users = np.flatnonzero(tree.below[node] & (instance.demands[:, r] > 0))
@@ -58,10 +61,10 @@ def _of_queue(case: Case, node: int, promise: Guaranteed) -> tuple[float, Witnes
         f'The queue "{tree.name(node)}" holds {figure(promise.held, 6)} of the {figure(promise.amount, 6)} {promise.where} that it is '
         f"guaranteed, and asks for {figure(promise.missing, 6)} more. {held_beyond(case.allocation, node, promise)}"
     )
-    return promise.missing / float(instance.demands[users, r].max()), Witness(text, tuple(instance.users[n] for n in users))
+    return promise.missing / instance.demands[users, r].max(), Witness(text, tuple(instance.users[n] for n in users))
 
 
-def _of_user(case: Case, n: int, lack: float) -> tuple[float, Witness]:
+def _of_user(case: Case, n: int, lack: float | Fraction) -> tuple[float | Fraction, Witness]:
     instance = case.instance
     text = f"{case.name(n)} runs {plural(instance.guarantees[n] - lack, 'task')} of the {figure(instance.guarantees[n], 6)} guaranteed."
     return lack, Witness(text, (instance.users[n],))
@@ -81,20 +84,21 @@ def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
     per_user = instance.demands[:, r] * allocation.tasks[:, servers].sum(axis=1)
     owed = _owed(instance, r, servers)
     mine = tree.below[node] & (instance.demands[:, r] > 0)
-    free = np.where(servers & instance.eligibility[mine].any(axis=0), instance.row_capacity[:, r] - allocation.usage[:, r], 0.0)
-    found: list[tuple[float, str]] = []
+    free = np.where(servers & instance.eligibility[mine].any(axis=0), instance.row_capacity[:, r] - allocation.usage[:, r], 0)
+    same = rounding(_SAME, per_user)
+    found: list[tuple[float | Fraction, str]] = []
     while node:
         above = int(tree.parent[node])
         for other in tree.children(above):
             if other != node:
-                found.append((float(per_user[tree.below[other]].sum() - owed[other]), tree.name(int(other))))
+                found.append((per_user[tree.below[other]].sum() - owed[other], tree.name(int(other))))
         for n in tree.users_of(above):
-            found.append((float(per_user[n] - instance.guarantees[n] * instance.demands[n, r]), instance.users[n]))
+            found.append((per_user[n] - instance.guarantees[n] * instance.demands[n, r], instance.users[n]))
         node = above
-    order = sorted((each for each in found if each[0] > _SAME * per_user.sum()), reverse=True)
+    order = sorted((each for each in found if each[0] > same * per_user.sum()), reverse=True)
     sentences = []
-    if free.sum() > _SAME * instance.row_capacity[servers, r].sum():
-        sentences.append(f"There, {figure(float(free.sum()), 6)} {promise.resource} is free.")
+    if free.sum() > same * instance.row_capacity[servers, r].sum():
+        sentences.append(f"There, {figure(free.sum(), 6)} {promise.resource} is free.")
     if order:
         holders = joined([f"{figure(amount, 6)} by {named(name)}" for amount, name in order], _HOLDERS)
         sentences.append(f"Held there beyond guarantees: {holders}.")
@@ -104,13 +108,12 @@ def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
 def _owed(instance: Instance, r: int, servers: BoolArray) -> FloatArray:
     """Return what each node is guaranteed of a resource on some servers at most: the larger of its own and of its children's together."""
     tree, resource = instance.tree, instance.resources[r]
-    owed: FloatArray = np.bincount(tree.user_node, weights=instance.guarantees * instance.demands[:, r], minlength=tree.n_nodes).astype(
-        np.float64
-    )
+    owed: FloatArray = np.zeros(tree.n_nodes, instance.demands.dtype)
+    np.add.at(owed, tree.user_node, instance.guarantees * instance.demands[:, r])
     for node in tree.order:
         queue = tree.queues[node - 1]
-        own = queue.guarantee.get(resource, 0.0)
-        own += sum(quota.guarantee.get(resource, 0.0) for quota in queue.quotas if servers[np.isin(instance.servers, quota.servers)].all())
+        own = queue.guarantee.get(resource, 0)
+        own += sum(quota.guarantee.get(resource, 0) for quota in queue.quotas if servers[np.isin(instance.servers, quota.servers)].all())
         owed[node] = max(owed[node], own)
         owed[tree.parent[node]] += owed[node]
     return owed

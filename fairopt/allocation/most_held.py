@@ -1,0 +1,90 @@
+"""How much of a resource a queue could hold within its guarantees, in fractions: the linear program of `fairopt.allocation.holdings`.
+
+It is solved in rationals, and its optimum is proved by prices that the certificate recomputes.
+
+>>> from fractions import Fraction
+>>> from fairopt.instance.queues import Queue
+>>> lab = Instance([[10]], [[3]], resources=["gpu"], queues=[Queue("q", guarantee={"gpu": Fraction(20, 3)})], queue_of=["q"])
+>>> tasks = np.array([[Fraction(2)]])
+>>> most_held(lab.exact, tasks, "rdm", 1, np.ones(1, bool), np.ones(1, bool), 0)
+Fraction(20, 3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairopt.certificate.exact_largest import prove_largest
+from fairopt.instance import BoolArray, Instance
+from fairopt.instance.fractions import ExactArray, from_rational, rational
+from fairopt.program.queue_limits import guarantee_rows, limit_rows
+from fairopt.solvers import largest_exactly
+from fairopt.solvers.backend import Deadline
+
+__all__ = ["most_held"]
+
+Line = tuple[dict[int, Any], Any]  # of a linear program: coefficients by column, and the bound
+
+
+def most_held(
+    instance: Instance, tasks: ExactArray, sharing: str, node: int, claimants: BoolArray, servers: BoolArray, r: int
+) -> Fraction | None:
+    """Return the most of resource ``r`` on ``servers`` that the users below a queue could hold; None if no point keeps all limits.
+
+    ``instance`` and ``tasks``, (users, servers), are in fractions. ``claimants``, (users,), may get more than they have.
+    """
+    below = instance.tree.below[node]
+    pairs = [(int(n), int(i)) for n, i in np.argwhere(instance.eligibility & (below & ~instance.zero_demand)[:, None])]
+    lines = [*_of_servers(instance, pairs, sharing), *_of_users(instance, pairs, tasks, claimants), *_of_queues(instance, pairs)]
+    for row in guarantee_rows(instance, instance.tree, node):
+        has = instance.demands[row.users, row.resource] @ tasks[np.ix_(row.users, row.servers)].sum(axis=1)
+        lines.append((_used(instance, pairs, row.users, row.servers, row.resource), max(row.bound, has)))
+    entries = [(k, j, rational(value)) for k, (line, _) in enumerate(lines) for j, value in line.items()]
+    right = [rational(bound) for _, bound in lines]
+    cost = [rational(instance.demands[n, r]) if servers[i] else rational(0) for n, i in pairs]
+    found = largest_exactly(cost, entries, right, Deadline(None))
+    if found is None:
+        return None
+    point, prices = found
+    prove_largest(cost, entries, right, point.tolist(), prices.tolist())
+    return from_rational(sum((c * x for c, x in zip(cost, point.tolist(), strict=True)), rational(0)))
+
+
+def _of_servers(instance: Instance, pairs: list[tuple[int, int]], sharing: str) -> Iterator[Line]:
+    """Yield the limits of servers: of their time, or of each resource."""
+    for i in range(instance.n_servers):
+        here = [j for j, (_, server) in enumerate(pairs) if server == i]
+        if sharing == "tdm":
+            rates = instance.rates
+            yield {j: 1 / rates[pairs[j][0], i] for j in here}, 1
+            continue
+        for r in range(instance.n_resources):
+            yield {j: instance.demands[pairs[j][0], r] for j in here}, instance.row_capacity[i, r]
+
+
+def _of_users(instance: Instance, pairs: list[tuple[int, int]], tasks: ExactArray, claimants: BoolArray) -> Iterator[Line]:
+    """Yield the limits of users: of tasks and parallelism; at least what each has now, and no more than that of those who claim nothing."""
+    for n in sorted({n for n, _ in pairs}):
+        own = [j for j, (user, _) in enumerate(pairs) if user == n]
+        has = tasks[n].sum()
+        yield dict.fromkeys(own, -1), -has
+        if instance.tasks[n] < np.inf or not claimants[n]:
+            yield dict.fromkeys(own, 1), instance.tasks[n] if claimants[n] else min(has, instance.tasks[n])
+        if instance.limited[n]:
+            speed = instance.rates_of_one[n]
+            yield {j: 1 / speed[pairs[j][1]] for j in own}, instance.parallelism[n]
+
+
+def _of_queues(instance: Instance, pairs: list[tuple[int, int]]) -> Iterator[Line]:
+    """Yield the limits of queues, and what they lend."""
+    for row in limit_rows(instance):
+        yield _used(instance, pairs, row.users, row.servers, row.resource), row.bound
+
+
+def _used(instance: Instance, pairs: list[tuple[int, int]], users: BoolArray, servers: BoolArray, r: int) -> dict[int, Any]:
+    """Return what each pair uses of a resource, if its user and its server count, by column."""
+    return {j: instance.demands[n, r] for j, (n, i) in enumerate(pairs) if users[n] and servers[i]}
