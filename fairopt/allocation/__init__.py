@@ -2,8 +2,9 @@
 
 ==============  ====================================================================
 ``allocation``  `Allocation`, its levels, and how it was found
-``exact_answer``  tasks, shares and levels as Fractions
+``exact_answer``  tasks, shares, levels and prices as Fractions
 ``holdings``    what each user and queue holds, and what is missing of its guarantees
+``most_held``   the linear program behind that, in fractions
 ==============  ====================================================================
 """
 
