@@ -114,6 +114,7 @@ ALGORITHMS: dict[str, Callable[..., Allocation]] = {"schedule": schedule, "preco
 # Quantities that are compared: functions of the instance, of the tasks (users, servers) and of the shares.
 QUANTITIES: dict[str, Callable[[Instance, Any, Any], Any]] = {
     "tasks": lambda instance, tasks, shares: tasks.sum(axis=1),
+    "first": lambda instance, tasks, shares: tasks[:1].sum(axis=1),  # tasks of the first user
     "shares": lambda instance, tasks, shares: shares,
     "granted": lambda instance, tasks, shares: tasks.sum(axis=1)[:, None] * instance.demands,
     "used": lambda instance, tasks, shares: tasks.sum(axis=1) @ instance.demands,

@@ -28,7 +28,7 @@ KNOWN = {
     "kesidis-table-2-bf-drf",
     "kesidis-table-4-bf-drf",
 }
-SILENT = {"bbf-section-3", "psdsf-figure-6-drfh", "psdsf-figure-6-random-periods", "psdsf-figure-6-sweep-periods"}
+SILENT = {"bbf-section-3", "bbf-ring-largest", "psdsf-figure-6-drfh", "psdsf-figure-6-random-periods", "psdsf-figure-6-sweep-periods"}
 TRIALS = ["psdsf-table-1", "drfh-figure-4", "drfh-figure-4-over-time", "drfh-placements", "drfh-trace", "kesidis-tables", "pdrf-tables"]
 
 
@@ -81,6 +81,7 @@ def test_in_fractions() -> None:
     found = {experiment.id: {row.id: row for row in rows} for experiment, rows in reproduce(["psdsf", "bbf"], exact=True)}
     assert found["psdsf"]["psdsf-figure-2"].ours == ["18/5", "18/5", "8", "8"]
     assert found["bbf"]["bbf-section-5-trajectory"].ours == ["1/2", "1/2", "1/2"]
+    assert (found["bbf"]["bbf-ring-least"].ours, found["bbf"]["bbf-ring-largest"].ours) == (["1/4"], ["1/2"])
     assert found["bbf"]["bbf-section-3"].note == "section 3, parts granted is in floats: it is irrational"
     for name, rows in found.items():
         ((_, floats),) = reproduce([name])
