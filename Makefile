@@ -30,6 +30,7 @@ check: $(INSTALLED)
 bench: $(INSTALLED)  ## time and memory of fairopt and of its alternatives, into benchmarks/results
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/small_leximins.py
+	$(BIN)/python benchmarks/first_runs.py
 	$(BIN)/python benchmarks/schedules.py
 	$(BIN)/python benchmarks/simulations.py
 	$(BIN)/python benchmarks/audit.py

@@ -8,8 +8,9 @@ array([10., 10.])
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from fairopt.doors import door
 
 if TYPE_CHECKING:
     from fairopt.allocation import Allocation, Level
@@ -153,9 +154,9 @@ __all__ = [
     "worst_case",
 ]
 
-_ROOM = {  # of each name: it is imported when it is asked for first, so that ``import fairopt`` is light
-    name: room
-    for room, names in {
+__getattr__ = door(  # imported when it is asked for first, so that ``import fairopt`` is light
+    __name__,
+    {
         "allocation": ["Allocation", "Level"],
         "analysis.auditing": ["Audit", "audit"],
         "analysis.comparing": ["compare"],
@@ -212,17 +213,8 @@ _ROOM = {  # of each name: it is imported when it is asked for first, so that ``
         "solving": ["formulate", "solve", "to_pyomo"],
         "studies.sweep": ["study"],
         "trace": ["Trace"],
-    }.items()
-    for name in names
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _ROOM:
-        raise AttributeError(f"module 'fairopt' has no attribute {name!r}")
-    value = getattr(import_module(f"fairopt.{_ROOM[name]}"), name)
-    globals()[name] = value
-    return value
+    },
+)
 
 
 def __dir__() -> list[str]:

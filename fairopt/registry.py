@@ -22,6 +22,7 @@ import sys
 import traceback
 import uuid
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -121,7 +122,7 @@ class Registry(dict[str, T]):
         """Return the entry points that are not imported yet."""
         if self._offered is None:
             self._offered = {}
-            for point in importlib.metadata.entry_points(group=self._group) if self._group else ():
+            for point in _installed_points(tuple(sys.path)).select(group=self._group) if self._group else ():
                 if super().__contains__(point.name):
                     log.warning('the %s "%s" of %s is left out: there is one of that name', self.kind, point.name, _package(point))
                 else:
@@ -255,6 +256,12 @@ def _run(file: str, path: Path) -> dict[str, Any]:
     finally:
         del sys.modules[name]
     return module.__dict__
+
+
+@cache
+def _installed_points(_: tuple[str, ...]) -> Any:  # until Python 3.12 no EntryPoints, but SelectableGroups, which select alike
+    """Return the entry points of all installed packages on a path: every registry asks, and the files of all packages are read."""
+    return importlib.metadata.entry_points()
 
 
 def _package(point: importlib.metadata.EntryPoint) -> str:

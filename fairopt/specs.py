@@ -5,19 +5,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
-from fairopt.generators import Generator, generator
 from fairopt.instance import Instance
 from fairopt.models import Notion
 from fairopt.registry import is_reference, load_object, words
-from fairopt.scheduling import placement_of, planned
-from fairopt.solvers import Chooser, Placement
 from fairopt.solving import notion_of
+
+if TYPE_CHECKING:
+    from fairopt.generators import Generator
+    from fairopt.solvers import Chooser, Placement
 
 __all__ = [
     "NotionSpec",
@@ -115,6 +116,8 @@ def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocati
 
     For an allocation it is the allocation itself; for a function of an instance, `OwnScheduler`.
     """
+    from fairopt.scheduling import planned
+
     if (own := own_scheduler(spec)) is not None:
         return own.name, own
     if isinstance(spec, Allocation):
@@ -145,6 +148,8 @@ def read_placement(spec: str | Placement) -> tuple[str, Placement | Chooser]:
     Traceback (most recent call last):
     fairopt.errors.Unsupported: "best-fit" takes no option "metrik"
     """
+    from fairopt.scheduling import placement_of
+
     if not isinstance(spec, str):
         return spec.name, spec
     word, *rest = words(spec)
@@ -156,6 +161,8 @@ def read_placement(spec: str | Placement) -> tuple[str, Placement | Chooser]:
 
 def read_generator(spec: str) -> Generator:
     """Return the generator of a specification such as "google:users=50:servers=100"."""
+    from fairopt.generators import generator
+
     word, *rest = spec.split(":")
     return generator(word, **_options(rest, spec))
 

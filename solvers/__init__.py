@@ -1,29 +1,37 @@
 """The engines, one folder or file each: Program -> Solution. No engine knows a notion, and none calls another.
 
-This is the door of the room. `choosing` has the registry `SOLVERS` and the `candidates` for a program, `polishing` what makes their answers
-exact. `fairopt.solving.policy` tries the candidates in order, certifies what they find, and improves it by the polishes.
+This is the door of the room, and what is behind it is imported when it is asked for. `choosing` has the registry `SOLVERS` and the
+`candidates` for a program, `polishing` what makes their answers exact. `fairopt.solving.policy` tries the candidates in order, certifies
+what they find, and improves it by the polishes.
+
+To choose an engine, all are asked what they can do. So a module ``engine`` only declares that, and imports what solves when it solves.
 """
 
 from __future__ import annotations
 
-from fairopt.solvers.backend import Backend
-from fairopt.solvers.choosing import SOLVERS, candidates, choose
-from fairopt.solvers.equilibrium.asynchronous import AsynchronousServers, Turns
-from fairopt.solvers.filling.arrival_order import check_arrivals, place_arrivals
-from fairopt.solvers.filling.event_loop import run_events
-from fairopt.solvers.filling.in_fractions import fill_in_fractions, seconds_expected
-from fairopt.solvers.filling.placements import PLACEMENTS, Chooser, Placement
-from fairopt.solvers.filling.precomputed import Cycle, fill_lowest_first, precompute
-from fairopt.solvers.filling.precomputed_in_fractions import fill_lowest_in_fractions, precompute_in_fractions
-from fairopt.solvers.filling.progressive_filling import Filled, fill
-from fairopt.solvers.filling.tree_in_fractions import fill_tree_in_fractions
-from fairopt.solvers.polishing import polishes
-from fairopt.solvers.rational import EXACT_GOALS, largest_exactly, points_near, seconds_of_a_level, solve_exactly
-from fairopt.solvers.via_highs.memory import RememberedLevels
-from fairopt.solvers.via_highs.pareto import Pareto, pareto_frontier
-from fairopt.solvers.via_highs.placement import Placed, pack_servers, place_whole
-from fairopt.solvers.via_highs.warm_start import RepeatedLevels
-from fairopt.solvers.via_pyomo.engine import to_model
+from typing import TYPE_CHECKING
+
+from fairopt.doors import door
+
+if TYPE_CHECKING:
+    from fairopt.solvers.backend import Backend
+    from fairopt.solvers.choosing import SOLVERS, candidates, choose
+    from fairopt.solvers.equilibrium.asynchronous import AsynchronousServers, Turns
+    from fairopt.solvers.filling.arrival_order import check_arrivals, place_arrivals
+    from fairopt.solvers.filling.event_loop import run_events
+    from fairopt.solvers.filling.in_fractions import fill_in_fractions, seconds_expected
+    from fairopt.solvers.filling.placements import PLACEMENTS, Chooser, Placement
+    from fairopt.solvers.filling.precomputed import Cycle, fill_lowest_first, precompute
+    from fairopt.solvers.filling.precomputed_in_fractions import fill_lowest_in_fractions, precompute_in_fractions
+    from fairopt.solvers.filling.progressive_filling import Filled, fill
+    from fairopt.solvers.filling.tree_in_fractions import fill_tree_in_fractions
+    from fairopt.solvers.polishing import polishes
+    from fairopt.solvers.rational import EXACT_GOALS, largest_exactly, points_near, seconds_of_a_level, solve_exactly
+    from fairopt.solvers.via_highs.memory import RememberedLevels
+    from fairopt.solvers.via_highs.pareto import Pareto, pareto_frontier
+    from fairopt.solvers.via_highs.placement import Placed, pack_servers, place_whole
+    from fairopt.solvers.via_highs.warm_start import RepeatedLevels
+    from fairopt.solvers.via_pyomo.engine import to_model
 
 __all__ = [
     "EXACT_GOALS",
@@ -63,3 +71,27 @@ __all__ = [
     "solve_exactly",
     "to_model",
 ]
+
+__getattr__ = door(  # imported when it is asked for first: nobody needs every engine
+    __name__,
+    {
+        "backend": ["Backend"],
+        "choosing": ["SOLVERS", "candidates", "choose"],
+        "equilibrium.asynchronous": ["AsynchronousServers", "Turns"],
+        "filling.arrival_order": ["check_arrivals", "place_arrivals"],
+        "filling.event_loop": ["run_events"],
+        "filling.in_fractions": ["fill_in_fractions", "seconds_expected"],
+        "filling.placements": ["PLACEMENTS", "Chooser", "Placement"],
+        "filling.precomputed": ["Cycle", "fill_lowest_first", "precompute"],
+        "filling.precomputed_in_fractions": ["fill_lowest_in_fractions", "precompute_in_fractions"],
+        "filling.progressive_filling": ["Filled", "fill"],
+        "filling.tree_in_fractions": ["fill_tree_in_fractions"],
+        "polishing": ["polishes"],
+        "rational": ["EXACT_GOALS", "largest_exactly", "points_near", "seconds_of_a_level", "solve_exactly"],
+        "via_highs.memory": ["RememberedLevels"],
+        "via_highs.pareto": ["Pareto", "pareto_frontier"],
+        "via_highs.placement": ["Placed", "pack_servers", "place_whole"],
+        "via_highs.warm_start": ["RepeatedLevels"],
+        "via_pyomo.engine": ["to_model"],
+    },
+)

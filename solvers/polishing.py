@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairopt.program import Equalize, Equilibrium, Leximin, Program, Solution
-from fairopt.solvers.alpha_fair import polish as alpha_fair_polish
-from fairopt.solvers.equilibrium import polish as equilibrium_polish
-from fairopt.solvers.leximin import polish as leximin_polish
 
 __all__ = ["polishes"]
 
@@ -20,9 +17,14 @@ def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Soluti
     if program.integral:
         return
     if isinstance(program.goal, Leximin | Equalize):
-        yield from (("level equations", found) for found in leximin_polish.polishes(program, solution))
+        from fairopt.solvers.leximin.polish import polishes as of_levels
+
+        yield from (("level equations", found) for found in of_levels(program, solution))
         return
-    of_active_sets = equilibrium_polish.polish if isinstance(program.goal, Equilibrium) else alpha_fair_polish.polish
-    found = of_active_sets(program, solution)
+    if isinstance(program.goal, Equilibrium):
+        from fairopt.solvers.equilibrium.polish import polish
+    else:
+        from fairopt.solvers.alpha_fair.polish import polish
+    found = polish(program, solution)
     if found is not None:
         yield "active sets", found

@@ -103,3 +103,21 @@ def test_importing_the_command_line_is_light() -> None:
     heavy = {"numpy", "scipy", "matplotlib", "pandas", "highspy", "pydantic", "yaml"}
     code = f"import sys, fairopt.cli; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_small_solve_imports_what_it_needs() -> None:
+    """Neither other engines nor what draws, computes in fractions, fills servers or reads tables."""
+    code = (
+        "import sys; from fairopt.cli import app; app(['solve', sys.argv[1]], standalone_mode=False); "
+        "print(*(m for m in sys.modules if m.startswith(('fairopt.', 'scipy.', 'matplotlib', 'pandas', 'cvxpy', 'pyomo', 'numba'))))"
+    )
+    run = subprocess.run([sys.executable, "-c", code, str(PAPER)], capture_output=True, text=True, check=True)
+    there = run.stdout.splitlines()[-1].split()
+    assert "fairopt.solvers.via_highs.levels" in there
+    heavy = (
+        *("fairopt.solvers.alpha_fair.tables", "fairopt.solvers.equilibrium.sweeping", "fairopt.solvers.interior_point.paths"),
+        *("fairopt.solvers.filling", "fairopt.solvers.rational", "fairopt.solvers.via_highs.whole", "fairopt.solvers.via_highs.sifting"),
+        *("fairopt.certificate.exact", "fairopt.generators", "fairopt.scheduling", "fairopt.formats.tables", "fairopt.plots"),
+        *("scipy.linalg", "scipy.optimize", "matplotlib", "pandas", "cvxpy", "pyomo", "numba"),
+    )
+    assert [module for module in there if module.startswith(heavy)] == []

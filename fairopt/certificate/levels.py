@@ -128,9 +128,11 @@ class LevelProofs:
         self.per_level, self.x, self.levels, self.value = per_level, x, levels, value
         self.by_column = self.limits.transposed
         self.largest = program.largest()
-        self.left = self.limits.bounds - self.limits.matrix @ x
+        left, digits = self.limits.bounds - self.limits.matrix @ x, self.limits.bounds * _DIGITS
+        self.free, self.over = np.maximum(left - digits, 0.0), np.maximum(-left - digits, 0.0)  # of each limit, beyond its rounding
+        self.used, self.short = np.maximum(x, 0.0), np.maximum(-x, 0.0)
         # Upper bounds for pairs, free limits and surpluses of users, and the level that each comes from.
-        self.most = [np.full(size, np.inf) for size in (x.size, self.left.size, levels.size)]
+        self.most = [np.full(size, np.inf) for size in (x.size, left.size, levels.size)]
         self.most[0][self.largest <= 0] = 0.0
         self.by = [np.full(most.size, -1) for most in self.most]
         self.totals: list[float] = []  # g of each level, at least its rounding
@@ -187,15 +189,22 @@ class LevelProofs:
         bounds, per_level, levels, users = self.limits.bounds, self.per_level, self.levels, self.users
         most_of_pairs, most_left, most_above = self.most
         prices = proof / max(float(np.abs(proof).max(initial=0.0)), _TINY)  # the unit does not matter
-        prices = np.where(most_left > _CLOSED * bounds, np.maximum(prices, 0.0), prices)
+        below_0 = bool(prices.min(initial=0.0) < 0)  # rarely: much of what follows is there for such prices alone
+        if below_0:
+            prices = np.where(most_left > _CLOSED * bounds, np.maximum(prices, 0.0), prices)
         cost = np.asarray(self.by_column @ prices)
+        paid = np.asarray(self.by_column @ np.abs(prices)) if below_0 else cost
+        below_0 = below_0 or bool(cost.min(initial=0.0) < 0)
         scale = np.maximum(levels, size)
         closed = most_of_pairs * per_level <= _CLOSED * scale[users]
+        opened = ~closed
+        users_of_open, price_of_open = users[opened], (cost / per_level)[opened]
         q = np.full(levels.size, np.inf)
-        np.minimum.at(q, users[~closed], (cost / per_level)[~closed])
+        np.minimum.at(q, users_of_open, price_of_open)
         q[np.isinf(q)] = 0.0
         climbs = rising & (rate > 0)  # the others wait at their target, and what keeps them there may still have a price of either sign
-        q = np.where(climbs | (most_above > _CLOSED * scale), np.maximum(q, 0.0), q)
+        if below_0:
+            q = np.where(climbs | (most_above > _CLOSED * scale), np.maximum(q, 0.0), q)
         sigma, held = float(q[climbs] @ rate[climbs]), float(q[climbs] @ size[climbs])
         if not 0 < sigma < np.inf or not held > 0:  # no proof
             return float("inf"), float("inf")
@@ -204,63 +213,75 @@ class LevelProofs:
         beyond = float(prices @ bounds) - spent * _DIGITS - float(q[~rising] @ levels[~rising]) - float(q[rising] @ target[rising])
         # The same difference is a sum of terms >= 0: free limits, pairs that cost more than they are worth, users above the level. Summed
         # directly, small terms are not lost in the rounding of the bound.
-        free = np.maximum(self.left - bounds * _DIGITS, 0.0)
-        paid = np.asarray(self.by_column @ np.abs(prices))
+        positive = np.maximum(prices, 0.0) if below_0 else prices
         dear = np.maximum(cost - paid * _DIGITS - worth, 0.0)
         above = np.maximum(levels[rising] - target[rising] * (1 + _DIGITS), 0.0)
-        small = float(np.maximum(prices, 0.0) @ free + dear @ np.maximum(self.x, 0.0) + q[rising] @ above)
-        below_price = [np.maximum(worth - cost, 0.0) * closed, np.maximum(-prices, 0.0), np.maximum(-q, 0.0)]
+        small = float(positive @ self.free + dear @ self.used + q[rising] @ above)
         own_gap = max(beyond, small, 0.0) / sigma
         dearest = np.abs(q)  # cost of a shortfall on the most expensive open pair
-        np.maximum.at(dearest, users[~closed], (cost / per_level)[~closed])
+        np.maximum.at(dearest, users_of_open, price_of_open)
         dearest[rising] = 0.0
-        alone = self.settled_at < 0
-        surplus = self._charges([np.zeros(self.x.size), np.zeros(bounds.size), dearest])  # a higher level may have a smaller bound
-        taken = min(self._taken(dearest), float(surplus @ self.real + dearest[alone] @ self.doubt[alone]))
+        taken = self._taken(dearest)
         # The excess of the answer over limits, and pairs below 0.
-        excess = float(np.maximum(prices, 0.0) @ np.maximum(-self.left - bounds * _DIGITS, 0.0) + dear @ np.maximum(-self.x, 0.0))
-        charges = self._charges(below_price)
-        # A pair with a cost below 0 is not bounded by the level of its user: charge the most that it could be used.
-        unbounded = float((np.maximum(-cost, 0.0) * (~closed & (q[users] >= 0))) @ self.largest)
-        gap = own_gap + (float(charges @ self.totals) + unbounded) / sigma
+        excess = float(positive @ self.over + dear @ self.short)
+        charged = unbounded = charged_real = 0.0
+        if below_0 or closed.any():
+            below_price = [np.maximum(worth - cost, 0.0) * closed, np.maximum(-prices, 0.0), np.maximum(-q, 0.0)]
+            charges = self._charges(below_price)
+            charged, charged_real = float(charges @ self.totals), float(charges @ self.real)
+        if below_0:  # a pair with a cost below 0 is not bounded by the level of its user: charge the most that it could be used
+            unbounded = float((np.maximum(-cost, 0.0) * (opened & (q[users] >= 0))) @ self.largest)
+        gap = own_gap + (charged + unbounded) / sigma
         rounding = _ROUNDING * spent
-        real = (sigma * own_gap if sigma * own_gap > rounding else 0.0) + float(charges @ self.real) + unbounded + excess
+        real = (sigma * own_gap if sigma * own_gap > rounding else 0.0) + charged_real + unbounded + excess
         self.doubt[settled] = real / np.maximum(q[settled], _TINY)
         self.settled_at[settled] = len(self.totals)
         stay = ~climbs
         stay[settled] = True
         dear[dear <= _CLEAR * paid] = 0.0
-        self._learn(real, rounding, [dear, np.maximum(prices, 0.0), np.maximum(q, 0.0) * stay])
+        self._learn(real, rounding, [dear, positive, np.maximum(q, 0.0) * stay])
 
         paid_by = q[settled] * size[settled]
         rise = (sigma * gap + excess) / float(paid_by.min()) if (paid_by > _NOISE * spent).all() else float("inf")
         return sigma * gap / held, max(rise, taken / held)
 
     def _taken(self, price: FloatArray) -> float:
-        """Return the cost, at these prices, of the possible shortfalls of users settled before: the largest of each level, summed."""
-        worth = np.where(price > 0, price, 0.0) * np.where(price > 0, self.doubt, 0.0)
+        """Return the cost, at these prices, of the possible shortfalls of users settled before.
+
+        Those of a level come to the largest of them, or to what this level bounds of a surplus: a higher level may have a smaller bound.
+        """
         alone = self.settled_at < 0
-        of_level = np.zeros(len(self.totals))
+        worth = np.where(price > 0, price, 0.0) * np.where(price > 0, self.doubt, 0.0)
+        at_caps = float(worth[alone].sum())
+        if not self.totals:
+            return at_caps
+        of_level, surplus = np.zeros(len(self.totals)), np.zeros(len(self.totals))
         np.maximum.at(of_level, self.settled_at[~alone], worth[~alone])
-        return float(worth[alone].sum() + of_level.sum())
+        self._charge(surplus, np.array(self.totals), self.by[2], self.most[2], price)
+        return at_caps + min(float(of_level.sum()), float(surplus @ self.real))
 
     def _charges(self, below_price: list[FloatArray]) -> FloatArray:
         """Return how many times g of each level is charged for pairs, limits and users priced too low by the amounts ``below_price``."""
         times = np.zeros(len(self.totals))
-        if not self.totals:
-            return times
-        for by, most, amount in zip(self.by, self.most, below_price, strict=True):
-            some = np.flatnonzero((amount > 0) & (by >= 0))
-            np.maximum.at(times, by[some], amount[some] * most[some] / np.array(self.totals)[by[some]])
+        if self.totals:
+            totals = np.array(self.totals)
+            for by, most, amount in zip(self.by, self.most, below_price, strict=True):
+                self._charge(times, totals, by, most, amount)
         return times
+
+    @staticmethod
+    def _charge(times: FloatArray, totals: FloatArray, by: IntArray, most: FloatArray, amount: FloatArray) -> None:
+        some = np.flatnonzero((amount > 0) & (by >= 0))
+        if some.size:
+            np.maximum.at(times, by[some], amount[some] * most[some] / totals[by[some]])
 
     def _learn(self, real: float, rounding: float, prices: list[FloatArray]) -> None:
         """Bound everything that has a price at this level: together it costs at most g."""
         total = max(real, rounding)
-        for by, most, price in zip(self.by, self.most, prices, strict=True):
-            with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):
+            for by, most, price in zip(self.by, self.most, prices, strict=True):
                 now = total / price
-            better = now < most
-            most[better], by[better] = now[better], len(self.totals)
+                better = np.flatnonzero(now < most)
+                most[better], by[better] = now[better], len(self.totals)
         self.totals.append(total)
         self.real.append(real)

@@ -42,10 +42,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
-from fairopt.trace import Trace
 
 if TYPE_CHECKING:
     from fairopt.formats.messages import Source
+    from fairopt.trace import Trace
 
 __all__ = ["load", "load_trace", "save", "schema", "source_of"]
 
@@ -81,22 +81,30 @@ def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[
 
 def source_of(path: Path, changes: Mapping[str, Any] | Sequence[str] = ()) -> Source:
     """Return the document that a file or folder holds, with changes."""
-    from fairopt.formats import syntax, tables
-    from fairopt.formats.changes import Changed
-
+    source: Source
     if path.is_dir() and path.suffix.lower() not in FILES:
-        source = tables.folder_source(path)
+        from fairopt.formats.tables import folder_source
+
+        source = folder_source(path)
     elif path.suffix.lower() in DOCUMENTS:
-        source = syntax.read(path)
+        from fairopt.formats.syntax import read
+
+        source = read(path)
     elif path.suffix.lower() == ".xlsx":
-        source = tables.workbook_source(path)
+        from fairopt.formats.tables import workbook_source
+
+        source = workbook_source(path)
     elif path.exists() or path.suffix:
         _refuse(path, "read")
     else:
         raise InvalidInstance(
             f"there is no file or folder {path}; give an instance file ({', '.join(FILES)}) or a folder of CSV or Parquet tables"
         )
-    return Changed(source, changes) if changes else source
+    if not changes:
+        return source
+    from fairopt.formats.changes import Changed
+
+    return Changed(source, changes)
 
 
 def load_trace(

@@ -27,7 +27,6 @@ from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, queue_prices_of, shares_of, table_of, unexpanded
 from fairopt.solving.formulation import checked, columns, expanded, with_utility
 from fairopt.solving.grouping import InGroups, fits, solve_in_groups
-from fairopt.solving.in_fractions import solve_in_fractions
 from fairopt.solving.policy import Found, find, other_engines
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 from fairopt.wording import joined
@@ -121,6 +120,8 @@ def solve(
     for remark in remarks(instance):
         log.warning("%s", remark)
     if exact:
+        from fairopt.solving.in_fractions import solve_in_fractions
+
         return solve_in_fractions(instance, chosen, how, deadline, Exact(chosen, solver, integral, tolerance, True, digits))
     alpha = chosen.merge_alpha if chosen.merges(instance) else None
     if integral:

@@ -10,7 +10,6 @@ from fairopt.instance import FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import expand
 from fairopt.models import NOTIONS, OPTIONS_OF_TREES, Notion, ShareNotion, Sharing, default_sharing
 from fairopt.program import Program
-from fairopt.solvers import to_model
 from fairopt.wording import did_you_mean, figure
 
 __all__ = ["checked", "columns", "expanded", "formulate", "notion_of", "to_pyomo", "with_utility"]
@@ -124,6 +123,8 @@ def to_pyomo(
     >>> print(model.capacity["cpu @ pool"].expr)
     x[A,pool] + 3.0*x[B,pool]  <=  9.0
     """
+    from fairopt.solvers import to_model
+
     return to_model(formulate(instance, notion, sharing=sharing, integral=integral, **options), transformation)
 
 

@@ -12,15 +12,8 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.program import Equalize, Feature, Leximin, Nested, Program, Solution, Total, TreeFilling
+from fairopt.program import Equalize, Feature, Leximin, LimitKind, Nested, Program, Solution, Total, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Way
-from fairopt.solvers.highs_model import HighsModel, solved
-from fairopt.solvers.via_highs.levels import solve_levels
-from fairopt.solvers.via_highs.nested import solve_nested
-from fairopt.solvers.via_highs.sifting import solve_sifted, wins
-from fairopt.solvers.via_highs.tree import solve_filling
-from fairopt.solvers.via_highs.whole_tasks import solve_whole
-from fairopt.solvers.via_highs.whole_tree import solve_whole_tree
 
 __all__ = ["HiGHS"]
 
@@ -52,7 +45,7 @@ class HiGHS(Backend):
         everybody = super().ways(program, tolerance)
         if isinstance(program.goal, Nested) and not program.integral:
             return (*everybody, Way("LPs in small units", _nested_in_small_units, unless=tolerance))
-        if program.integral or not wins(program):
+        if program.integral or not _suits_sifting(program):
             return everybody
         return (
             Way("sifted LPs", _sifted, polish_above=_SIFTED * tolerance),
@@ -61,32 +54,58 @@ class HiGHS(Backend):
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features by the LPs of all users, or by branch and cut."""
-        if program.integral and isinstance(program.goal, TreeFilling):
-            return solve_whole_tree(program, program.goal, deadline)
+        goal = program.goal
+        if program.integral and isinstance(goal, TreeFilling):
+            from fairopt.solvers.via_highs.whole_tree import solve_whole_tree
+
+            return solve_whole_tree(program, goal, deadline)
         if program.integral:
+            from fairopt.solvers.via_highs.whole_tasks import solve_whole
+
             return solve_whole(program, deadline)
-        if isinstance(program.goal, Total):
-            return _total(program, program.goal, deadline)
-        if isinstance(program.goal, Nested):
-            return solve_nested(program, program.goal, deadline)
-        if isinstance(program.goal, TreeFilling):
-            return solve_filling(program, program.goal, tolerance, deadline)
-        assert isinstance(program.goal, Leximin | Equalize)
-        return solve_levels(program, program.goal, tolerance, deadline)
+        if isinstance(goal, Total):
+            return _total(program, goal, deadline)
+        if isinstance(goal, Nested):
+            from fairopt.solvers.via_highs.nested import solve_nested
+
+            return solve_nested(program, goal, deadline)
+        if isinstance(goal, TreeFilling):
+            from fairopt.solvers.via_highs.tree import solve_filling
+
+            return solve_filling(program, goal, tolerance, deadline)
+        from fairopt.solvers.via_highs.levels import solve_levels
+
+        assert isinstance(goal, Leximin | Equalize)
+        return solve_levels(program, goal, tolerance, deadline)
+
+
+def _suits_sifting(program: Program) -> bool:
+    """Ask ``sifting`` whether it is the faster way; only to users with limits on their servers at once it can be."""
+    if not (program.limits.kinds == LimitKind.PARALLELISM).any():
+        return False
+    from fairopt.solvers.via_highs.sifting import wins
+
+    return wins(program)
 
 
 def _nested_in_small_units(program: Program, _: float, deadline: Deadline, __: Solution | None) -> Solution:
+    from fairopt.solvers.via_highs.nested import solve_nested
+
     assert isinstance(program.goal, Nested)
     return solve_nested(program, program.goal, deadline, small=True)
 
 
 def _sifted(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution | None:
+    from fairopt.solvers.via_highs.sifting import solve_sifted
+
     assert isinstance(program.goal, Leximin)
     return solve_sifted(program, program.goal, tolerance, deadline)
 
 
 def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
     """One LP, in the variables y = x / largest. What keeps them below 1 is the limits, so that the limits have all the prices."""
+    from fairopt.solvers.highs_model import HighsModel, solved
+
     largest = program.largest()
     limits = program.limits
     bounds = np.where(limits.bounds > 0, limits.bounds, 1.0)  # a bound of 0 makes its columns' largest 0

@@ -13,7 +13,7 @@ from support.command_line import EXAMPLES, PAPER, flat, run
 import fairopt as fo
 from fairopt.plots import save_figure
 from fairopt.program import Solution
-from fairopt.solvers.interior_point import engine as interior_point
+from fairopt.solvers.interior_point import paths
 from fairopt.solvers.via_highs import whole_tasks
 
 
@@ -229,7 +229,7 @@ def test_memory_that_runs_out_is_status_3(three: Path, monkeypatch: pytest.Monke
     def too_much(*_: object) -> Solution:
         raise MemoryError("Unable to allocate 7.28 TiB")
 
-    monkeypatch.setattr(interior_point, "solve_levels", too_much)
+    monkeypatch.setattr(paths, "solve_levels", too_much)
     said = flat(run("solve", three, "--notion", "drfh", "--solver", "interior-point", status=3).stderr)
     assert said.startswith('error: "interior-point" ran out of memory on ')
     assert "(Unable to allocate 7.28 TiB); ask about fewer pairs" in said

@@ -1,6 +1,7 @@
 """The direction of the house: a module imports only from rooms below its own, and no imports run in a circle.
 
-What stands under ``if TYPE_CHECKING`` is for readers and type checkers, and does not count; imports inside functions do.
+What stands under ``if TYPE_CHECKING`` is for readers and type checkers, and does not count; imports inside functions do, and so do the
+names behind a door that opens late (`fairopt.doors`).
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ import graphlib
 import inspect
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import fairopt as fo
+from fairopt import solvers
 
 ROOT = Path(__file__).parents[2]
 ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor of its own
-    *("wording", "errors", "drawing", "validation", "files", "registry", "processes"),
+    *("doors", "wording", "errors", "drawing", "validation", "files", "registry", "processes"),
     *("instance", "trace", "papers", "program", "formats", "certificate"),
     *("models", "solvers", "allocation", "solving", "scheduling", "generators", "specs"),
     *("analysis", "studies", "imports", "exports", "simulation", "histories"),
@@ -69,10 +73,16 @@ def part(module: str) -> str:
     return [*module.split("."), "__init__"][2]
 
 
+def is_door(tree: ast.AST) -> bool:
+    """Say whether a module imports its names when they are asked for; it has them under ``if TYPE_CHECKING``, too."""
+    return any(isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__getattr__" for node in ast.iter_child_nodes(tree))
+
+
 def imports(tree: ast.AST) -> Iterator[str]:
     """Yield every module that is imported at run time, inside functions too."""
+    door = is_door(tree)
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING") and not door:
             continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -176,6 +186,16 @@ def test_no_module_has_the_name_of_a_public_function() -> None:
     assert [name for name in fo.__all__ if find_spec(f"fairopt.{name}")] == []
 
 
+@pytest.mark.parametrize("package", [fo, solvers])
+def test_all_that_a_door_names_is_behind_it(package: ModuleType) -> None:
+    """What type checkers are told, what is public, and what is found when it is asked for."""
+    tree = ast.parse(Path(str(package.__file__)).read_text())
+    told = {alias.name: f"{node.module}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert is_door(tree)
+    for name in package.__all__:
+        assert getattr(package, name) is getattr(import_module(told[name]), name)
+
+
 def test_what_is_shown_is_what_is_public() -> None:
     """``dir(fairopt)``, after every room has been imported."""
     assert dir(fo) == sorted([*fo.__all__, "__version__"])
@@ -216,6 +236,16 @@ def test_what_is_shown_is_what_is_public() -> None:
             "fairopt.solvers.trajectory.engine",
             "from fairopt.solvers.alpha_fair.polish import polish",
             "fairopt.solvers.trajectory.engine imports fairopt.solvers.alpha_fair.polish: only interior_point builds on alpha_fair",
+        ),
+        (
+            "fairopt.solvers.equilibrium.engine",
+            "def solve():\n    from fairopt.solvers.polishing import polishes",
+            "fairopt.solvers.equilibrium.engine imports fairopt.solvers.polishing: the registry is above every engine",
+        ),
+        (
+            "fairopt.generators",
+            'if TYPE_CHECKING:\n    from fairopt.cli import main\n__getattr__ = door(__name__, {"cli": ["main"]})',
+            "fairopt.generators imports fairopt.cli: cli is above generators",
         ),
         ("fairopt.plots", "from .instance import Instance", "fairopt.plots imports .instance: imports are absolute"),
         ("fairopt.cellar", "", "fairopt.cellar has no floor: name its room in ROOMS"),

@@ -13,7 +13,7 @@ from fairopt.certificate import certify
 from fairopt.program import Program, Solution
 from fairopt.solvers.alpha_fair import market
 from fairopt.solvers.backend import Way
-from fairopt.solvers.interior_point import engine as interior_point
+from fairopt.solvers.interior_point import paths
 from fairopt.solvers.interior_point.engine import InteriorPoint
 from fairopt.solving import policy
 
@@ -88,7 +88,7 @@ def test_psdsf_takes_turns_where_it_is_no_market() -> None:
 
 def test_what_finished_a_market_is_told_of_its_equilibrium(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here the path on tables gets lost, and that in logarithms finds the way."""
-    monkeypatch.setattr(interior_point, "solve_alpha_fair", lambda *_: None)
+    monkeypatch.setattr(paths, "solve_alpha_fair", lambda *_: None)
     small = fo.generate("uniform", users=6, servers=3, resources=2, seed=0)
     found = fo.solve(small, "psdsf", sharing="tdm", solver="interior-point")
     assert found.details["finished_by"] == "path in logarithms"

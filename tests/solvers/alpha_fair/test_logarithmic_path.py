@@ -14,7 +14,7 @@ from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.solvers.alpha_fair import logarithmic_path
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point import engine as interior_point
+from fairopt.solvers.interior_point import paths
 
 
 def most(instance: fo.Instance, worth: FloatArray) -> float:
@@ -83,7 +83,7 @@ def test_small_servers_among_large_ones(alpha: float, seed: int) -> None:
     eligibility = some_servers_each(rng, n, k, 0.7)
     instance = fo.Instance(10 ** rng.uniform(-3, 6, (k, m)), demands, weights=10 ** rng.uniform(-3, 3, n), eligibility=eligibility)
     program = fo.formulate(instance, "proportional", alpha=alpha)
-    solution = interior_point._in_logarithms(program, 1e-8, Deadline(None), None)
+    solution = paths._in_logarithms(program, 1e-8, Deadline(None), None)
     assert certify(program, solution).worst <= 1e-9
 
 
@@ -138,14 +138,14 @@ def test_where_all_the_money_of_a_user_is_the_better_measure(monkeypatch: pytest
         parallelism=[0.99841565, np.inf],
     )
     program = fo.formulate(instance, "proportional", sharing="tdm")
-    found = interior_point._in_logarithms(program, 1e-8, Deadline(None), None)
+    found = paths._in_logarithms(program, 1e-8, Deadline(None), None)
     assert certify(program, found).worst <= 1e-12
     left = 1 - 0.99841565
     right = [0.99841565 * 6.93016169, 4.86926546 + left * 0.77840668]
     assert program.per_user(found.x) == pytest.approx(right, rel=1e-12)
     assert logarithmic_path._ATTEMPTS[0].by_column
     monkeypatch.setattr(logarithmic_path, "_ATTEMPTS", logarithmic_path._ATTEMPTS[:1])
-    assert certify(program, interior_point._in_logarithms(program, 1e-8, Deadline(None), None)).worst > 1e-3
+    assert certify(program, paths._in_logarithms(program, 1e-8, Deadline(None), None)).worst > 1e-3
 
 
 def test_a_path_that_gains_nothing_ends_on_its_active_sets() -> None:

@@ -22,7 +22,8 @@ from fairopt.solvers.alpha_fair import tables as structured_alpha
 from fairopt.solvers.alpha_fair.table_kkt import OfPrices, OfUsers
 from fairopt.solvers.alpha_fair.table_path import _demand, _direction, _kkt, _measured, _Setting, _start
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point import engine as interior_point
+from fairopt.solvers.interior_point import paths
+from fairopt.solvers.interior_point.engine import InteriorPoint
 from fairopt.solvers.structure.arrays import Arrays, array_namespace
 from fairopt.solvers.structure.user_tables import UserTables
 from fairopt.solving import policy
@@ -63,7 +64,7 @@ def on_tables(program: Program, arrays: Arrays = NUMPY) -> Solution:
 def in_logarithms(program: Program) -> Solution:
     """Solve by the path for small problems."""
     assert isinstance(program.goal, AlphaFair)
-    return interior_point._in_logarithms(program, 1e-8, NEVER, None)
+    return paths._in_logarithms(program, 1e-8, NEVER, None)
 
 
 def utilities(program: Program, solution: Solution) -> FloatArray:
@@ -253,7 +254,7 @@ def test_every_answer_is_certified(instance: fo.Instance, alpha: float) -> None:
     program = fo.formulate(instance, "proportional", alpha=alpha)
     if not program.n_pairs or not structured_alpha.fits(program):
         return
-    found = find(program, [interior_point.InteriorPoint("numpy")], 1e-8, NEVER)
+    found = find(program, [InteriorPoint("numpy")], 1e-8, NEVER)
     assert found.certificate.worst <= 1e-8
     ways = (None, "path on tables", "path in logarithms", "path with reduced weights", "active sets")
     assert found.finished_by in ways  # few pairs with limits on tasks begin in logarithms
@@ -278,7 +279,7 @@ def test_degenerate_instances(kind: str, alpha: float) -> None:
     else:
         instance = instance.replace(weights=np.r_[1e3, np.full(199, 1e-3)])
     program = fo.formulate(instance, "proportional", alpha=alpha)
-    solution = interior_point.InteriorPoint("numpy").solve(program, tolerance=1e-8, deadline=NEVER)
+    solution = InteriorPoint("numpy").solve(program, tolerance=1e-8, deadline=NEVER)
     assert certify(program, solution).worst <= 1e-9
 
 
@@ -383,7 +384,7 @@ def test_a_lost_path_is_finished_in_logarithms(monkeypatch: pytest.MonkeyPatch, 
     """And the answer says so."""
     instance = by_rates(users, 3, seed=0)
     assert "finished_by" not in fo.solve(instance, "proportional").details
-    monkeypatch.setattr(interior_point, "solve_alpha_fair", lambda *_: None)
+    monkeypatch.setattr(paths, "solve_alpha_fair", lambda *_: None)
     allocation = fo.solve(instance, "proportional")
     assert allocation.details["finished_by"] == "path in logarithms"
     assert allocation.certificate.worst <= 1e-9
@@ -398,13 +399,13 @@ def test_of_two_poor_answers_the_better_one_counts(monkeypatch: pytest.MonkeyPat
         return dataclasses.replace(expected, x=expected.x * factor)
 
     monkeypatch.setattr(policy, "polishes", lambda *_: ())
-    monkeypatch.setattr(interior_point, "_on_tables", lambda *_: spoiled(1 - 1e-7))
-    monkeypatch.setattr(interior_point, "_in_logarithms", lambda *_: spoiled(0.5))
-    found = find(program, [interior_point.InteriorPoint()], 1e-8, NEVER)
+    monkeypatch.setattr(paths, "_on_tables", lambda *_: spoiled(1 - 1e-7))
+    monkeypatch.setattr(paths, "_in_logarithms", lambda *_: spoiled(0.5))
+    found = find(program, [InteriorPoint()], 1e-8, NEVER)
     assert found.finished_by is None
     np.testing.assert_array_equal(found.solution.x, spoiled(1 - 1e-7).x)
-    monkeypatch.setattr(interior_point, "_in_logarithms", lambda *_: expected)
-    found = find(program, [interior_point.InteriorPoint()], 1e-8, NEVER)
+    monkeypatch.setattr(paths, "_in_logarithms", lambda *_: expected)
+    found = find(program, [InteriorPoint()], 1e-8, NEVER)
     assert found.finished_by == "path in logarithms"
     np.testing.assert_array_equal(found.solution.x, expected.x)
 
@@ -413,7 +414,7 @@ def test_of_two_poor_answers_the_better_one_counts(monkeypatch: pytest.MonkeyPat
 def test_small_programs_are_solved_to_the_last_digit(monkeypatch: pytest.MonkeyPatch, alpha: float) -> None:
     """On the sets that the tables show; where these cannot be told, the answer stands as it is."""
     program = fo.formulate(clusters(30, 4, 2, seed=3, part=0.7), "proportional", alpha=alpha)
-    engines = [interior_point.InteriorPoint()]
+    engines = [InteriorPoint()]
     sharp = find(program, engines, 1e-8, NEVER)
     assert sharp.certificate.worst <= 3e-14
     assert sharp.engines == ("interior-point", "active sets")

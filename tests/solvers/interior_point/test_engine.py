@@ -20,7 +20,8 @@ from fairopt.instance import FloatArray
 from fairopt.program import Leximin, LimitKind, Program, Solution
 from fairopt.solvers import choose
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point import engine as interior_point
+from fairopt.solvers.interior_point import paths
+from fairopt.solvers.interior_point.engine import InteriorPoint
 from fairopt.solvers.interior_point.finish import finish, shown
 from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.interior_point.path import LevelPath, climb
@@ -433,13 +434,13 @@ def test_after_a_lost_path_comes_highs(monkeypatch: pytest.MonkeyPatch) -> None:
     """No answer, or one that fails its check: HiGHS is next, and the answer says so. Asked for by name, the engine says who else can."""
     instance = spread_instance(6, 3, 2)
     expected = fo.solve(instance, "drfh", solver="highs").tasks_per_user
-    monkeypatch.setattr(interior_point.InteriorPoint, "wins", lambda *_: True)
+    monkeypatch.setattr(InteriorPoint, "wins", lambda *_: True)
 
     def wrong(program: Program, *_: object) -> Solution:
         return Solution(np.zeros(program.n_pairs))
 
     for path, error in ((lambda *_: None, fo.NoSolution), (wrong, fo.CertificateError)):
-        monkeypatch.setattr(interior_point, "solve_levels", path)
+        monkeypatch.setattr(paths, "solve_levels", path)
         allocation = fo.solve(instance, "drfh")
         assert allocation.solver == allocation.details["finished_by"] == "highs"
         assert allocation.details["engines"] == ("interior-point", "highs")

@@ -15,7 +15,7 @@ from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import Equalize, Leximin, Program, Solution, Total
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point import engine as interior_point
+from fairopt.solvers.interior_point import paths
 from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.structure.arrays import NUMPY, Arrays, array_namespace, is_out_of_memory
@@ -226,7 +226,7 @@ def path_that_raises(error: Exception) -> Any:
 )
 def test_what_to_do_where_memory_runs_out(monkeypatch: pytest.MonkeyPatch, error: Exception, notion: str, path: str) -> None:
     """The package's own words, in the first line of an error of fairopt's, and what fits; it holds on to no array."""
-    monkeypatch.setattr(interior_point, path, path_that_raises(error))
+    monkeypatch.setattr(paths, path, path_that_raises(error))
     said = str(error).split("\n")[0] or "MemoryError"
     with pytest.raises(fo.NoSolution, match=rf"on 10 pairs of users and servers \({re.escape(said)}\); ask about fewer pairs") as raised:
         fo.solve(spread_instance(5, 2, seed=0), notion, solver="interior-point")
@@ -236,7 +236,7 @@ def test_what_to_do_where_memory_runs_out(monkeypatch: pytest.MonkeyPatch, error
 def test_numpy_is_the_way_out_of_the_memory_of_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is named where other arrays were asked for."""
     arrays_named("torch")
-    monkeypatch.setattr(interior_point, "solve_levels", path_that_raises(OutOfMemoryError("CUDA out of memory.")))
+    monkeypatch.setattr(paths, "solve_levels", path_that_raises(OutOfMemoryError("CUDA out of memory.")))
     with pytest.raises(fo.NoSolution, match=r'"interior-point:torch" ran out of memory.*try solver="interior-point"'):
         fo.solve(spread_instance(5, 2, seed=0), "drfh", solver="interior-point:torch")
 
@@ -252,6 +252,6 @@ def test_the_memory_of_the_processor() -> None:
 
 def test_other_errors_are_no_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mistake of ours is not hidden."""
-    monkeypatch.setattr(interior_point, "solve_levels", path_that_raises(RuntimeError("shapes differ")))
+    monkeypatch.setattr(paths, "solve_levels", path_that_raises(RuntimeError("shapes differ")))
     with pytest.raises(RuntimeError, match="shapes differ"):
         fo.solve(spread_instance(5, 2, seed=0), "drfh", solver="interior-point")

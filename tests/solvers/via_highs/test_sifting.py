@@ -17,8 +17,9 @@ from fairopt.instance import FloatArray
 from fairopt.program import Leximin, LimitKind, Program, Solution
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_highs import engine as via_highs
+from fairopt.solvers.via_highs import levels as all_users
 from fairopt.solvers.via_highs import sifting as sifted_levels
+from fairopt.solvers.via_highs.engine import HiGHS
 from fairopt.solvers.via_highs.levels import solve_levels
 from fairopt.solvers.via_highs.responses import Users
 from fairopt.solvers.via_highs.sifting import solve_sifted, wins
@@ -227,9 +228,9 @@ def test_what_rounding_leaves_is_sharpened(monkeypatch: pytest.MonkeyPatch) -> N
     def none(*_: object) -> Solution:
         raise AssertionError("all users were solved for")
 
-    monkeypatch.setattr(via_highs, "solve_sifted", lambda *_: rough)
-    monkeypatch.setattr(via_highs, "solve_levels", none)
-    found = find(program, [via_highs.HiGHS()], 1e-8, NEVER)
+    monkeypatch.setattr(sifted_levels, "solve_sifted", lambda *_: rough)
+    monkeypatch.setattr(all_users, "solve_levels", none)
+    found = find(program, [HiGHS()], 1e-8, NEVER)
     assert found.finished_by == "level equations"
     assert found.certificate == certify(program, found.solution)
     assert found.certificate.worst <= 1e-9

@@ -1,0 +1,132 @@
+"""Which interior point solves what.
+
+Alpha-fair goals go by tables of users and servers (``alpha_fair.tables``) or by a path in logarithms (``alpha_fair.logarithmic_path``),
+trade-offs by the latter, levels and totals by ``levels`` and ``total``, trees of queues by ``tree``, equilibria of servers that divide
+their time as markets (``alpha_fair.market``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from fairopt.program import AlphaFair, Equalize, Leximin, LimitKind, Program, Solution, Total, Tradeoff, TreeFilling
+from fairopt.solvers.alpha_fair.logarithmic_path import follow
+from fairopt.solvers.alpha_fair.polish import polish
+from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Point
+from fairopt.solvers.alpha_fair.reduced_weights import reduced_weights, with_full_weights
+from fairopt.solvers.alpha_fair.tables import fits, solve_alpha_fair
+from fairopt.solvers.alpha_fair.tradeoff import follow_tradeoff
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.interior_point.levels import solve_levels
+from fairopt.solvers.interior_point.total import solve_total
+from fairopt.solvers.interior_point.tree import solve_filling
+from fairopt.solvers.structure.arrays import Arrays
+
+__all__ = ["EASIER", "FEW_PAIRS", "PAIRS_TO_POLISH", "TABLES", "Path", "fits", "paths_of_alpha_fair", "paths_of_market", "structured_path"]
+
+# Alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
+# sharpened on their sets, which takes as long as a few steps.
+PAIRS_TO_POLISH = 500
+FEW_PAIRS = 50  # where a limit on tasks may just bind, at no price
+TABLES, _LOGARITHMS, EASIER = "path on tables", "path in logarithms", "path with reduced weights"
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A method by name; no name is that of the engine."""
+
+    name: str
+    follow: Callable[[Program, float, Deadline, Solution | None], Solution | None]
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Look for the libraries once, which takes longer than limiting their threads.
+
+    The steps of a path are many small products, for which threads would only wait for each other (benchmarks/results/choices.md).
+    """
+    return ThreadpoolController()
+
+
+def structured_path(arrays: Arrays) -> Path:
+    """Return the one path to levels, a tree or a total."""
+    return Path("", lambda program, tolerance, deadline, _: _structured(program, tolerance, deadline, arrays))
+
+
+def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: Arrays) -> Solution | None:
+    """Follow the path to levels or to a total."""
+    goal = program.goal
+    assert isinstance(goal, Leximin | Equalize | TreeFilling | Total)
+    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):  # a path that overflows is lost, and says so
+        if isinstance(goal, Total):
+            return solve_total(program, tolerance, deadline, arrays)
+        if isinstance(goal, TreeFilling):
+            return solve_filling(program, goal, tolerance, deadline, arrays)
+        return solve_levels(program, goal, tolerance, deadline, arrays)
+
+
+def paths_of_alpha_fair(program: Program, arrays: Arrays, tables: bool) -> list[Path]:
+    """Return the paths for an alpha-fair goal or a trade-off: that on tables, the faster one, where it `fits`; that in logarithms; and that
+    with reduced weights of users who hold all their tasks.
+
+    Few pairs with limits on tasks begin in logarithms: where such a limit just binds, at no price, only logarithms show it.
+    """
+    logarithms = Path(_LOGARITHMS if tables else "", _in_logarithms)
+    paths = [Path(TABLES, lambda program, _, deadline, __: _on_tables(program, arrays, deadline)), logarithms] if tables else [logarithms]
+    if program.n_pairs < FEW_PAIRS and arrays.are_numpy and (program.limits.kinds == LimitKind.TASKS).any():
+        paths.reverse()
+    return [*paths, Path(EASIER, _with_reduced_weights)] if isinstance(program.goal, AlphaFair) else paths
+
+
+def paths_of_market(market: Program, arrays: Arrays) -> list[Path]:
+    """Return the paths for the market that an equilibrium is, without its prices, which are not those of the equilibrium."""
+
+    def of_market(path: Path) -> Path:
+        def follow(_: Program, tolerance: float, deadline: Deadline, __: Solution | None) -> Solution | None:
+            found = path.follow(market, tolerance, deadline, None)
+            if found is not None and market.n_pairs < PAIRS_TO_POLISH:
+                found = polish(market, found) or found
+            return None if found is None else replace(found, prices=None)
+
+        return Path(path.name, follow)
+
+    return [of_market(path) for path in paths_of_alpha_fair(market, arrays, fits(market)) if path.name != EASIER]
+
+
+def _on_tables(program: Program, arrays: Arrays, deadline: Deadline) -> Solution | None:
+    """Follow the path of ``alpha_fair.tables``; None where it got lost: a point that overflows is, and says so."""
+    assert isinstance(program.goal, AlphaFair)
+    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
+        return solve_alpha_fair(program, program.goal, arrays, deadline)
+
+
+def _in_logarithms(program: Program, _: float, deadline: Deadline, __: Solution | None) -> Solution:
+    """Follow the path in logarithms, of trade-offs for several weights of the total."""
+    goal = program.goal
+    assert isinstance(goal, AlphaFair | Tradeoff)
+    problem = AlphaFairProblem.of(program, goal)
+    if not problem.n_users:
+        return problem.solution(Point(np.empty(0), np.zeros(problem.n_rows)))
+    # Thousands of small products, for which threads cost more than they give.
+    with _blas().limit(limits=1, user_api="blas"):
+        if isinstance(goal, Tradeoff):
+            return problem.solution(follow_tradeoff(problem, goal, deadline))
+        return problem.solution(follow(problem, deadline))
+
+
+def _with_reduced_weights(program: Program, _: float, deadline: Deadline, best: Solution | None) -> Solution | None:
+    """Follow the path in logarithms once more, with smaller weights of users who hold all their tasks; None where there are none."""
+    goal = program.goal
+    assert isinstance(goal, AlphaFair)
+    easier = None if best is None else reduced_weights(program, goal, best)
+    if best is None or easier is None:
+        return None
+    problem = AlphaFairProblem.of(replace(program, goal=easier), easier)
+    with _blas().limit(limits=1, user_api="blas"):
+        second = with_full_weights(program, goal, easier, problem.solution(follow(problem, deadline)))
+    return replace(second, iterations=best.iterations + second.iterations, programs_solved=2)
