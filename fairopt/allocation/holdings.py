@@ -33,7 +33,6 @@ import numpy as np
 import scipy
 import scipy.sparse as sp
 
-from fairopt.allocation.most_held import most_held
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.queues import Queue, Quota, Tree
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
@@ -415,6 +414,8 @@ class Promises:
         if not wanting.any():
             return held * 0
         if isinstance(held, Fraction):
+            from fairopt.allocation.most_held import most_held  # and with it all that computes in fractions
+
             most: Any = most_held(instance, self.tasks, self.sharing, node, self._claimants(node), servers, r)
         else:
             most = self._most(node, servers, r)
