@@ -19,7 +19,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
-from fairopt.instance.queues import Tree
+from fairopt.instance.tree import Tree
 from fairopt.program.queue_limits import Row, guarantee_rows, stack_rows
 from fairopt.program.tree_filling import Part, TreeFilling
 

@@ -1,16 +1,19 @@
 """The answer: tasks, shares, prices and levels, and what each queue holds.
 
-==============  ====================================================================
-``allocation``  `Allocation`, its levels, and how it was found
+================  ====================================================================
+``allocation``    `Allocation` and its levels
+``question``      the arguments that led to an allocation
 ``exact_answer``  tasks, shares, levels and prices as Fractions
-``holdings``    what each user and queue holds, and what is missing of its guarantees
-``most_held``   the linear program behind that, in fractions
-==============  ====================================================================
+``holdings``      what each user and queue holds, and what is missing of its guarantees
+``most_held``     the linear program behind that, in fractions
+``records``       what an allocation is written as: plain data, a table, labelled arrays
+================  ====================================================================
 """
 
 from __future__ import annotations
 
-from fairopt.allocation.allocation import GIVEN, Allocation, Exact, Greedy, Level
+from fairopt.allocation.allocation import GIVEN, Allocation, Level
 from fairopt.allocation.exact_answer import ExactAnswer
+from fairopt.allocation.question import Exact, Greedy
 
 __all__ = ["GIVEN", "Allocation", "Exact", "ExactAnswer", "Greedy", "Level"]

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fairopt.allocation.exact_answer import ExactAnswer, as_text
+from fairopt.allocation.exact_answer import ExactAnswer
 from fairopt.allocation.holdings import QueueHoldings, UserHoldings, frame_of, queue_holdings
+from fairopt.allocation.question import Exact, Greedy
+from fairopt.allocation.records import labelled_arrays, plain_data, user_frame
 from fairopt.certificate import Certificate
 from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
@@ -36,10 +38,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from fairopt.models import Notion
-    from fairopt.solvers import Chooser, Placement
 
-__all__ = ["GIVEN", "Allocation", "Exact", "Greedy", "Level"]
+__all__ = ["GIVEN", "Allocation", "Level"]
 
 GIVEN = "given"  # notion and solver of an allocation that fairopt did not compute
 
@@ -71,30 +71,6 @@ class Level:
     prices: FloatArray | None
     part: str = ""
     queue_prices: dict[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Exact:
-    """The arguments of `fairopt.solve` that led to an allocation, for `fairopt.analysis.rerun`."""
-
-    notion: Notion
-    solver: str | None = None
-    integral: bool = False
-    tolerance: float = 1e-8
-    exact: bool = False
-    digits: int | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Greedy:
-    """The arguments of `fairopt.schedule` that led to an allocation, for `fairopt.analysis.rerun`."""
-
-    notion: Notion
-    placement: str | Placement | Chooser
-    ties: Literal["index", "largest-demand", "random"]
-    seed: int
-    stop: Literal["exhausted", "first-block"]
-    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -326,25 +302,9 @@ class Allocation(ShowsItself):
             sum of shares, dominant share of what it holds, weight, tier, whether its guarantees are met, amounts in use, and the amounts
             of each guarantee (with what is missing of it, and what is borrowed beyond it) and of each limit.
         """
-        import pandas as pd
-
         if by not in ("user", "queue"):
             raise Unsupported(f'there are no rows by "{by}"; use by="user" or by="queue"')
-        if by == "queue":
-            return frame_of(self.queue_holdings())
-        columns: dict[str, Any] = {"queue": list(self.instance.queue_of)} if self.instance.queues else {}
-        columns["tasks"] = self.tasks_per_user
-        if self.shares.ndim == 1:
-            columns["share"] = self.shares
-        columns["level"] = pd.array(self.level_of_user, dtype="Int64")
-        columns["dominant_resource"] = list(self.dominant_resources)
-        if self.instance.weights.ndim == 1:
-            columns["weight"] = self.instance.weights
-        if self.instance.guarantees.any():
-            columns["guarantee"] = self.instance.guarantees
-        frame = pd.DataFrame(columns, index=pd.Index(self.instance.users, name="user"))
-        placed = pd.DataFrame(self.tasks, index=frame.index, columns=[f"tasks @ {server}" for server in self.instance.servers])
-        return pd.concat([frame, placed], axis=1)
+        return frame_of(self.queue_holdings()) if by == "queue" else user_frame(self)
 
     def to_xarray(self) -> xr.Dataset:
         """Return tasks, shares, usage, utilization and prices with labels; needs xarray (``fairopt[xarray]``).
@@ -354,16 +314,8 @@ class Allocation(ShowsItself):
         SolverUnavailable
             xarray is not installed.
         """
-        arrays = {
-            "tasks": (("user", "server"), self.tasks),
-            "shares": (("user", "server")[: self.shares.ndim], self.shares),
-            "usage": (("server", "resource"), self.usage),
-            "utilization": (("server", "resource"), self.utilization),
-        }
-        if self.prices is not None and self.prices.shape == self.usage.shape:
-            arrays["prices"] = (("server", "resource"), self.prices)
         facts = {"notion": self.notion, "solver": self.solver, "sharing": self.sharing, "worst_residual": self.certificate.worst}
-        return dataset(self.instance, arrays, facts)
+        return dataset(self.instance, labelled_arrays(self), facts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON: notion, solver, sharing, users, queues, servers, levels, certificate, seconds.
@@ -373,67 +325,7 @@ class Allocation(ShowsItself):
         Of an answer in fractions, users and levels have ``exact`` beside their floats: fractions as text, "20/3". Where the optimum is
         irrational, the certificate has its ``radius``, not rounded down (`fairopt.allocation.ExactAnswer`).
         """
-        instance, exact = self.instance, self.exact
-        per_user, shares = self.tasks_per_user, self.shares
-        usage, utilization = self.usage, self.utilization
-        users = []
-        for n, (name, dominant, level) in enumerate(zip(instance.users, self.dominant_resources, self.level_of_user, strict=True)):
-            held = np.flatnonzero(self.tasks[n])
-            users.append(
-                {
-                    "name": name,
-                    **({"queue": instance.queue_of[n]} if instance.queues else {}),
-                    "tasks": float(per_user[n]),
-                    "share": shares[n].tolist(),
-                    "level": level,
-                    "dominant_resource": dominant,
-                    "servers": {instance.servers[i]: float(self.tasks[n, i]) for i in held},
-                    **({} if exact is None else {"exact": exact.of_user(n, instance.servers)}),
-                }
-            )
-        servers = [
-            {
-                "name": name,
-                "count": int(instance.counts[i]),
-                "usage": dict(zip(instance.resources, usage[i].tolist(), strict=True)),
-                "utilization": dict(zip(instance.resources, utilization[i].tolist(), strict=True)),
-            }
-            for i, name in enumerate(instance.servers)
-        ]
-        certificate = self.certificate
-        claims = {"feasibility": certificate.feasibility, "optimality": None, "fairness": None, "worst": None}
-        if not certificate.reservation:
-            claims |= {"optimality": certificate.optimality, "fairness": certificate.fairness, "worst": certificate.worst}
-        return {
-            "notion": self.notion,
-            "solver": self.solver,
-            "sharing": self.sharing,
-            "users": users,
-            **({"queues": [queue.to_dict() for queue in self.queue_holdings()[1:]]} if instance.queues else {}),
-            "servers": servers,
-            "levels": [
-                {
-                    "value": level.value,
-                    "users": list(level.users),
-                    **({} if exact is None else {"exact": as_text(exact.levels[k])}),
-                    **({"part": level.part} if level.part else {}),
-                    **({"queue_prices": dict(level.queue_prices)} if level.queue_prices else {}),
-                }
-                for k, level in enumerate(self.levels)
-            ],
-            "certificate": {
-                **claims,
-                "whole_tasks": certificate.whole_tasks,
-                "greedy": certificate.greedy,
-                "approximate": certificate.approximate,
-                "best_found": certificate.best_found,
-                **({"exact": True} if certificate.exact else {}),
-                **({"radius": certificate.fairness} if exact is not None and exact.radius else {}),
-            },
-            "unservable": list(instance.unservable),
-            "seconds": dict(self.seconds),
-            "details": dict(self.details),
-        }
+        return plain_data(self)
 
     def plot(
         self,

@@ -34,7 +34,8 @@ import scipy
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance
-from fairopt.instance.queues import Queue, Quota, Tree
+from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.tree import Tree
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.program.limits import Limits
 from fairopt.program.queue_limits import guarantee_rows, limit_name, queue_limits, stack_rows

@@ -70,14 +70,15 @@ from fairopt.formats.messages import Path, Source, check_known, check_unique, re
 from fairopt.formats.requirements import Attributes
 from fairopt.formats.units import with_plain_numbers
 from fairopt.instance import BoolArray, FloatArray, Instance
-from fairopt.instance import queues as tree
-from fairopt.instance.queues import circle, circular, misfits
+from fairopt.instance import queues as asked
+from fairopt.instance.queues import misfits
+from fairopt.instance.tree import circle, circular
 from fairopt.wording import brief, contrast, did_you_mean, joined
 
 __all__ = ["instance_from"]
 
 
-_Kind = TypeVar("_Kind", tree.Queue, tree.Quota)
+_Kind = TypeVar("_Kind", asked.Queue, asked.Quota)
 _MOST_UNKNOWN = 100  # keys
 
 
@@ -192,7 +193,7 @@ def _few_unknown(data: object) -> tuple[object, int]:
     return ({**whole, **lists} if isinstance(whole, dict) and left_out else data), left_out
 
 
-def _queues(source: Source, document: Document, resources: dict[str, int], attributes: Attributes, numbers: AsWritten) -> list[tree.Queue]:
+def _queues(source: Source, document: Document, resources: dict[str, int], attributes: Attributes, numbers: AsWritten) -> list[asked.Queue]:
     """Return the queues, whose parents make a tree."""
     names = dict.fromkeys(queue.name for queue in document.queues)
     servers = {server.name: i for i, server in enumerate(document.servers)}
@@ -216,14 +217,14 @@ def _queues(source: Source, document: Document, resources: dict[str, int], attri
                 _made(
                     source,
                     of_quota,
-                    tree.Quota,
+                    asked.Quota,
                     servers=group,
                     name=name,
                     **numbers.amounts(of_quota, _amounts(source, of_quota, quota, resources)),
                 )
             )
         plain = {"name": queue.name, "parent": queue.parent, "weight": numbers.at(*path, "weight", given=queue.weight), "tier": queue.tier}
-        found.append(_made(source, path, tree.Queue, **plain, quotas=quotas, **given))
+        found.append(_made(source, path, asked.Queue, **plain, quotas=quotas, **given))
     return found
 
 

@@ -11,7 +11,8 @@ from fairopt.errors import InvalidInstance
 from fairopt.imports.account import Account
 from fairopt.imports.json_export import Part
 from fairopt.imports.kubernetes_records import Node, amounts_of, in_units
-from fairopt.instance.queues import Queue, circle, circular
+from fairopt.instance.queues import Queue
+from fairopt.instance.tree import circle, circular
 from fairopt.wording import did_you_mean, joined
 
 __all__ = ["Cluster", "SchedulerQueues", "by_name", "check_parents", "in_cluster_units", "made", "marked"]

@@ -2,13 +2,15 @@
 
 ===============  ================================================================================
 ``instance``     `Instance`
-``queues``       `Queue`, `Quota`, and the tree that they make
+``queues``       `Queue` and `Quota`
+``tree``         the tree of queues and users
 ``arguments``    what an instance checks of its arguments
 ``labelled``     values given by label: ``instance.replace(weights={"vision": 3})``
 ``fractions``    fractions beside floating point: numbers as they are written
 ``ratios``       quotients where a resource may be missing
 ``pooling``      all servers as one
 ``aggregation``  identical servers and users as one row, and the way back
+``records``      what an instance is written as: plain data, labelled arrays, one line
 ``remarks``      what a tree of queues allows but what must be said
 ===============  ================================================================================
 """

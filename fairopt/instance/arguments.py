@@ -11,7 +11,8 @@ import numpy.typing as npt
 from fairopt.errors import InvalidInstance
 from fairopt.instance.fractions import ExactArray, fractions_of, kept
 from fairopt.instance.labelled import changed_rows
-from fairopt.instance.queues import Queue, Quota, Tree, amounts
+from fairopt.instance.queues import Queue, Quota, amounts
+from fairopt.instance.tree import Tree
 from fairopt.validation import BoolArray, FloatArray, check, numbers
 from fairopt.wording import brief, contrast, did_you_mean, joined, plural
 

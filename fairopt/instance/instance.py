@@ -44,11 +44,13 @@ from fairopt.instance.arguments import (
     tasks_of,
     weights_of,
 )
-from fairopt.instance.fractions import ExactArray, fractions_of, kept, plain
+from fairopt.instance.fractions import ExactArray, fractions_of, kept
 from fairopt.instance.labelled import changed_places, changed_queues, changed_rows
 from fairopt.instance.pooling import pooled
-from fairopt.instance.queues import Queue, Tree
+from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import lacking, safe_ratio
+from fairopt.instance.records import labelled_arrays, plain_data, summary
+from fairopt.instance.tree import Tree
 from fairopt.validation import (
     BoolArray,
     FloatArray,
@@ -61,7 +63,7 @@ from fairopt.validation import (
     restore_read_only,
     unique_labels,
 )
-from fairopt.wording import did_you_mean, figure, joined, plural
+from fairopt.wording import did_you_mean, joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -515,37 +517,7 @@ class Instance(ShowsItself):
         >>> Instance([[4]], [[2]], resources=["cpu"]).to_dict()["users"]
         [{'name': 'user-1', 'demand': {'cpu': 2.0}}]
         """
-        servers: list[dict[str, Any]] = []
-        given = {name: self.given(name) for name in ("capacities", "demands", "weights", "tasks", "parallelism", "guarantees")}
-        rates = self.given("rates_per_server")
-        for i, name in enumerate(self.servers):
-            entry: dict[str, Any] = {"name": name, "capacity": self._by_resource(given["capacities"][i])}
-            if self.counts[i] != 1:
-                entry["count"] = int(self.counts[i])
-            servers.append(entry)
-        users = []
-        for n, name in enumerate(self.users):
-            entry = {"name": name, "demand": self._by_resource(given["demands"][n])}
-            weight = given["weights"][n]
-            if np.ndim(weight):
-                entry["weight"] = self._by_resource(weight)
-            elif weight != 1:
-                entry["weight"] = plain(weight)
-            if np.isfinite(self.tasks[n]):
-                entry["tasks"] = plain(given["tasks"][n])
-            if np.isfinite(self.parallelism[n]):
-                entry["parallelism"] = plain(given["parallelism"][n])
-            if self.placement is not None and not self.placement[n].all():
-                entry["servers"] = [self.servers[i] for i in np.flatnonzero(self.placement[n])]
-            if self.queue_of[n] is not None:
-                entry["queue"] = self.queue_of[n]
-            if self.guarantees[n]:
-                entry["guarantee"] = plain(given["guarantees"][n])
-            if rates is not None:
-                entry["rates"] = dict(zip(self.servers, map(plain, rates[n].tolist()), strict=True))
-            users.append(entry)
-        queues = {"queues": [queue.to_dict() for queue in self.queues]} if self.queues else {}
-        return {"resources": list(self.resources), "servers": servers, **queues, "users": users}
+        return plain_data(self)
 
     def to_frame(self, of: Literal["users", "servers", "queues", "eligibility", "rates", "weights"] = "users") -> pd.DataFrame:
         """Return a table that `from_frame` reads: users, servers, or, where the instance has them, queues and matrices.
@@ -571,20 +543,8 @@ class Instance(ShowsItself):
         SolverUnavailable
             xarray is not installed.
         """
-        per_resource = ("resource",) * (self.weights.ndim - 1)
-        arrays = {
-            "capacities": (("server", "resource"), self.capacities),
-            "counts": (("server",), self.counts),
-            "demands": (("user", "resource"), self.demands),
-            "weights": (("user", *per_resource), self.weights),
-            "eligibility": (("user", "server"), self.eligibility),
-            "tasks": (("user",), self.tasks),
-        }
-        labelled: xr.Dataset = import_module("fairopt.formats.frames").dataset(self, arrays, {})
+        labelled: xr.Dataset = import_module("fairopt.formats.frames").dataset(self, labelled_arrays(self), {})  # a floor above
         return labelled
-
-    def _by_resource(self, values: FloatArray | ExactArray) -> dict[str, float | str]:
-        return dict(zip(self.resources, map(plain, values.tolist()), strict=True))
 
     def __eq__(self, other: object) -> bool:
         """Two instances are equal if all arrays and labels are. Of placement constraints the effective eligibility is compared."""
@@ -607,28 +567,7 @@ class Instance(ShowsItself):
     __hash__ = None  # type: ignore[assignment]  # arrays inside
 
     def __repr__(self) -> str:
-        servers = plural(self.counts.sum(), "server")
-        if (self.counts != 1).any():
-            servers += f" in {plural(self.n_servers, 'row')}"
-        totals = [f"{figure(total, 6)} {name}" for total, name in zip(self.total_capacity, self.resources, strict=True)]
-        if len(totals) > 6:
-            totals = [*totals[:5], f"{len(totals) - 5} more"]
-        notes = [f"{plural(self.n_users, 'user')}, {servers}, {plural(self.n_resources, 'resource')}: {', '.join(totals)}"]
-        confined = int((~self.eligibility[:, self.counts > 0]).any(axis=1).sum())
-        for number, what in (
-            (confined, "cannot run on every server"),
-            (int(np.isfinite(self.tasks).sum()), "with finitely many tasks"),
-            (int(np.isfinite(self.parallelism).sum()), "with limited parallelism"),
-            (len(self.unservable), "cannot run anywhere"),
-            (int((self.guarantees > 0).sum()), "with a guarantee"),
-        ):
-            if number:
-                notes.append(f"{plural(number, 'user')} {what}")
-        if self.queues:
-            notes.append(f"{plural(len(self.queues), 'queue')} of {plural(int(self.tree.depth.max()), 'level')}")
-        if self.rates_per_server is not None:
-            notes.append("rates given")
-        return f"Instance({'; '.join(notes)})"
+        return summary(self)
 
 
 def require_instance(value: object) -> None:

@@ -1,4 +1,4 @@
-"""Queues: the tree in which the users of a cluster sit, with guarantees, limits and tiers.
+"""Queues of the users of a cluster, with guarantees, limits and tiers.
 
 A queue has a name, a parent (the root if none) and a weight among its siblings. A user of fairopt is one shape of task, a leaf of the
 tree; an owner with several shapes of tasks is a queue with several users. A guarantee and a limit are amounts of resources: what a queue
@@ -6,8 +6,10 @@ does not name is neither guaranteed nor limited. They hold for the whole cluster
 
 >>> research = Queue("research", weight=2, guarantee={"gpu": 8}, limit={"gpu": 24})
 >>> vision = Queue("vision", parent="research", quotas=[Quota(["a100-1", "a100-2"], guarantee={"gpu": 4})])
->>> Tree.of([research, vision], ["vision", None]).path(2)
-('research', 'vision')
+>>> vision.parent, research.limit["gpu"]
+('research', 24.0)
+
+Queues and users together are a tree: `fairopt.instance.tree.Tree`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -26,18 +27,15 @@ import numpy.typing as npt
 from fairopt.errors import InvalidInstance
 from fairopt.instance.fractions import fraction_of, nearest
 from fairopt.instance.fractions import plain as number_or_text
-from fairopt.validation import RANGE, BoolArray, FloatArray, IntArray, in_range, is_number, is_whole_number
+from fairopt.validation import RANGE, FloatArray, in_range, is_number, is_whole_number
 from fairopt.wording import contrast, did_you_mean, joined, written
 
-__all__ = ["Queue", "Quota", "Tree"]
+__all__ = ["Queue", "Quota", "amounts", "misfits"]
 
 _NONE: Mapping[str, float] = MappingProxyType({})
 _AS_FLOATS: Mapping[tuple[str, str], Fraction] = MappingProxyType({})
 _LARGEST_TIER = 10**15
 _ROUNDING = 1e-12  # a limit that is less than a guarantee by a smaller part is equal to it
-
-
-# A queue -------------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, init=False)
@@ -303,189 +301,6 @@ def misfits(
                 resource,
                 f"it has a lending limit of {resource} but no guarantee of it to lend; give it a guarantee",
             )
-
-
-# The tree ------------------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Tree:
-    """Queues and users as a tree of arrays. Node 0 is the root, nodes 1 ... Q are the queues in their order.
-
-    Attributes
-    ----------
-    queues : tuple of Queue
-    parent : int array (nodes,)
-        -1 of the root.
-    depth : int array (nodes,)
-        0 of the root.
-    user_node : int array (users,)
-        The node that each user is in.
-    """
-
-    queues: tuple[Queue, ...]
-    parent: IntArray
-    depth: IntArray
-    user_node: IntArray
-
-    @classmethod
-    def of(cls, queues: Sequence[Queue], queue_of: Sequence[str | None], users: Sequence[str] | None = None) -> Tree:
-        """Return the tree of queues, and the queue of each user by name (None: the root).
-
-        Raises
-        ------
-        InvalidInstance
-            Where two queues have one name, where a parent or a queue does not exist, and where parents go round in a circle.
-        """
-        for queue in queues:
-            if not isinstance(queue, Queue):
-                raise InvalidInstance(f"queues must be a list of fairopt.Queue, got {queue!r}")
-        names = [queue.name for queue in queues]
-        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1] if len(set(names)) < len(names) else []
-        if twice:
-            raise InvalidInstance(
-                f"{joined([f'{chr(34)}{name}{chr(34)}' for name in twice], 3)}: two queues have this name; give each its own"
-            )
-        place = {name: number for number, name in enumerate(names, 1)}
-        parent = np.full(len(names) + 1, -1, dtype=np.int64)
-        for queue in queues:
-            if queue.parent is not None and queue.parent not in place:
-                raise InvalidInstance(
-                    f'queue "{queue.name}": its parent "{queue.parent}" is not a queue{did_you_mean(queue.parent, names)}; '
-                    "add the parent to the queues, or leave parent out for the root"
-                )
-            parent[place[queue.name]] = 0 if queue.parent is None else place[queue.parent]
-        way = circle({queue.name: queue.parent for queue in queues})
-        if way:
-            raise InvalidInstance(f"the parents of queues {circular(way)}")
-        depth = _depths(parent)
-        node = np.zeros(len(queue_of), dtype=np.int64)
-        for n, name in enumerate(queue_of):
-            if name is None:
-                continue
-            if name not in place:
-                user = f'user "{users[n]}"' if users is not None else f"user {n + 1}"
-                hint = did_you_mean(name, names) if isinstance(name, str) else ""
-                there = f"there are {joined(names, 5)}" if names else "there are no queues"
-                raise InvalidInstance(f'{user}: there is no queue "{name}"{hint}; {there}')
-            node[n] = place[name]
-        return cls(tuple(queues), parent, depth, node)
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes, the root included."""
-        return int(self.parent.size)
-
-    def name(self, node: int) -> str:
-        """Return the name of a node; that of the root is "the cluster"."""
-        return self.queues[node - 1].name if node else "the cluster"
-
-    def path(self, node: int) -> tuple[str, ...]:
-        """Return the names from the root down to a node, the root left out."""
-        names: list[str] = []
-        while node > 0:
-            names.append(self.queues[node - 1].name)
-            node = int(self.parent[node])
-        return tuple(reversed(names))
-
-    def index(self, name: str) -> int:
-        """Return the node of a queue by its name."""
-        names = [queue.name for queue in self.queues]
-        if name not in names:
-            hint = did_you_mean(name, names) if isinstance(name, str) else ""
-            raise InvalidInstance(f'there is no queue "{name}"{hint}; there are {joined(names, 5) if names else "none"}')
-        return names.index(name) + 1
-
-    @cached_property
-    def order(self) -> list[int]:
-        """The nodes but for the root, children before parents."""
-        return [v for v in self.upwards() if v]
-
-    @cached_property
-    def layers(self) -> list[IntArray]:
-        """The nodes but for the root, those of one depth together, the deepest first."""
-        return [np.flatnonzero(self.depth == depth) for depth in range(int(self.depth.max()), 0, -1)]
-
-    @cached_property
-    def weights(self) -> FloatArray:
-        """Weight of each node among its siblings, (nodes,); 1 of the root."""
-        weights = np.array([1, *(queue.weight for queue in self.queues)])
-        return weights if weights.dtype == object else weights.astype(np.float64)
-
-    @cached_property
-    def tiers(self) -> IntArray:
-        """Tier of each node, (nodes,): its own, or where that is 0 that of the nearest node above which has one."""
-        tiers = np.array([0, *(queue.tier for queue in self.queues)], dtype=np.int64)
-        for node in self.downwards():
-            if node and tiers[node] == 0:
-                tiers[node] = tiers[self.parent[node]]
-        return tiers
-
-    @cached_property
-    def below(self) -> BoolArray:
-        """Which users are below each node, at any depth, (nodes, users)."""
-        below = np.zeros((self.n_nodes, self.user_node.size), bool)
-        below[self.user_node, np.arange(self.user_node.size)] = True
-        for node in self.upwards():
-            if node:
-                below[self.parent[node]] |= below[node]
-        return below
-
-    def downwards(self) -> Iterator[int]:
-        """Yield the nodes, parents before children."""
-        yield from (int(node) for node in np.argsort(self.depth, kind="stable"))
-
-    def upwards(self) -> Iterator[int]:
-        """Yield the nodes, children before parents."""
-        yield from (int(node) for node in np.argsort(-self.depth, kind="stable"))
-
-    def children(self, node: int) -> IntArray:
-        """Return the queues right below a node."""
-        return np.flatnonzero(self.parent == node)
-
-    def users_of(self, node: int) -> IntArray:
-        """Return the users right below a node."""
-        return np.flatnonzero(self.user_node == node)
-
-
-def circle(parents: Mapping[str, str | None]) -> list[str]:
-    """Return queues whose parents go round in a circle, in the order of the first of them; none if there is no such circle.
-
-    >>> circle({"a": "b", "b": "c", "c": "b"}), circle({"a": "b", "b": None})
-    (['b', 'c'], [])
-    """
-    done: set[str] = set()
-    for start in parents:
-        way: dict[str, None] = {}
-        name: str | None = start
-        while name is not None and name not in done and name not in way:
-            way[name] = None
-            name = parents[name]
-        if name is not None and name in way:
-            names = list(way)
-            return names[names.index(name) :]
-        done.update(way)
-    return []
-
-
-def circular(way: Sequence[str]) -> str:
-    """Return what is wrong with parents that go round in a circle."""
-    return f"go round in a circle: {' -> '.join([*way, way[0]])}; one must be in the root"
-
-
-def _depths(parent: IntArray) -> IntArray:
-    """Return how far each node is below the root."""
-    depth = np.full(parent.size, -1, dtype=np.int64)
-    depth[0] = 0
-    for start in range(1, parent.size):
-        way: list[int] = []
-        node = start
-        while depth[node] < 0:
-            way.append(node)
-            node = int(parent[node])
-        for step, above in enumerate(reversed(way), 1):
-            depth[above] = depth[node] + step
-    return depth
 
 
 def amounts(given: Mapping[str, float], resources: Sequence[str], where: str, missing: float) -> FloatArray:

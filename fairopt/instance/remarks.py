@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fairopt.instance.instance import FloatArray, Instance
-from fairopt.instance.queues import Quota, Tree
+from fairopt.instance.queues import Quota
+from fairopt.instance.tree import Tree
 from fairopt.wording import exactly, joined, named
 
 __all__ = ["remarks"]

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.instance.queues import Tree
+from fairopt.instance.tree import Tree
 
 __all__ = ["NOTHING", "Nested"]
 

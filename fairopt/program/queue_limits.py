@@ -13,7 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.instance.queues import Queue, Quota, Tree
+from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.tree import Tree
 from fairopt.program.limits import LimitKind, Limits
 
 __all__ = ["Row", "guarantee_rows", "guarantees_of", "limit_name", "limit_rows", "queue_limits", "stack_rows"]

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.instance.queues import Tree
+from fairopt.instance.tree import Tree
 from fairopt.program.limits import Limits
 
 if TYPE_CHECKING:

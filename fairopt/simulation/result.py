@@ -16,7 +16,7 @@ from fairopt.errors import Unsupported
 from fairopt.files import write_files
 from fairopt.formats.results import KINDS, rendered
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.instance.queues import Tree
+from fairopt.instance.tree import Tree
 from fairopt.simulation.series import Series
 from fairopt.trace import Trace
 from fairopt.wording import did_you_mean, percent, plural

@@ -13,8 +13,8 @@ import fairopt as fo
 from fairopt.allocation.holdings import QueueHoldings, tree_order
 from fairopt.analysis.rerun import given
 from fairopt.instance import FloatArray
-from fairopt.instance.queues import Tree
 from fairopt.instance.remarks import remarks
+from fairopt.instance.tree import Tree
 
 NAN = float("nan")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.instance.queues import circle
+from fairopt.instance.tree import circle
 
 NAN, INF = float("nan"), float("inf")
 

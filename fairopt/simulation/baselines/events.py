@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
-from fairopt.instance.queues import Tree
+from fairopt.instance.tree import Tree
 from fairopt.program.events import Change
 from fairopt.simulation.baselines.fair_tree import FairTree
 from fairopt.simulation.baselines.options import Baseline

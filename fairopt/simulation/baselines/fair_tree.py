@@ -12,7 +12,8 @@ Values of LF that differ by less than a part of 1e-11 are the same: the rest is 
 
 Source: R. Cox and L. Morrison, Fair Tree Fairshare Algorithm, Slurm documentation, https://slurm.schedmd.com/fair_tree.html.
 
->>> from fairopt.instance.queues import Queue, Tree
+>>> from fairopt.instance.queues import Queue
+>>> from fairopt.instance.tree import Tree
 >>> tree = FairTree(Tree.of([Queue("lab"), Queue("club")], ["lab", "lab", "club"]), np.ones(3))
 >>> tree.ranks(np.array([6.0, 1.0, 9.0])).tolist()  # the lab has used less, and in it the second user has
 [1, 0, 2]
@@ -25,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.instance import FloatArray, IntArray
-from fairopt.instance.queues import Tree
+from fairopt.instance.tree import Tree
 from fairopt.simulation.baselines.usage import same_digits
 
 __all__ = ["FairTree"]

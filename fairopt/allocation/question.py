@@ -1,0 +1,36 @@
+"""What was asked: the arguments that led to an allocation, so that it can be computed again for another instance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from fairopt.models import Notion
+    from fairopt.solvers import Chooser, Placement
+
+__all__ = ["Exact", "Greedy"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exact:
+    """The arguments of `fairopt.solve` that led to an allocation, for `fairopt.analysis.rerun`."""
+
+    notion: Notion
+    solver: str | None = None
+    integral: bool = False
+    tolerance: float = 1e-8
+    exact: bool = False
+    digits: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Greedy:
+    """The arguments of `fairopt.schedule` that led to an allocation, for `fairopt.analysis.rerun`."""
+
+    notion: Notion
+    placement: str | Placement | Chooser
+    ties: Literal["index", "largest-demand", "random"]
+    seed: int
+    stop: Literal["exhausted", "first-block"]
+    exact: bool = False

@@ -1,0 +1,132 @@
+"""What an allocation is written as: plain data for JSON, a table of its users, and arrays with labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.allocation.exact_answer import as_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairopt.allocation.allocation import Allocation
+
+__all__ = ["labelled_arrays", "plain_data", "user_frame"]
+
+
+def plain_data(allocation: Allocation) -> dict[str, Any]:
+    """Return an allocation as plain data, ready for JSON."""
+    instance = allocation.instance
+    return {
+        "notion": allocation.notion,
+        "solver": allocation.solver,
+        "sharing": allocation.sharing,
+        "users": _users(allocation),
+        **({"queues": [queue.to_dict() for queue in allocation.queue_holdings()[1:]]} if instance.queues else {}),
+        "servers": _servers(allocation),
+        "levels": _levels(allocation),
+        "certificate": _certificate(allocation),
+        "unservable": list(instance.unservable),
+        "seconds": dict(allocation.seconds),
+        "details": dict(allocation.details),
+    }
+
+
+def _users(allocation: Allocation) -> list[dict[str, Any]]:
+    instance, exact, tasks, shares = allocation.instance, allocation.exact, allocation.tasks_per_user, allocation.shares
+    users = []
+    for n, (name, dominant, level) in enumerate(
+        zip(instance.users, allocation.dominant_resources, allocation.level_of_user, strict=True),
+    ):
+        held = np.flatnonzero(allocation.tasks[n])
+        users.append(
+            {
+                "name": name,
+                **({"queue": instance.queue_of[n]} if instance.queues else {}),
+                "tasks": float(tasks[n]),
+                "share": shares[n].tolist(),
+                "level": level,
+                "dominant_resource": dominant,
+                "servers": {instance.servers[i]: float(allocation.tasks[n, i]) for i in held},
+                **({} if exact is None else {"exact": exact.of_user(n, instance.servers)}),
+            }
+        )
+    return users
+
+
+def _servers(allocation: Allocation) -> list[dict[str, Any]]:
+    instance, usage, utilization = allocation.instance, allocation.usage, allocation.utilization
+    return [
+        {
+            "name": name,
+            "count": int(instance.counts[i]),
+            "usage": dict(zip(instance.resources, usage[i].tolist(), strict=True)),
+            "utilization": dict(zip(instance.resources, utilization[i].tolist(), strict=True)),
+        }
+        for i, name in enumerate(instance.servers)
+    ]
+
+
+def _levels(allocation: Allocation) -> list[dict[str, Any]]:
+    exact = allocation.exact
+    return [
+        {
+            "value": level.value,
+            "users": list(level.users),
+            **({} if exact is None else {"exact": as_text(exact.levels[k])}),
+            **({"part": level.part} if level.part else {}),
+            **({"queue_prices": dict(level.queue_prices)} if level.queue_prices else {}),
+        }
+        for k, level in enumerate(allocation.levels)
+    ]
+
+
+def _certificate(allocation: Allocation) -> dict[str, Any]:
+    certificate, exact = allocation.certificate, allocation.exact
+    claims = {"feasibility": certificate.feasibility, "optimality": None, "fairness": None, "worst": None}
+    if not certificate.reservation:
+        claims |= {"optimality": certificate.optimality, "fairness": certificate.fairness, "worst": certificate.worst}
+    return {
+        **claims,
+        "whole_tasks": certificate.whole_tasks,
+        "greedy": certificate.greedy,
+        "approximate": certificate.approximate,
+        "best_found": certificate.best_found,
+        **({"exact": True} if certificate.exact else {}),
+        **({"radius": certificate.fairness} if exact is not None and exact.radius else {}),
+    }
+
+
+def user_frame(allocation: Allocation) -> pd.DataFrame:
+    """Return a row per user: its queue where there are queues, tasks, share, level, dominant resource, weight, tasks on each server."""
+    import pandas as pd
+
+    instance = allocation.instance
+    columns: dict[str, Any] = {"queue": list(instance.queue_of)} if instance.queues else {}
+    columns["tasks"] = allocation.tasks_per_user
+    if allocation.shares.ndim == 1:
+        columns["share"] = allocation.shares
+    columns["level"] = pd.array(allocation.level_of_user, dtype="Int64")
+    columns["dominant_resource"] = list(allocation.dominant_resources)
+    if instance.weights.ndim == 1:
+        columns["weight"] = instance.weights
+    if instance.guarantees.any():
+        columns["guarantee"] = instance.guarantees
+    frame = pd.DataFrame(columns, index=pd.Index(instance.users, name="user"))
+    placed = pd.DataFrame(allocation.tasks, index=frame.index, columns=[f"tasks @ {server}" for server in instance.servers])
+    return pd.concat([frame, placed], axis=1)
+
+
+def labelled_arrays(allocation: Allocation) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Return the arrays of an allocation by name, each with the names of its dimensions."""
+    arrays: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
+        "tasks": (("user", "server"), allocation.tasks),
+        "shares": (("user", "server")[: allocation.shares.ndim], allocation.shares),
+        "usage": (("server", "resource"), allocation.usage),
+        "utilization": (("server", "resource"), allocation.utilization),
+    }
+    if allocation.prices is not None and allocation.prices.shape == allocation.usage.shape:
+        arrays["prices"] = (("server", "resource"), allocation.prices)
+    return arrays

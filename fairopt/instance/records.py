@@ -1,0 +1,100 @@
+"""What an instance is written as: plain data in the schema of its files, arrays with labels, and one line about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.instance.fractions import ExactArray, plain
+from fairopt.validation import FloatArray
+from fairopt.wording import figure, plural
+
+if TYPE_CHECKING:
+    from fairopt.instance.instance import Instance
+
+__all__ = ["labelled_arrays", "plain_data", "summary"]
+
+
+def plain_data(instance: Instance) -> dict[str, Any]:
+    """Return an instance in the schema of its files; defaults are left out."""
+    given = {name: instance.given(name) for name in ("capacities", "demands", "weights", "tasks", "parallelism", "guarantees")}
+    rates = instance.given("rates_per_server")
+    servers = [_server(instance, i, given["capacities"][i]) for i in range(instance.n_servers)]
+    users = [
+        _user(instance, n, {name: values[n] for name, values in given.items() if name != "capacities"}) for n in range(instance.n_users)
+    ]
+    if rates is not None:
+        for user, row in zip(users, rates, strict=True):
+            user["rates"] = dict(zip(instance.servers, map(plain, row.tolist()), strict=True))
+    queues = {"queues": [queue.to_dict() for queue in instance.queues]} if instance.queues else {}
+    return {"resources": list(instance.resources), "servers": servers, **queues, "users": users}
+
+
+def _server(instance: Instance, i: int, capacity: FloatArray | ExactArray) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": instance.servers[i], "capacity": _by_resource(instance, capacity)}
+    if instance.counts[i] != 1:
+        entry["count"] = int(instance.counts[i])
+    return entry
+
+
+def _user(instance: Instance, n: int, given: dict[str, Any]) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": instance.users[n], "demand": _by_resource(instance, given["demands"])}
+    if np.ndim(given["weights"]):
+        entry["weight"] = _by_resource(instance, given["weights"])
+    elif given["weights"] != 1:
+        entry["weight"] = plain(given["weights"])
+    if np.isfinite(instance.tasks[n]):
+        entry["tasks"] = plain(given["tasks"])
+    if np.isfinite(instance.parallelism[n]):
+        entry["parallelism"] = plain(given["parallelism"])
+    if instance.placement is not None and not instance.placement[n].all():
+        entry["servers"] = [instance.servers[i] for i in np.flatnonzero(instance.placement[n])]
+    if instance.queue_of[n] is not None:
+        entry["queue"] = instance.queue_of[n]
+    if instance.guarantees[n]:
+        entry["guarantee"] = plain(given["guarantees"])
+    return entry
+
+
+def _by_resource(instance: Instance, values: FloatArray | ExactArray) -> dict[str, float | str]:
+    return dict(zip(instance.resources, map(plain, values.tolist()), strict=True))
+
+
+def labelled_arrays(instance: Instance) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Return the arrays of an instance by name, each with the names of its dimensions."""
+    per_resource = ("resource",) * (instance.weights.ndim - 1)
+    return {
+        "capacities": (("server", "resource"), instance.capacities),
+        "counts": (("server",), instance.counts),
+        "demands": (("user", "resource"), instance.demands),
+        "weights": (("user", *per_resource), instance.weights),
+        "eligibility": (("user", "server"), instance.eligibility),
+        "tasks": (("user",), instance.tasks),
+    }
+
+
+def summary(instance: Instance) -> str:
+    """Return an instance in one line: its sizes, its totals, and what is special about some users."""
+    servers = plural(instance.counts.sum(), "server")
+    if (instance.counts != 1).any():
+        servers += f" in {plural(instance.n_servers, 'row')}"
+    totals = [f"{figure(total, 6)} {name}" for total, name in zip(instance.total_capacity, instance.resources, strict=True)]
+    if len(totals) > 6:
+        totals = [*totals[:5], f"{len(totals) - 5} more"]
+    notes = [f"{plural(instance.n_users, 'user')}, {servers}, {plural(instance.n_resources, 'resource')}: {', '.join(totals)}"]
+    confined = int((~instance.eligibility[:, instance.counts > 0]).any(axis=1).sum())
+    for number, what in (
+        (confined, "cannot run on every server"),
+        (int(np.isfinite(instance.tasks).sum()), "with finitely many tasks"),
+        (int(np.isfinite(instance.parallelism).sum()), "with limited parallelism"),
+        (len(instance.unservable), "cannot run anywhere"),
+        (int((instance.guarantees > 0).sum()), "with a guarantee"),
+    ):
+        if number:
+            notes.append(f"{plural(number, 'user')} {what}")
+    if instance.queues:
+        notes.append(f"{plural(len(instance.queues), 'queue')} of {plural(int(instance.tree.depth.max()), 'level')}")
+    if instance.rates_per_server is not None:
+        notes.append("rates given")
+    return f"Instance({'; '.join(notes)})"
