@@ -9,6 +9,10 @@ and Newton's method solves them. Where placements are not unique the system is s
 quasi-definite, and selects a solution near the given one. Then the sets are corrected: pairs and prices that turned negative leave; pairs
 that are worth more than they cost, and limits that overflow, join.
 
+*Degenerate optima*: a limit that is full at the price 0, a pair whose worth is its cost and which holds nothing. There both factors of a
+product are about the root of its size, and either set is right. The metric holds a price near 0 where it is, so the limit would stay as
+full as it was. Where the steps stall for this reason, a weaker metric follows, which lets the price go to 0.
+
 *Negligible* users have so little that no other user is affected (at a small alpha, a small weight can ask for 1e-60 of what others have).
 They are no part of the equations: each has its demand at the current prices, at its cheapest pair.
 """
@@ -32,8 +36,10 @@ _PATIENT = 8  # the same for the sets of an answer, which are mostly right
 _EXACT = 1e-11  # KKT violation of a solution that needs no other sets
 _CLOSE = 1e-8  # residual at which steps without progress are the end, not a failure
 _ROUNDING = 1e-14
+_NEARLY, _MENDABLE = 1e-13, 1e-5  # residuals between which steps without progress may be those of the metric
 _SINGULAR = 1e-10  # the multiple of the metric
-_LEAST = 1e-8  # part of a user's money, or of a limit's, below which the metric is that of this part
+_LEAST = 1e-8  # part of what a user holds, or of a limit's money, below which the metric is that of this part
+_WEAK = 1e-2  # the same of the metric that follows where steps stall
 _ABSENT = 1e20  # what holds an unused pair, or a limit that is not full, at 0
 _JOINS, _OVERFLOWS = 1e-12, 1e-13  # relative violations from which on pairs and limits join
 _NEGLIGIBLE = 1e-7  # part of what a pair can hold
@@ -135,18 +141,29 @@ def with_demands(problem: AlphaFairProblem, x: FloatArray, p: FloatArray, neglig
 # Newton's method on fixed sets ---------------------------------------------------------------------------------------------------
 
 
+def _metric(problem: AlphaFairProblem, at: Point, sets: ActiveSets, least: float) -> tuple[FloatArray, FloatArray]:
+    """Return the metric of an interior point, of columns and of limits: pairs that hold little move little, and so do low prices.
+
+    Below the part ``least`` of what the user holds, or of the money of the limit's users, little counts as this part.
+    """
+    t = problem.utility(at.x)
+    y = problem.worth(t)
+    money, size = (y * t)[problem.user], np.maximum(at.x, least * t[problem.user] / problem.v)
+    of_limit = np.exp(problem.log_money_of_limits(at.x, (np.log(y) + np.log(t))[problem.user]))
+    absent = _ABSENT / max(float(y[~sets.negligible].max(initial=0.0)), _LEAST_NUMBER)
+    return (
+        np.where(sets.used, _SINGULAR * money / size**2, _ABSENT * problem.v * y[problem.user]),
+        np.where(sets.full, _SINGULAR * of_limit / np.maximum(at.p, least * of_limit) ** 2, absent),
+    )
+
+
 def _newton(problem: AlphaFairProblem, start: Point, sets: ActiveSets, patience: int) -> tuple[Point, FloatArray | None]:
     """Solve the equations of these sets; return the point with the number of steps, and y, which is None where that failed."""
     x, p, used, full, negligible = start.x, start.p, sets.used, sets.full, sets.negligible
     t = problem.utility(x)
     y = problem.worth(t)
-    # The metric is that of an interior point: users who hold little of something move little.
-    money, size = (y * t)[problem.user], np.maximum(x, _LEAST * t[problem.user] / problem.v)
-    D = np.where(used, _SINGULAR * money / size**2, _ABSENT * problem.v * y[problem.user])
-    of_limit = np.exp(problem.log_money_of_limits(x, (np.log(y) + np.log(t))[problem.user]))
-    absent = _ABSENT / max(float(y[~negligible].max(initial=0.0)), _LEAST_NUMBER)
-    F_limits = np.where(full, _SINGULAR * of_limit / np.maximum(p, _LEAST * of_limit) ** 2, absent)
-    least, stalled = np.inf, 0
+    D, F_limits = _metric(problem, start, sets, _LEAST)
+    least, stalled, weak = np.inf, 0, False
     for step in range(_STEPS):
         if negligible.any():
             x = with_demands(problem, x, p, negligible)
@@ -160,6 +177,9 @@ def _newton(problem: AlphaFairProblem, start: Point, sets: ActiveSets, patience:
         residual = float(max(np.abs(part).max(initial=0.0) for part in parts))
         stalled = 0 if residual < 0.5 * least else stalled + 1
         least = min(least, residual)
+        if stalled >= patience and not weak and _NEARLY < residual < _MENDABLE:
+            D, F_limits = _metric(problem, Point(x, p), sets, _WEAK)
+            stalled, weak = 0, True
         if residual <= _ROUNDING or (stalled >= patience and residual < _CLOSE):
             return Point(x, p, step), y
         if stalled >= patience:

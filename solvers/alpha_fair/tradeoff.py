@@ -36,7 +36,8 @@ __all__ = ["find_total_worth", "follow_tradeoff"]
 
 log = logging.getLogger(__name__)
 
-_EXACT = 1e-11  # relative error of kappa
+_EXACT = 1e-11  # relative error of kappa, from which on the steps end where they gain nothing more
+_ROUNDING = 1e-14
 _EVALUATIONS = 60
 _LONGEST = 4.0  # largest change of log kappa in a step
 _LEAST_NUMBER = 1e-300
@@ -97,9 +98,10 @@ def find_total_worth(
             return replace(found, steps=steps)
         off = now - _log_kappa(problem, goal, near.x)  # increases with kappa, as m does
         log.debug("log kappa %.15g: off by %.1e", now, off)
+        last = abs(off) <= _ROUNDING or (error <= _EXACT and abs(off) > 0.5 * error)
         if abs(off) < error:
             best, error = near, abs(off)
-        if abs(off) <= _EXACT:
+        if last:
             break
         low, high = (now, high) if off < 0 else (low, now)
         slope = 1.0

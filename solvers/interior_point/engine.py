@@ -105,13 +105,13 @@ class InteriorPoint(Backend):
             # Of large programs rounding alone leaves more than a tenth of the tolerance: there no polish does better.
             path = paths.structured_path(arrays)
             return (self._way(path, polish_above=tolerance if self.wins(program) else None),)
-        polish_above = _ALWAYS if program.n_pairs < paths.PAIRS_TO_POLISH else tolerance
-        enough = tolerance if program.n_pairs >= paths.PAIRS_TO_POLISH else _SHARP if program.n_pairs < paths.FEW_PAIRS else _GOOD
+        small = program.n_pairs < paths.PAIRS_TO_POLISH
+        enough = tolerance if not small else _SHARP if program.n_pairs < paths.FEW_PAIRS else _GOOD
         return tuple(
             self._way(
                 path,
                 unless=_GOOD if path.name == paths.EASIER else enough,
-                polish_above=polish_above if path.name == paths.TABLES else tolerance,
+                polish_above=tolerance if not small else _ALWAYS if path.name == paths.TABLES else _SHARP,
             )
             for path in paths.paths_of_alpha_fair(program, arrays, tables)
         )

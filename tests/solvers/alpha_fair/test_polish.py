@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from instances import instance_of_extremes
 
 import fairopt as fo
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
@@ -157,3 +158,34 @@ def test_negligible_users_have_next_to_nothing() -> None:
         problem = AlphaFairProblem.of(program, goal)
         price = np.exp(problem.log_phi[0])  # at which the first user takes the whole limit
         np.testing.assert_array_equal(negligible_users(problem, np.array([price])), expected)
+
+
+@pytest.mark.parametrize(
+    ("capacities", "demands", "options", "expected"),
+    [
+        ([[4, 6]], [[1, 1], [1, 3]], {}, [3, 1]),  # x1 + 3 x2 = 6 alone binds, and x1 + x2 = 4 is full at the price 0
+        ([[2, 2], [6, 58 / 15]], [[3, 1], [2, 2]], {"weights": [2, 3]}, [16 / 15, 12 / 5]),  # on both servers
+        (
+            [[2, 1 / 2], [5, 0.9]],
+            [[4, 1], [2, 0], [4, 1]],
+            {"weights": [2, 1, 2]},
+            [0.7, 0.7, 0.7],
+        ),  # and a pair that holds nothing is free
+        ([[8, 5 / 3], [6, 3]], [[2, 1], [1, 0], [4, 1]], {"weights": [3, 1, 2], "tasks": [np.inf, 7 / 3, np.inf]}, [3.5, 7 / 3, 7 / 6]),
+    ],
+)
+def test_limits_that_are_full_at_the_price_0(
+    capacities: object, demands: object, options: dict[str, object], expected: list[float]
+) -> None:
+    """Proportional fairness of one resource; the other one, or the tasks of a user, are just what the optimum takes."""
+    allocation = fo.solve(fo.Instance(capacities, demands, **options), "proportional")  # type: ignore[arg-type]
+    assert np.abs(allocation.tasks_per_user / expected - 1).max() <= 1e-13
+
+
+def test_a_trade_off_is_as_exact() -> None:
+    """The worth of the total is found to rounding: every share is that of the answer to 20 digits."""
+    instance = instance_of_extremes(32)
+    options: dict[str, object] = {"beta": 0.5, "lam": 1.5}
+    shares = fo.solve(instance, "gfj", **options).shares  # type: ignore[arg-type]
+    exact = fo.solve(instance, "gfj", exact=True, digits=20, **options).shares  # type: ignore[arg-type]
+    assert np.allclose(shares, exact, rtol=1e-13, atol=0)
