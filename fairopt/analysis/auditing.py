@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.measures import Violation
-from fairopt.analysis.properties import CHECKS, IN_FLOATS_OF_WHOLE_TASKS, OF_FLAT_LISTS, OF_TREES, Case, Verdict
+from fairopt.analysis.properties import CHECKS, OF_FLAT_LISTS, OF_TREES, OF_WHOLE_TASKS, Case, Verdict
 from fairopt.analysis.properties.case import quietly
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.drawing import ShowsItself
@@ -210,12 +210,9 @@ def _judged(case: Case, name: str) -> Verdict:
     """Return the verdict on a property; the violation is a Fraction where the case is in fractions and all of the check is."""
     if case.radius is None:
         return CHECKS[name](case)
-    if case.whole and name in IN_FLOATS_OF_WHOLE_TASKS:
-        found = CHECKS[name](case.in_floats)
-        if found.holds is None:
-            return found
-        return dataclasses.replace(found, statement=f"Judged in floats: {found.statement[:1].lower()}{found.statement[1:]}")
     found = CHECKS[name](case)
+    if case.whole and name in OF_WHOLE_TASKS and case.members.size:
+        return found  # which says itself where it rests on floats
     return dataclasses.replace(found, exact=Fraction(0)) if found.holds and not case.radius else found
 
 

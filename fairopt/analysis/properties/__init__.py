@@ -23,7 +23,7 @@ from fairopt.analysis.properties import (
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness
 
-__all__ = ["CHECKS", "IN_FLOATS_OF_WHOLE_TASKS", "OF_FLAT_LISTS", "OF_TREES", "Case", "Verdict", "Witness"]
+__all__ = ["CHECKS", "OF_FLAT_LISTS", "OF_TREES", "OF_WHOLE_TASKS", "Case", "Verdict", "Witness"]
 
 CHECKS: dict[str, Callable[[Case], Verdict]] = {
     check.NAME: check.check
@@ -36,8 +36,8 @@ CHECKS: dict[str, Callable[[Case], Verdict]] = {
 OF_TREES = (guarantees.NAME,)
 """Tested without being asked for only where there is a tree of queues, or a guarantee."""
 
-IN_FLOATS_OF_WHOLE_TASKS = (pareto.NAME, max_min.NAME, bottleneck_fairness.NAME, single_resource_fairness.NAME)
-"""Judged by branch and cut, and so in floats, where the allocation is in fractions and of whole tasks."""
+OF_WHOLE_TASKS = (pareto.NAME, max_min.NAME, bottleneck_fairness.NAME, single_resource_fairness.NAME)
+"""Judged among whole tasks, where the allocation is of whole tasks; in floats where that takes branch and cut."""
 
 OF_FLAT_LISTS = tuple(check.NAME for check in (bottleneck_fairness, single_resource_fairness, no_justified_complaints, psdsf, max_min))
 """Compare every user with every other, and mean nothing where users are in queues or have guarantees."""

@@ -17,12 +17,15 @@ s in the allocation, and more than s in the exact leximin.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.properties.case import Case
-from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
+from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, judged_in_floats, violated
+from fairopt.analysis.properties.whole_tasks import best_sorted, largest_totals, proved
 from fairopt.certificate import certify
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance, safe_ratio
@@ -60,7 +63,7 @@ def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
     usable = instance.eligibility & case.part[:, None]
     share = np.where(usable & (share < np.inf) & (share > 0), share, 1)
     if case.whole:
-        return _whole(case, name, share, what)
+        return (_whole if case.radius is None else _whole_in_fractions)(case, name, share, what)
     exactly = case.radius is not None
     if case.feasible and not exactly and _proved(case, _leximin(share).formulate(_bare(case), sharing=case.sharing, integral=False)):
         return holds(name, f"Nobody's {what} can rise without lowering one at or below it: the prices of the levels prove it.")
@@ -151,27 +154,58 @@ def _whole(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
         exact, proved = error.known["tasks"], False
     except FairoptError as error:
         return does_not_apply(name, f"{_WHOLE}undecided: {error}")
-    tasks = np.asarray(exact)
-    own, best = (_shares(share, each, case) for each in (case.allocation.tasks, tasks))
-    low, high = np.sort(own[case.part]), np.sort(best[case.part])
-    different = np.flatnonzero(np.abs(high - low) > _SAME * np.maximum(high, low))
-    if different.size and high[different[0]] > low[different[0]]:
-        k = int(different[0])
-        level = low[k]
-        rises = np.flatnonzero(case.part & (own <= level * (1 + _SAME)) & (best > level * (1 + _SAME)))
-        gain = case.values(tasks) - case.value
-        n = int(rises[gain[rises].argmax()])
-        return violated(
-            name,
-            gain[n],
-            f"{_WHOLE}sorted from the smallest, the exact shares are larger at position {k + 1} of {low.size}: {figure(high[k], 6)}, here "
-            f"{figure(low[k], 6)}.",
-            _witness(case, tasks, own, best, n, what),
-        )
+    found, different = _against(case, name, share, what, np.asarray(exact))
+    if found is not None:
+        return found
     if not proved:
         return does_not_apply(
             name, f"{_WHOLE}undecided: branch and cut found nothing better in its time, and did not prove that nothing is."
         )
-    if different.size and not case.feasible:
+    if different and not case.feasible:
         return does_not_apply(name, f"{_WHOLE}the allocation exceeds its limits, and its shares are more than any that keeps to them has.")
     return holds(name, f"{_WHOLE}sorted, the shares are those of the exact leximin ({what}).")
+
+
+def _against(case: Case, name: str, share: FloatArray, what: str, tasks: FloatArray) -> tuple[Verdict | None, bool]:
+    """Return the verdict if the sorted shares of other whole tasks are larger, and whether any of them differs."""
+    own, best = (_shares(share, each, case) for each in (case.allocation.tasks, tasks))
+    low, high, same = np.sort(own[case.part]), np.sort(best[case.part]), case.same(_SAME)
+    different = np.flatnonzero(np.abs(high - low) > same * np.maximum(high, low))
+    if not different.size or high[different[0]] < low[different[0]]:
+        return None, bool(different.size)
+    k = int(different[0])
+    level = low[k]
+    rises = np.flatnonzero(case.part & (own <= level * (1 + same)) & (best > level * (1 + same)))
+    gain = case.values(tasks) - case.value
+    n = int(rises[gain[rises].argmax()])
+    statement = (
+        f"{_WHOLE}sorted from the smallest, the exact shares are larger at position {k + 1} of {low.size}: {figure(high[k], 6)}, here "
+        f"{figure(low[k], 6)}."
+    )
+    return violated(name, gain[n], statement, _witness(case, tasks, own, best, n, what)), True
+
+
+def _whole_in_fractions(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
+    """Compare all placements if they are few; else what branch and cut finds, in fractions if it is better."""
+    usable = case.instance.eligibility & case.part[:, None]
+    alike = all(len(set(row[may].tolist())) <= 1 for row, may in zip(share, usable, strict=True))
+    per_task = np.where(usable, share, 0).max(axis=1)
+    placements = largest_totals(case.instance, case.sharing, case.members) if case.feasible and alike else None
+    if placements is not None:
+        found, different = _against(case, name, share, what, best_sorted(case, placements, per_task))
+        if found is not None:
+            return found
+        if different:
+            return does_not_apply(
+                name, f"{_WHOLE}the allocation exceeds its limits, and its shares are more than any that keeps to them has."
+            )
+        number = plural(len(placements.totals), "largest placement")
+        statement = f"{_WHOLE}sorted, the shares are the largest of all {number}, in fractions ({what})."
+        return replace(holds(name, statement), exact=Fraction(0))
+    verdict = _whole(case.in_floats, name, share.astype(np.float64), what)
+    if case.feasible and verdict.witness is not None and verdict.witness.tasks is not None:
+        tasks = proved(case, verdict.witness.tasks)
+        found, _ = (None, False) if tasks is None else _against(case, name, share, what, tasks)
+        if found is not None:
+            return found
+    return judged_in_floats(verdict)

@@ -23,6 +23,8 @@ maximises the sum of worth, where nobody has less than before.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,8 @@ import scipy.sparse as sp
 from fairopt.allocation import Allocation
 from fairopt.analysis.properties.case import PATIENCE, Case
 from fairopt.analysis.properties.in_fractions import largest
-from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
+from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, judged_in_floats, violated
+from fairopt.analysis.properties.whole_tasks import largest_totals, more_for_somebody, one_more, proved
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.aggregation import Merging, merge
@@ -58,7 +61,7 @@ def check(case: Case) -> Verdict:
     if not case.members.size:
         return holds(NAME, "Nobody takes part.")
     if case.whole:
-        return _whole(case)
+        return _whole(case) if case.radius is None else _whole_in_fractions(case)
     if case.radius is not None:
         try:
             tasks = _improvement_in_fractions(case)
@@ -155,8 +158,11 @@ def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
     return merging.spread(table)
 
 
-def _improvement_in_fractions(case: Case) -> Any:
-    """Maximise the sum of V'[n] / R[n] subject to V' >= V in fractions; return the tasks, or why there is no solution."""
+def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
+    """Maximise the sum of V'[n] / R[n] subject to V' >= V in fractions; return the tasks, or why there is no solution.
+
+    Not ``by_reach``: the sum of V'[n].
+    """
     if not case.feasible:
         return f"The allocation exceeds its limits ({case.limits_exceeded[0]}), so that it says nothing of what could be gained."
     instance = case.in_floats.instance
@@ -172,7 +178,7 @@ def _improvement_in_fractions(case: Case) -> Any:
         return f"Undecided: the linear program would take about {duration(seconds)} in fractions."
     own = [(len(exact.bounds) + int(n), j, -rational(value)) for j, (n, value) in enumerate(zip(users, worth, strict=True))]
     entries = [*zip(exact.rows.tolist(), exact.columns.tolist(), exact.data.tolist(), strict=True), *own]
-    reach = [1 / each if each > 0 else 0 for each in case.reach.tolist()]
+    reach = [(1 / each if by_reach else 1) if each > 0 else 0 for each in case.reach.tolist()]
     goal = [reach[n] * value if case.part[n] else 0 for n, value in zip(users.tolist(), worth, strict=True)]
     floors = np.where(case.part, case.value, 0)
     point = largest(goal, entries, [*exact.bounds.tolist(), *(-floors).tolist()], case.time_limit)
@@ -221,6 +227,41 @@ def _whole(case: Case) -> Verdict:
     return does_not_apply(
         NAME, f"{_WHOLE}undecided: branch and cut found no improvement in its time, and did not prove that there is none."
     )
+
+
+def _whole_in_fractions(case: Case) -> Verdict:
+    """Compare all placements if they are few; else let a relaxation decide in fractions, or branch and cut in floats."""
+    if not case.feasible:
+        return judged_in_floats(_whole(case.in_floats))
+    placements = None if case.worth is not None else largest_totals(case.instance, case.sharing, case.members)
+    if placements is not None:
+        tasks = more_for_somebody(case, placements)
+        if isinstance(tasks, str):
+            return does_not_apply(NAME, f"{_WHOLE}{tasks}")
+        none = f"nobody can gain without another's loss, of all {plural(len(placements.totals), 'largest placement')}, in fractions."
+        if tasks is None:
+            return replace(holds(NAME, f"{_WHOLE}{none}"), exact=Fraction(0))
+        return _verdict(case, tasks, none, _WHOLE)
+    tasks = None if case.instance.queues else one_more(case)
+    if tasks is not None:
+        return _verdict(case, tasks, "", _WHOLE)
+    if case.worth is None and _no_task_more(case):
+        none = "even divisible tasks, a relaxation, could not be one more without another's loss; a linear program in fractions proves it."
+        return replace(holds(NAME, f"{_WHOLE}{none}"), exact=Fraction(0))
+    found = _whole(case.in_floats)
+    tasks = None if found.witness is None or found.witness.tasks is None else proved(case, found.witness.tasks)
+    if tasks is not None and (case.values(tasks) >= case.value)[case.part].all():
+        return _verdict(case, tasks, "", _WHOLE)
+    return judged_in_floats(found)
+
+
+def _no_task_more(case: Case) -> bool:
+    """Say whether a relaxation in fractions proves that not one task more is possible without another's loss."""
+    try:
+        relaxed = _improvement_in_fractions(case, by_reach=False)
+    except NoSolution:
+        return False
+    return not isinstance(relaxed, str) and bool((case.values(relaxed) - case.value)[case.part].sum() < 1)
 
 
 def _one_more(case: Case) -> FloatArray | None:

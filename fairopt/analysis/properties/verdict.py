@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +14,7 @@ from fairopt.instance import FloatArray, Instance
 from fairopt.instance.fractions import ExactArray
 from fairopt.validation import restore_read_only
 
-__all__ = ["Verdict", "Witness", "does_not_apply", "holds", "violated"]
+__all__ = ["Verdict", "Witness", "does_not_apply", "holds", "judged_in_floats", "violated"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,3 +139,10 @@ def violated(name: str, tasks: float | Fraction, statement: str, witness: Witnes
 def does_not_apply(name: str, reason: str, searched: int | None = None) -> Verdict:
     """Return the verdict that a property does not apply, or is undecided."""
     return Verdict(name, None, float("nan"), reason, searched=searched)
+
+
+def judged_in_floats(verdict: Verdict) -> Verdict:
+    """Return a verdict on an allocation in fractions that rests on floats, which its statement says; one that is undecided as it is."""
+    if verdict.holds is None:
+        return verdict
+    return replace(verdict, statement=f"Judged in floats: {verdict.statement[:1].lower()}{verdict.statement[1:]}")
