@@ -21,6 +21,13 @@ import fairopt as fo
 NEAR = 1e-9
 FLAT = ("drf", "drfh", "cdrf", "tsf", "asset", "max-min", "per-server-drf", "uniform", "efficiency")
 TREES = ("drfh", "tsf")
+IRRATIONAL: dict[str, tuple[str, dict[str, object]]] = {  # answered by a ball of radius 1e-30
+    "proportional": ("proportional", {}),
+    "proportional, alpha 0.5": ("proportional", {"alpha": 0.5}),
+    "proportional, alpha 4": ("proportional", {"alpha": 4.0}),
+    "fds": ("fds", {}),
+    "gfj": ("gfj", {"beta": 0.5}),
+}
 
 
 @dataclass
@@ -31,6 +38,7 @@ class Tally:
     refused: int = 0
     farthest: float = 0.0
     wrong: list[str] = field(default_factory=list)
+    unanswered: list[str] = field(default_factory=list)  # in fractions
 
 
 def questions(seed: int) -> Iterable[tuple[str, str, fo.Instance, dict[str, object]]]:
@@ -44,6 +52,12 @@ def questions(seed: int) -> Iterable[tuple[str, str, fo.Instance, dict[str, obje
     if instance.rates_per_server is None:
         yield "drfh equalize", "drfh", instance, {"formulation": "equalize"}
         yield "drfh by time", "drfh", instance, {"sharing": "tdm"}
+    for label, (notion, options) in IRRATIONAL.items():
+        yield label, notion, instance, options
+    if instance.rates_per_server is None:
+        yield "bbf", "bbf", instance.pooled(), {}
+    yield "psdsf", "psdsf", instance, {}  # not unique, but fractions begin where floats end
+    yield "psdsf by time", "psdsf", instance.replace(tasks=None), {"sharing": "tdm"}
     tree = instance_in_queues(seed, guarantees=seed % 2 == 0)
     on_groups = any(quota.guarantee for queue in tree.queues for quota in queue.quotas)
     for notion in () if on_groups else TREES:  # guarantees on groups of servers that overlap are met in more than one way
@@ -61,13 +75,16 @@ def compare(seed: int, tallies: dict[str, Tally]) -> None:
             exact = fo.solve(instance, notion, exact=True, **options)  # type: ignore[arg-type]
         except fo.Unsupported:
             continue
+        except fo.NoSolution as error:
+            tally.unanswered.append(f"seed {seed}: {error}")
+            continue
         try:
             floats = fo.solve(instance, notion, **options)  # type: ignore[arg-type]
         except (fo.CertificateError, fo.NoSolution):
             tally.refused += 1
             continue
         tally.compared += 1
-        unique = bool(exact.levels) or notion == "per-server-drf"
+        unique = notion != "efficiency"
         ours, theirs = (np.atleast_1d(each.shares if unique else total(each)) for each in (exact, floats))
         apart = float(np.abs(ours - theirs).max() / max(np.abs(ours).max(), 1e-300))
         tally.farthest = max(tally.farthest, apart)
@@ -93,7 +110,7 @@ def main() -> None:
         compare(seed, tallies)
     for label, tally in tallies.items():
         print(f"{label:24} {tally.compared:5} compared  {tally.refused:3} refused in floats  farthest {tally.farthest:.1e}")
-        for line in tally.wrong:
+        for line in tally.wrong + tally.unanswered:
             print(f"    {line}")
 
 

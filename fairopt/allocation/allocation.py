@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["GIVEN", "Allocation", "Level"]
 
+_NEAR = 1e-6  # relative distance to the optimum of what users have, of which nothing is said
+
 GIVEN = "given"  # notion and solver of an allocation that fairopt did not compute
 
 
@@ -248,7 +250,7 @@ class Allocation(ShowsItself):
         if certificate.exact:
             return "Proved exact in rational arithmetic: no tolerance, recomputed from the answer in fractions and its prices"
         source = "answer and prices" if self.levels or self.prices is not None else "the answer"
-        return f"Certified exact: relative error {worst}, recomputed from {source}"
+        return f"Certified exact: relative error {worst}, recomputed from {source}{_of_single_users(certificate)}"
 
     def __getitem__(self, name: str) -> UserHoldings | QueueHoldings:
         """Return what a user holds, or a queue; of a user and a queue of one name the user.
@@ -353,3 +355,13 @@ class Allocation(ShowsItself):
         proof = f"excess {excess:.1e}, not an optimum" if reservation else f"worst residual {self.certificate.worst:.1e}"
         how = GIVEN if self.solver == GIVEN else f"{reservation} by {self.solver}".lstrip()
         return f"Allocation({self.notion}, sharing {self.sharing}, {how}: {', '.join(tasks)} tasks; {proof})"
+
+
+def _of_single_users(certificate: Certificate) -> str:
+    """Return what an alpha-fair goal proves of single users, where it is much less than of the total worth."""
+    distance = certificate.distance
+    if distance is None or distance <= _NEAR:
+        return ""
+    if distance < 1:
+        return f"; what each user has is proved to a relative {residual(distance)}"
+    return "; what users with little of all worth have is not proved by it"

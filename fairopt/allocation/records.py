@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,6 +97,7 @@ def _certificate(allocation: Allocation) -> dict[str, Any]:
         "best_found": certificate.best_found,
         **({"exact": True} if certificate.exact else {}),
         **({"radius": certificate.fairness} if exact is not None and exact.radius else {}),
+        **({"distance": certificate.distance if math.isfinite(certificate.distance) else None} if certificate.distance is not None else {}),
     }
 
 

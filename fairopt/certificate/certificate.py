@@ -17,6 +17,9 @@ magnitude, and the sum does not show a user with a tiny weight that lacks most o
   price of the tasks of such a user can be so large that its other spending is lost to rounding, although it takes servers from others.
   Only users whose tasks have the same worth on all servers are checked.
 
+All of these measure worth. How far what a user has can be from the optimum, follows from the gap and the curvature of the goal:
+``distance`` (``fairopt.certificate.distance``).
+
 *Trade-off*, (1 - e) log M(U) + e log sum U: the same, with the gradient phi[n] U[n]^-beta + kappa, where kappa = e / (1 - e) * sum phi[n]
 U[n]^(1-beta) / sum U[n] is computed from the answer. The goal g is concave, so g(U') - g(U) is at most the gradient times U' - U. The
 gradient is scaled such that its product with U is 1, so the residual bounds how much larger g could be.
@@ -35,6 +38,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairopt.certificate.conditions import bottleneck_violation, clause_violation, kkt_violation, room_left
+from fairopt.certificate.distance import proved_distance
 from fairopt.certificate.levels import level_gaps
 from fairopt.certificate.nested_levels import nested_gaps
 from fairopt.certificate.tree_levels import tree_gaps
@@ -76,6 +80,10 @@ class Certificate(ShowsItself):
         The same for the best whole tasks found within the time limit, which are not proved optimal.
     exact : bool
         Proved in rational arithmetic, without a tolerance: all residuals are 0, not nearly (``solve(..., exact=True)``).
+    distance : float or None
+        Alpha-fair goals and trade-offs: the largest relative distance that the optimal utility of any user is proved to have from that of
+        the answer, inf if it may be 1 or more. It goes with the root of the residuals, since the goal is flat at the optimum, and is no
+        part of ``worst``. None of other goals.
 
     >>> Certificate(1e-16, 2e-12, 3e-11).worst
     3e-11
@@ -89,6 +97,7 @@ class Certificate(ShowsItself):
     approximate: bool = False
     best_found: bool = False
     exact: bool = False
+    distance: float | None = None
 
     @property
     def reservation(self) -> str:
@@ -128,15 +137,18 @@ class Certificate(ShowsItself):
             "optimality": "how much higher a level, or the total, could be at most",
             "fairness": "how much a user could gain at most without harm to a user no better off; or the violation of a condition",
         }
+        if self.distance is not None:
+            meanings["distance"] = "how far what a user has can be from the optimum at most, relative to it"
         rows = [(getattr(self, name), meaning) for name, meaning in meanings.items()]
         return pd.DataFrame(rows, index=pd.Index(list(meanings), name="residual"), columns=["value", "bounds"])
 
     @classmethod
     def combine(cls, parts: list[Certificate]) -> Certificate:
-        """Return the largest of each residual."""
+        """Return the largest of each residual, and of the distances."""
         residuals = np.array([(part.feasibility, part.optimality, part.fairness) for part in parts]).reshape(-1, 3)
         feasibility, optimality, fairness = residuals.max(axis=0, initial=0.0).tolist()
-        return cls(feasibility, optimality, fairness, any(part.whole_tasks for part in parts))
+        distance = max((part.distance for part in parts if part.distance is not None), default=None)
+        return cls(feasibility, optimality, fairness, any(part.whole_tasks for part in parts), distance=distance)
 
 
 def certify(program: Program, solution: Solution) -> Certificate:
@@ -158,7 +170,8 @@ def certify(program: Program, solution: Solution) -> Certificate:
         solution.prices,
     ]
     if not all(np.isfinite(array).all() for array in numbers if array is not None):
-        return Certificate(float("inf"), float("inf"), float("inf"))
+        of_users = float("inf") if isinstance(program.goal, AlphaFair | Tradeoff) else None
+        return Certificate(float("inf"), float("inf"), float("inf"), distance=of_users)
     feasibility = _excess(program, solution.x)
     if program.integral:
         fractional = float(np.abs(solution.x - np.round(solution.x)).max(initial=0.0))
@@ -170,7 +183,11 @@ def certify(program: Program, solution: Solution) -> Certificate:
         worth = marginal_worth(program, program.goal, solution.x)
         prices = np.zeros(len(program.limits)) if solution.prices is None else solution.prices
         unfair = max(room_left(program, solution.x), kkt_violation(program, program.goal, solution.x, prices))
-        return Certificate(feasibility, _total_gap(program, worth, solution, any_scale=True), unfair)
+        gap = _total_gap(program, worth, solution, any_scale=True)
+        able = program.members[program.per_user(program.largest())[program.members] > 0]
+        level = program.per_user(program.utilities * solution.x)[able]
+        distance = proved_distance(program.goal, program.goal.weights[able], level, gap / (1 - gap) + feasibility if gap < 1 else np.inf)
+        return Certificate(feasibility, gap, unfair, distance=distance)
     if isinstance(program.goal, Equilibrium):
         return Certificate(feasibility, 0.0, bottleneck_violation(program, program.goal, solution.x))
     if isinstance(program.goal, Disjunctive):

@@ -104,12 +104,18 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         prices=prices_of(program.program, in_floats, merging, sharing, levels),
         queue_prices=queue_prices_of(program.program, in_floats, by_stage),
         levels=levels,
-        certificate=Certificate(0.0, 0.0, 0.0 if radius == 0 else in_floats_above(radius), exact=radius == 0 and proved),
+        certificate=_certificate(program, radius, proved),
         seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved},
         details={"iterations": solution.iterations, "programs_solved": solution.programs_solved} | ({} if proved else {"gap": 0.0}),
         question=question,
         exact=exact,
     )
+
+
+def _certificate(program: ExactProgram, radius: Fraction, proved: bool) -> Certificate:
+    """Return what is proved: everything, or the relative distance of what users have to the optimum."""
+    distance = 0.0 if radius == 0 else in_floats_above(radius)
+    return Certificate(0.0, 0.0, distance, exact=radius == 0 and proved, distance=distance if is_enclosed(program) else None)
 
 
 def _refuse_too_large(program: ExactProgram) -> None:
