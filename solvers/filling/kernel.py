@@ -427,20 +427,27 @@ def fill(state, rng, users, servers):  # type: ignore[no-untyped-def]
 
 
 @step()
-def _begin_round(state, rng):  # type: ignore[no-untyped-def]
-    """Put the servers that may have room into a random order (or one of them first); return whether there are any."""
-    progress = state.progress
-    number = 0
-    for i in state.open:
-        if i >= 0:
-            state.open[number] = i
-            number += 1
-    state.open[number:] = -1
-    for k in range(number - 1, 0, -1):
+def _shuffle_open(state, number, rng):  # type: ignore[no-untyped-def]
+    """Put those of the first servers that may have room into a random order, or draw one of them to the end; return how many there are."""
+    found = 0
+    for k in range(number):
+        if state.open[k] >= 0:
+            state.open[found] = state.open[k]
+            found += 1
+    for k in range(found - 1, 0, -1):
         other = _draw(rng, k + 1)
         state.open[k], state.open[other] = state.open[other], state.open[k]
         if state.rule == RANDOM:  # rounds of one server
             break
+    return found
+
+
+@step()
+def _begin_round(state, rng):  # type: ignore[no-untyped-def]
+    """Put the servers that may have room into a random order (or one of them first); return whether there are any."""
+    progress = state.progress
+    number = _shuffle_open(state, state.open.size, rng)
+    state.open[number:] = -1
     progress[ROUND_AT] = number - 1 if state.rule == RANDOM and number > 0 else 0
     progress[ROUND_LENGTH] = number
     return number > 0
@@ -883,25 +890,22 @@ def _gather(state, run):  # type: ignore[no-untyped-def]
 
 
 @step()
-def _start_by_server(state, run, rng, now, untried):  # type: ignore[no-untyped-def]
-    """Server first, as `fill_by_server`: in rounds of a random order (or a random one each time) of the servers that may have room."""
+def _open(state, run, untried):  # type: ignore[no-untyped-def]
+    """Open all servers, or those that were freed at this moment; return how many."""
     number = state.open.size if untried else run.progress[FREED]
     for k in range(number):
         state.open[k] = k if untried else run.freed[k]
+    return number
+
+
+@step()
+def _start_by_server(state, run, rng, now, untried):  # type: ignore[no-untyped-def]
+    """Server first, as `fill_by_server`: in rounds of a random order (or a random one each time) of the servers that may have room."""
+    number = _open(state, run, untried)
     while True:
-        open_servers = 0
-        for k in range(number):
-            if state.open[k] >= 0:
-                state.open[open_servers] = state.open[k]
-                open_servers += 1
-        number = open_servers
+        number = _shuffle_open(state, number, rng)
         if number == 0:
             break
-        for k in range(number - 1, 0, -1):
-            other = _draw(rng, k + 1)
-            state.open[k], state.open[other] = state.open[other], state.open[k]
-            if state.rule == RANDOM:
-                break
         for at in range(number - 1 if state.rule == RANDOM else 0, number):
             i = state.open[at]
             smallest = math.inf
@@ -1387,23 +1391,11 @@ def _seek_in_tree(state, run, tree, n, rng):  # type: ignore[no-untyped-def]
 @step()
 def _start_by_server_in_tree(state, run, tree, rng, now, untried):  # type: ignore[no-untyped-def]
     """As `_start_by_server`, with queues."""
-    number = state.open.size if untried else run.progress[FREED]
-    for k in range(number):
-        state.open[k] = k if untried else run.freed[k]
+    number = _open(state, run, untried)
     while True:
-        open_servers = 0
-        for k in range(number):
-            if state.open[k] >= 0:
-                state.open[open_servers] = state.open[k]
-                open_servers += 1
-        number = open_servers
+        number = _shuffle_open(state, number, rng)
         if number == 0:
             break
-        for k in range(number - 1, 0, -1):
-            other = _draw(rng, k + 1)
-            state.open[k], state.open[other] = state.open[other], state.open[k]
-            if state.rule == RANDOM:
-                break
         for at in range(number - 1 if state.rule == RANDOM else 0, number):
             i = state.open[at]
             tree.need[:] = -1
