@@ -16,10 +16,10 @@ import numpy as np
 from fairopt.allocation import Allocation, Exact
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import NoSolution, Unsupported
-from fairopt.instance import Instance
+from fairopt.instance import FloatArray, Instance
 from fairopt.instance.aggregation import Merging, merge, unmerged
 from fairopt.instance.remarks import remarks
-from fairopt.models import Notion, Sharing
+from fairopt.models import Notion, ShareNotion, Sharing
 from fairopt.program import Nested, Program, TreeFilling
 from fairopt.program.stop_times import no_stop_times
 from fairopt.solvers import candidates
@@ -28,6 +28,7 @@ from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, 
 from fairopt.solving.formulation import checked, columns, expanded, with_utility
 from fairopt.solving.grouping import InGroups, fits, solve_in_groups
 from fairopt.solving.policy import Found, find, other_engines
+from fairopt.solving.worth_groups import fits_worth, solve_worth_in_groups
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 from fairopt.wording import joined
 
@@ -132,9 +133,10 @@ def solve(
         merging = merge(instance, chosen.utility, alpha) if alpha is not None else unmerged(instance)
         small, row = merging.instance, np.empty(0, np.int64)
         reduced = with_utility(chosen, merging.restrict(chosen.utility))
-        if fits(small, reduced, how, solver):
+        by_worth = fits_worth(small, reduced, how, solver)
+        if by_worth or fits(small, reduced, how, solver):
             formulated = time.perf_counter()
-            in_groups = solve_in_groups(small, reduced, tolerance, deadline)
+            in_groups = (solve_worth_in_groups if by_worth else solve_in_groups)(small, reduced, tolerance, deadline)
             if in_groups is not None:
                 return _of_groups(merging, in_groups, Exact(chosen, solver, integral, tolerance), how, (started, formulated))
             log.info("groups of users lead nowhere: all pairs")
@@ -199,7 +201,10 @@ def _of_groups(merging: Merging, answer: InGroups, question: Exact, sharing: Sha
         user_group=groups.user_group[merging.user_group],
         user_part=groups.user_part[merging.user_group] * merging.user_part,
     )
-    levels = levels_of(answer.program, found.solution, both, sharing, [{}])
+    levels = levels_of(answer.program, found.solution, both, sharing, queue_prices_by_stage(answer.program, found.solution))
+    shares = question.notion.shares(instance, tasks)
+    if shares is None:
+        shares = np.full(instance.n_users, levels[0].value) if levels else _worths(instance, question.notion, tasks)
     certified = time.perf_counter()
     return Allocation(
         instance=instance,
@@ -207,14 +212,20 @@ def _of_groups(merging: Merging, answer: InGroups, question: Exact, sharing: Sha
         solver=found.engine,
         sharing=sharing,
         tasks=tasks,
-        shares=np.full(instance.n_users, levels[0].value),
-        prices=levels[0].prices,
+        shares=shares,
+        prices=prices_of(answer.program, found.solution, both, sharing, levels),
         levels=levels,
         certificate=certificate,
         seconds={"formulate": times[1] - times[0], "solve": solved - times[1], "certify": certified - solved},
         details=_details(found) | {"groups": answer.program.members.size},
         question=question,
     )
+
+
+def _worths(instance: Instance, notion: Notion, tasks: FloatArray) -> FloatArray:
+    """Return what the tasks of each user are worth, (users,)."""
+    assert isinstance(notion, ShareNotion)
+    return np.asarray(np.einsum("ni,ni->n", np.broadcast_to(notion.share_per_task(instance), tasks.shape), tasks))
 
 
 def _check_whole(program: Program) -> None:

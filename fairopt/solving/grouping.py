@@ -46,7 +46,7 @@ from fairopt.solving.formulation import notion_of
 from fairopt.solving.group_polish import polished, tied
 from fairopt.solving.policy import Found, find
 
-__all__ = ["InGroups", "Split", "finer", "fits", "solve_in_groups", "split"]
+__all__ = ["InGroups", "Split", "alike", "finer", "fits", "joined_vertices", "solve_in_groups", "split", "sums"]
 
 log = logging.getLogger(__name__)
 
@@ -125,19 +125,24 @@ class _Round(NamedTuple):
 
 def fits(instance: Instance, notion: Notion, sharing: Sharing, solver: str | None) -> bool:
     """Say whether the leximin of a notion has one level for sure, and is so large that groups of users are faster."""
-    n, k = instance.n_users, instance.n_servers
-    if solver not in (None, _ENGINE) or sharing != "rdm" or instance.is_tree or instance.weights.ndim > 1:
-        return False
-    if n * k < _LEAST_PAIRS or k < _LEAST_SERVERS or n < max(_LEAST_USERS, _USERS_FOR_A_SERVER * k):
+    if solver not in (None, _ENGINE) or not alike(instance, sharing):
         return False
     if not isinstance(notion, ShareNotion) or type(notion).formulate is not ShareNotion.formulate:
         return False
-    endless = bool(np.isinf(instance.tasks).all() and np.isinf(instance.parallelism).all())
-    if not endless or instance.rates_per_server is not None or not (instance.demands > 0).all() or not instance.eligibility.all():
-        return False
     share = notion.share_per_task(instance)
-    one_each = isinstance(share, np.ndarray) and share.shape == (n,) and bool((np.isfinite(share) & (share > 0)).all())
+    one_each = isinstance(share, np.ndarray) and share.shape == (instance.n_users,) and bool((np.isfinite(share) & (share > 0)).all())
     return one_each and isinstance(notion.goal(instance.weights), Leximin)
+
+
+def alike(instance: Instance, sharing: Sharing) -> bool:
+    """Do users differ in nothing but weights and demands, all of them positive, and are they so many that groups of them are faster?"""
+    n, k = instance.n_users, instance.n_servers
+    if sharing != "rdm" or instance.is_tree or instance.weights.ndim > 1:
+        return False
+    if n * k < _LEAST_PAIRS or k < _LEAST_SERVERS or n < max(_LEAST_USERS, _USERS_FOR_A_SERVER * k):
+        return False
+    endless = bool(np.isinf(instance.tasks).all() and np.isinf(instance.parallelism).all())
+    return endless and instance.rates_per_server is None and bool((instance.demands > 0).all() and instance.eligibility.all())
 
 
 def solve_in_groups(instance: Instance, notion: Notion, tolerance: float, deadline: Deadline) -> InGroups | None:
@@ -167,9 +172,9 @@ def solve_in_groups(instance: Instance, notion: Notion, tolerance: float, deadli
             continue
         iterations += last.found.solution.iterations
         if not phases:
-            last = last._replace(vertices=tied(last.vertices, last.piece, last.shares, _sums(group, users)))
+            last = last._replace(vertices=tied(last.vertices, last.piece, last.shares, sums(group, users)))
         of_users = split(group, users, last.vertices, 0 if phases else _NEAREST)
-        gap = float((last.vertices[last.piece] * _sums(row, servers)).sum()) / of_users.worth / last.found.solution.stages[0].value - 1
+        gap = float((last.vertices[last.piece] * sums(row, servers)).sum()) / of_users.worth / last.found.solution.stages[0].value - 1
         log.info("round %d: %d groups of users, %d of servers, gap %.1e", round_, group.max() + 1, row.max() + 1, gap)
         if not phases and not of_users.mixed:
             answer = _certified(instance, share, group, last, tolerance)
@@ -233,7 +238,7 @@ def split(group: IntArray, vectors: FloatArray, vertices: FloatArray, nearest: i
     cost = vectors @ vertices.T
     piece = cost.argmin(axis=1)
     own = cost[np.arange(len(cost)), piece]
-    of_group = (_sums(group, vectors) @ vertices.T).min(axis=1)
+    of_group = (sums(group, vectors) @ vertices.T).min(axis=1)
     lost = of_group - np.bincount(group, weights=own)
     mixed = lost > _SAME_WORTH * of_group
     worth, gap = float(own.sum()), float(lost[mixed].sum()) / float(own.sum())
@@ -257,7 +262,8 @@ def _nearest(cost: FloatArray, mixed: BoolArray, number: int) -> IntArray:
     return np.concatenate(alone)
 
 
-def _sums(group: IntArray, vectors: FloatArray) -> FloatArray:
+def sums(group: IntArray, vectors: FloatArray) -> FloatArray:
+    """Sum the vectors of the members of each group, (groups, resources)."""
     return np.stack([np.bincount(group, weights=column) for column in vectors.T], axis=1)
 
 
@@ -270,8 +276,8 @@ def _program(users: FloatArray, weights: FloatArray, servers: FloatArray, group:
     It is no leximin: where a group has a millionth of all that is spent, prices hardly prove that it stops at this level, and
     the engine would look for a second one.
     """
-    of_group = _sums(group, weights[:, None])[:, 0]
-    small = Instance(_sums(row, servers), _sums(group, users) / of_group[:, None], weights=of_group)
+    of_group = sums(group, weights[:, None])[:, 0]
+    small = Instance(sums(row, servers), sums(group, users) / of_group[:, None], weights=of_group)
     program = notion_of("max-min", utility=np.ones((of_group.size, 1))).formulate(small, sharing="rdm", integral=False)
     return replace(program, goal=Equalize(of_group))
 
@@ -297,20 +303,29 @@ def _solved(program: Program, tolerance: float, deadline: Deadline) -> _Round | 
         return None
     table = np.zeros((len(program.servers), len(program.resources)))
     table[keys[:, 0], keys[:, 1]] = np.maximum(stages[0].prices, 0.0)
-    table /= table.max()
-    _, of, members = np.unique(np.round(table / _SAME_PRICES), axis=0, return_inverse=True, return_counts=True)
-    vertices = _sums(of.ravel(), table) / members[:, None]
-    vertices[vertices < _NO_PRICE] = 0.0
-    return _Round(program, found, of.ravel(), vertices)
+    vertices, piece = joined_vertices(table / table.max())
+    return _Round(program, found, piece, vertices)
+
+
+def joined_vertices(table: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the different rows of a table of prices (servers, resources), and which of them each server has.
+
+    Rows that are the same but for rounding are one, and what is next to 0 is 0.
+    """
+    largest = float(table.max())
+    _, of, members = np.unique(np.round(table / (_SAME_PRICES * largest)), axis=0, return_inverse=True, return_counts=True)
+    vertices = sums(of.ravel(), table) / members[:, None]
+    vertices[vertices < _NO_PRICE * largest] = 0.0
+    return vertices, of.ravel()
 
 
 def _certified(instance: Instance, share: FloatArray, group: IntArray, last: _Round, tolerance: float) -> InGroups | None:
     """Return the answer with the certificate of all users and servers, None if that is not within the tolerance."""
     program, n = last.program, len(last.program.users)
-    weights, n_servers = _sums(group, instance.weights[:, None])[:, 0], instance.n_servers
+    weights, n_servers = sums(group, instance.weights[:, None])[:, 0], instance.n_servers
     part = instance.weights / (weights[group] * share)
     merging = Merging(instance, instance, group, np.arange(n_servers), part, np.ones(n_servers))
-    take = _sums(group, instance.demands * part[:, None])
+    take = sums(group, instance.demands * part[:, None])
     prices = last.vertices[last.piece]
     exact = polished(last.shares, take, weights, instance.row_capacity, prices)
     y = last.shares if exact is None else exact

@@ -1,7 +1,7 @@
 """Which interior point solves what.
 
-Alpha-fair goals go by tables of users and servers (``alpha_fair.tables``) or by a path in logarithms (``alpha_fair.logarithmic_path``),
-trade-offs by the latter, levels and totals by ``levels`` and ``total``, trees of queues by ``tree``, equilibria of servers that divide
+Alpha-fair goals go by the steps of levels (``worths``), by tables of users and servers (``alpha_fair.tables``) or by a path in logarithms
+(``alpha_fair.logarithmic_path``), trade-offs by the latter, levels and totals by ``levels`` and ``total``, trees of queues by ``tree``, equilibria of servers that divide
 their time as markets (``alpha_fair.market``).
 """
 
@@ -25,15 +25,16 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.interior_point.tree import solve_filling
+from fairopt.solvers.interior_point.worths import fits_worths, solve_worths
 from fairopt.solvers.structure.arrays import Arrays
 
-__all__ = ["EASIER", "FEW_PAIRS", "PAIRS_TO_POLISH", "TABLES", "Path", "fits", "paths_of_alpha_fair", "paths_of_market", "structured_path"]
+__all__ = ["EASIER", "FEW_PAIRS", "PAIRS_TO_POLISH", "TABLES", "WORTHS", "Path", "fits", "paths_of_alpha_fair", "paths_of_market", "structured_path"]
 
-# Alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
+# Small alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
 # sharpened on their sets, which takes as long as a few steps.
 PAIRS_TO_POLISH = 500
 FEW_PAIRS = 50  # where a limit on tasks may just bind, at no price
-TABLES, _LOGARITHMS, EASIER = "path on tables", "path in logarithms", "path with reduced weights"
+WORTHS, TABLES, _LOGARITHMS, EASIER = "path of worths", "path on tables", "path in logarithms", "path with reduced weights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,8 @@ def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: 
 
 
 def paths_of_alpha_fair(program: Program, arrays: Arrays, tables: bool) -> list[Path]:
-    """Return the paths for an alpha-fair goal or a trade-off: that on tables, the faster one, where it `fits`; that in logarithms; and that
-    with reduced weights of users who hold all their tasks.
+    """Return the paths for an alpha-fair goal or a trade-off: that of worths for many pairs, that on tables where it `fits`; that in
+    logarithms; and that with reduced weights of users who hold all their tasks.
 
     Few pairs with limits on tasks begin in logarithms: where such a limit just binds, at no price, only logarithms show it.
     """
@@ -80,6 +81,8 @@ def paths_of_alpha_fair(program: Program, arrays: Arrays, tables: bool) -> list[
     paths = [Path(TABLES, lambda program, _, deadline, __: _on_tables(program, arrays, deadline)), logarithms] if tables else [logarithms]
     if program.n_pairs < FEW_PAIRS and arrays.are_numpy and (program.limits.kinds == LimitKind.TASKS).any():
         paths.reverse()
+    if fits_worths(program) and (tables or arrays.are_numpy):
+        paths.insert(0, Path(WORTHS, lambda program, tolerance, deadline, _: _of_worths(program, tolerance, arrays, deadline)))
     return [*paths, Path(EASIER, _with_reduced_weights)] if isinstance(program.goal, AlphaFair) else paths
 
 
@@ -96,6 +99,13 @@ def paths_of_market(market: Program, arrays: Arrays) -> list[Path]:
         return Path(path.name, follow)
 
     return [of_market(path) for path in paths_of_alpha_fair(market, arrays, fits(market)) if path.name != EASIER]
+
+
+def _of_worths(program: Program, tolerance: float, arrays: Arrays, deadline: Deadline) -> Solution | None:
+    """Follow the path of ``worths``; None where it got lost."""
+    assert isinstance(program.goal, AlphaFair)
+    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
+        return solve_worths(program, program.goal, tolerance, deadline, arrays)
 
 
 def _on_tables(program: Program, arrays: Arrays, deadline: Deadline) -> Solution | None:

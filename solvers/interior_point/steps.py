@@ -14,6 +14,10 @@ Who would take less than nothing there does not hold up all the others, as long 
 goes on, and such a pair keeps a little. What the conditions lack by that is the next step's to mend. No price is cut like this: to raise
 the reduced cost of one pair changes what its user pays everywhere, and the path is lost by it.
 
+Alpha-fair goals have no t either. There v = W x is the utility of a user and m its marginal worth, and their product is not to become
+small but what the goal says: v^alpha m = phi. `Given` has what it lacks. With h = log v and k = log m that is alpha h + k = log phi, of
+which a step in v and m is correct to the second order with half of alpha (dv/v)^2 + (dm/m)^2 added.
+
 Points live in the arrays of ``structured_pairs``, which may be those of a device.
 """
 
@@ -28,7 +32,7 @@ import numpy as np
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.pairs import Pairs
 
-__all__ = ["Point", "advance", "length_with_cuts", "part_of_the_way"]
+__all__ = ["Given", "Point", "advance", "length_with_cuts", "part_of_the_way"]
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +48,7 @@ _CUT = 0.3  # part of the gap: what pairs may lack in all that a step takes belo
 _CUT_ROUNDS, _CUT_DIGITS = 30, 0.01  # to find the length of such a step: it takes 5 or so
 _LEFT_OF_CUT = (0.5, 0.2)  # to such a pair: that part of the aim in its product, that part of what it had at most
 _END = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
+_END_OF_GIVEN = 1e-12  # the same where products are given: what they lack by then is 1e-10, and a step without rounding mends it
 _LEAST_PART = 1e-4  # of a value that a step leaves; rounding would leave 0 or less
 
 
@@ -54,6 +59,21 @@ class Point:
     primal: Any
     dual: Any
     t: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """What products v^alpha m of the rows of users are to be, where they are given.
+
+    Attributes
+    ----------
+    alpha : float
+    off : array (rows,)
+        Logarithm of what they are to be, in parts of what they are.
+    """
+
+    alpha: float
+    off: Any
 
 
 def part_of_the_way(gap: float) -> float:
@@ -89,7 +109,15 @@ def length_with_cuts(pairs: Pairs, primal: Any, change: Any, cost: Any, allowed:
 
 
 def advance(
-    pairs: Pairs, point: Point, side: Any, a: Any | None, rows: Any, worth: Any | float, part: float, money: float | None = None
+    pairs: Pairs,
+    point: Point,
+    side: Any,
+    a: Any | None,
+    rows: Any,
+    worth: Any | float,
+    part: float,
+    money: float | None = None,
+    given: Given | None = None,
 ) -> Point:
     """Take a step. Arrays are those of the pairs.
 
@@ -103,6 +131,8 @@ def advance(
         See `part_of_the_way`.
     money : float, optional
         All that is spent, where that is not t.
+    given : Given, optional
+        Of alpha-fair goals.
 
     Raises
     ------
@@ -118,30 +148,31 @@ def advance(
         pairs.eligible(z - cost + pairs.along_rows(side * m) + worth),
         0.0 if a is None else 1 - float(a @ m),
     )
-    system = NewtonSystem(pairs, primal, dual, side, a)
+    products = _Products(pairs, primal, dual, given)
+    system = NewtonSystem(pairs, products.primal, dual, side, a)
     care = _REFINEMENTS if part == _LONG else 0
-    product = pairs.loose(primal * dual)
-    mu = pairs.mean(product)
+    mu = products.mean(primal * dual)
     # Among equations prices may be negative: what pairs are worth does not tell.
     cuts = pairs.n_users >= _MANY * pairs.n_slots * pairs.n_servers and not pairs.holds
-    allowed = _CUT * mu * pairs.n_products
+    allowed = _CUT * mu * products.number
 
     def lengths_of(step: tuple[Any, Any, float]) -> tuple[float, float]:
         along = length_with_cuts(pairs, primal, step[0], cost, allowed) if cuts else pairs.length(primal, step[0])
         return along, pairs.length(dual, step[1])
 
-    step = system.step(-product, residuals, care // 2)
+    step = system.step(products.wanted(0.0), residuals, care // 2)
     lengths = lengths_of(step)
-    ahead = pairs.mean((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1]))
+    ahead = products.mean((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1]))
     value = money if money is not None else float(xp.sum(p) + xp.sum(m)) if a is None else point.t
-    aim = max(min((ahead / mu) ** _AIM, 1.0) * mu, _END * abs(value) / pairs.n_products)
-    wanted = pairs.loose(aim - product - step[0] * step[1])
+    end = _END if given is None else _END_OF_GIVEN
+    aim = max(min((ahead / mu) ** _AIM, 1.0) * mu, end * abs(value) / products.number)
+    wanted = products.wanted(aim, step)
     step = system.step(wanted, residuals, care)
     lengths = lengths_of(step)
     for _ in range(_CORRECTORS):
         far = [min(1.0, length + _AHEAD) for length in lengths]
         there = (primal + far[0] * step[0]) * (dual + far[1] * step[1])
-        wanted = wanted + pairs.loose(xp.clip(there, _SPREAD * aim, aim / _SPREAD) - xp.clip(there, None, 2 * aim / _SPREAD))
+        wanted = wanted + products.free(xp.clip(there, _SPREAD * aim, aim / _SPREAD) - xp.clip(there, None, 2 * aim / _SPREAD))
         other = system.step(wanted, residuals, care)
         longer = lengths_of(other)
         if sum(longer) < sum(lengths) + _GAIN:
@@ -157,3 +188,42 @@ def advance(
     if not np.isfinite(float(after.primal @ after.dual) + after.t):
         raise np.linalg.LinAlgError("the step is no number")
     return after
+
+
+class _Products:
+    """The products of a point: those that are to become equal, and then small, and those of users that are given."""
+
+    def __init__(self, pairs: Pairs, primal: Any, dual: Any, given: Given | None) -> None:
+        self._pairs, self._dual, self._given = pairs, dual, given
+        self._now = pairs.loose(primal * dual)
+        self.primal = primal  # of which the Newton system is made
+        self.number = pairs.n_products
+        if given is not None:
+            x, s, v = pairs.parts(primal)
+            self._v = v
+            self.primal = pairs.point(x, s, v / given.alpha)
+            self.number -= pairs.n_rows
+
+    def free(self, values: Any) -> Any:
+        """Return values of a point, with 0 for what is given, or for equations."""
+        if self._given is None:
+            return self._pairs.loose(values)
+        return self._pairs.xp.concat([values[: values.shape[0] - self._pairs.n_rows], self._pairs.xp.zeros_like(self._v)])
+
+    def mean(self, products: Any) -> float:
+        """Return the mean of those that are not given."""
+        if self._given is None:
+            return self._pairs.mean(products)
+        return float(self._pairs.xp.sum(self._pairs.eligible(self.free(products)))) / self.number
+
+    def wanted(self, aim: float, step: tuple[Any, Any, float] | None = None) -> Any:
+        """Return by how much products should change, to the second order of a step that is known."""
+        across = 0.0 if step is None else step[0] * step[1]
+        if self._given is None:
+            return self._pairs.loose(aim - self._now - across)
+        xp, (_, _, m), alpha, off = self._pairs.xp, self._pairs.parts(self._dual), self._given.alpha, self._given.off
+        if step is not None:
+            dv, dm = self._pairs.parts(step[0])[2] / self._v, self._pairs.parts(step[1])[2] / m
+            off = off + (alpha * xp.clip(dv * dv, None, 1.0) + xp.clip(dm * dm, None, 1.0)) / 2
+        changes = aim - self._now - across
+        return xp.concat([changes[: changes.shape[0] - self._pairs.n_rows], off * self._v * m / alpha])

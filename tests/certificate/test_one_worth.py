@@ -1,0 +1,109 @@
+"""The proof of an alpha-fair optimum in blocks of users shows the residuals of the proof by pairs, of right and wrong answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.certificate import certify, certify_one_worth
+from fairopt.certificate import one_worth as module
+from fairopt.program import AlphaFair, Solution
+
+INSTANCE = fo.generate("uniform", users=40, servers=6, resources=3, weights=5, seed=1)
+ANSWERS: dict[float, fo.Allocation] = {alpha: fo.solve(INSTANCE, "proportional", alpha=alpha) for alpha in (1.0, 2.0)}
+
+Wrong = tuple[np.ndarray, np.ndarray]
+
+
+def by_pairs(alpha: float, tasks: np.ndarray, prices: np.ndarray) -> fo.Certificate:
+    """The same by the conditions of any alpha-fair goal, on the program of all pairs."""
+    program = fo.formulate(INSTANCE, "proportional", alpha=alpha)
+    of_limits = prices[program.limits.keys[:, 0], program.limits.keys[:, 1]]
+    return certify(program, Solution(tasks[program.pair_users, program.pair_servers], prices=of_limits))
+
+
+def moved(tasks: np.ndarray) -> np.ndarray:
+    """A user's tasks on the next server, which is not among its cheapest, and too full by them."""
+    other = tasks.copy()
+    other[3] = np.roll(other[3], 1)
+    return other
+
+
+CHANGES: dict[str, Callable[[np.ndarray, np.ndarray], Wrong]] = {
+    "right": lambda x, p: (x, p),
+    "prices in another unit": lambda x, p: (x, 17 * p),
+    "too few tasks": lambda x, p: (x * (1 - 1e-6), p),
+    "too many tasks": lambda x, p: (x * (1 + 1e-6), p),
+    "a user has less": lambda x, p: (np.where(np.arange(40)[:, None] == 7, 0.99 * x, x), p),
+    "other servers": lambda x, p: (moved(x), p),
+    "other prices": lambda x, p: (x, p * np.linspace(1, 1.01, p.size).reshape(p.shape)),
+    "the same prices everywhere": lambda x, p: (x, np.ones_like(p)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(("alpha", "block"), [(1.0, 1), (1.0, 50), (2.0, 10_000)])
+def test_the_residuals_are_those_of_the_proof_by_pairs(change: str, alpha: float, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the answer, and whatever the size of a block; of two bounds on the total the simpler one is taken, which is no smaller."""
+    monkeypatch.setattr(module, "_BLOCK", block)
+    prices = ANSWERS[alpha].prices
+    assert prices is not None
+    answer = CHANGES[change](ANSWERS[alpha].tasks, prices)
+    here = certify_one_worth(INSTANCE, AlphaFair(alpha, INSTANCE.weights), np.ones(40), *answer)
+    there = by_pairs(alpha, *answer)
+    assert (here.worst > 1e-9) == (change not in ("right", "prices in another unit"))
+    assert here.feasibility == pytest.approx(max(there.feasibility, 0.0), abs=1e-13)
+    assert here.fairness == pytest.approx(there.fairness, rel=1e-6, abs=1e-12)
+    assert here.optimality >= there.optimality - 1e-12
+    assert here.distance is not None
+    assert there.distance is not None
+    assert here.distance >= there.distance * (1 - 1e-6)
+    if here.optimality == pytest.approx(there.optimality, rel=1e-6):
+        assert here.distance == pytest.approx(there.distance, rel=1e-3)
+
+
+def test_a_worth_of_tasks_counts() -> None:
+    """Tasks that are worth twice as much, and users of another weight for it, are the same goal."""
+    share = np.linspace(1, 3, 40)
+    prices = ANSWERS[2.0].prices
+    assert prices is not None
+    goal = AlphaFair(2.0, INSTANCE.weights * share)  # phi U^-2 times the worth of a task
+    assert certify_one_worth(INSTANCE, goal, share, ANSWERS[2.0].tasks, prices).worst < 1e-9
+
+
+def changed(**changes: Any) -> fo.Instance:
+    """The instance with changes that `replace` takes."""
+    return INSTANCE.replace(**changes)
+
+
+@pytest.mark.parametrize(
+    "instance",
+    [
+        changed(tasks=np.full(40, 1e9)),
+        changed(eligibility=np.arange(240).reshape(40, 6) > 0),
+        changed(demands=np.where(np.arange(120).reshape(40, 3) == 5, 0.0, INSTANCE.demands)),
+    ],
+)
+def test_other_instances_prove_nothing(instance: fo.Instance) -> None:
+    """The blocks know of no limits on tasks, of no pairs that are not eligible and of no resources that somebody leaves."""
+    answer = ANSWERS[1.0]
+    assert answer.prices is not None
+    worst = certify_one_worth(instance, AlphaFair(1.0, instance.weights), np.ones(40), answer.tasks, answer.prices).worst
+    assert worst == np.inf
+
+
+def test_numbers_that_are_not_finite_prove_nothing() -> None:
+    """Nor do no prices, and no tasks."""
+    tasks, prices, goal = ANSWERS[1.0].tasks, ANSWERS[1.0].prices, AlphaFair(1.0, INSTANCE.weights)
+    assert prices is not None
+    for wrong in (
+        (np.where(tasks == tasks.max(), np.nan, tasks), prices),
+        (tasks, np.full_like(prices, np.inf)),
+        (tasks, 0 * prices),
+        (0 * tasks, prices),
+    ):
+        assert certify_one_worth(INSTANCE, goal, np.ones(40), *wrong).worst == np.inf

@@ -1,0 +1,95 @@
+"""Groups of users give the exact alpha-fair answer of all pairs, are asked for where they can, and are left where they lead nowhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.solving import grouping, worth_groups
+from fairopt.solving.formulation import notion_of
+from fairopt.solving.worth_groups import fits_worth
+
+MANY: dict[str, Any] = {"kind": "uniform", "users": 400, "servers": 8, "resources": 3, "weights": 5}
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups for small instances, too, and few of them."""
+    for name, value in {"_LEAST_PAIRS": 0, "_LEAST_USERS": 0, "_LEAST_SERVERS": 1}.items():
+        monkeypatch.setattr(grouping, name, value)
+    monkeypatch.setattr(worth_groups, "_FIRST_GROUPS", 16)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("options", "alpha", "utility"),
+    [(MANY, 1.0, None), (MANY | {"seed": 1}, 2.0, None), (MANY | {"seed": 2, "resources": 2}, 0.5, "own")],
+)
+def test_groups_give_the_answer_of_all_pairs(
+    options: dict[str, Any], alpha: float, utility: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everybody's tasks are unique; the certificate is that of all users, and prices are multipliers."""
+    instance = fo.generate(**options)
+    own: dict[str, Any] = {} if utility is None else {"utility": np.random.default_rng(0).uniform(1, 2, instance.n_users)}
+    ours = fo.solve(instance, "proportional", alpha=alpha, **own)
+    assert ours.details["groups"] < instance.n_users / 2
+    assert ours.certificate.worst < 1e-12
+    monkeypatch.setattr(grouping, "_LEAST_PAIRS", np.inf)
+    all_pairs = fo.solve(instance, "proportional", alpha=alpha, **own)
+    assert "groups" not in all_pairs.details
+    np.testing.assert_allclose(ours.tasks_per_user, all_pairs.tasks_per_user, rtol=1e-7)
+    np.testing.assert_allclose(ours.shares, all_pairs.shares, rtol=1e-7)
+    assert ours.levels == all_pairs.levels == ()
+    assert ours.prices is not None
+    assert all_pairs.prices is not None
+    np.testing.assert_allclose(ours.prices, all_pairs.prices, rtol=1e-6, atol=1e-6 * all_pairs.prices.max())
+
+
+@pytest.mark.usefixtures("small")
+def test_identical_users_are_merged_before() -> None:
+    """Twins get their parts of what one would get."""
+    one = fo.generate(**MANY)
+    part = np.tile([0.25, 0.75], one.n_users)
+    n = np.repeat(np.arange(one.n_users), 2)
+    answer = fo.solve(fo.Instance(one.capacities, one.demands[n], one.weights[n] * part), "proportional")
+    assert "groups" in answer.details
+    np.testing.assert_allclose(answer.tasks_per_user, fo.solve(one, "proportional").tasks_per_user[n] * part, rtol=1e-9)
+    np.testing.assert_allclose(answer.shares, answer.tasks_per_user)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(("name", "value"), [("_MOST_ROUNDS", 1), ("_MOST_GROUPS", 17), ("_NEAR_END", 0.0)])
+def test_all_pairs_are_solved_where_groups_lead_nowhere(name: str, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many rounds, too many groups, and no exact prices."""
+    monkeypatch.setattr(worth_groups, name, value)
+    answer = fo.solve(fo.generate(**MANY), "proportional")
+    assert "groups" not in answer.details
+    assert answer.certificate.worst < 1e-9
+
+
+@pytest.mark.usefixtures("small")
+def test_the_time_limit_holds() -> None:
+    """No time is left for a second program."""
+    with pytest.raises(fo.NoSolution):
+        fo.solve(fo.generate(**MANY), "proportional", time_limit=1e-9)
+
+
+def test_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proportional fairness, alpha not far from 1, tasks that are worth the same everywhere, and a size at which groups are faster."""
+    instance, proportional = fo.generate(**MANY), notion_of("proportional")
+    assert not fits_worth(instance, proportional, "rdm", None)  # too small
+    for name, value in {"_LEAST_PAIRS": 0, "_LEAST_USERS": 0, "_LEAST_SERVERS": 1}.items():
+        monkeypatch.setattr(grouping, name, value)
+    assert fits_worth(instance, proportional, "rdm", None)
+    assert fits_worth(instance, proportional, "rdm", "interior-point")
+    assert fits_worth(instance, notion_of("proportional", utility=np.linspace(1, 2, 400)), "rdm", None)
+    assert not fits_worth(instance, notion_of("proportional", utility=np.random.default_rng(0).uniform(1, 2, (400, 8))), "rdm", None)
+    assert not fits_worth(instance, notion_of("proportional", alpha=10.0), "rdm", None)
+    assert not fits_worth(instance, proportional, "tdm", None)
+    assert not fits_worth(instance, proportional, "rdm", "highs")
+    assert not fits_worth(instance, notion_of("drfh"), "rdm", None)
+    assert not fits_worth(instance.replace(tasks=np.full(400, 10.0)), proportional, "rdm", None)
+    assert not fits_worth(fo.generate(**MANY | {"resources": 1}), proportional, "rdm", None)
