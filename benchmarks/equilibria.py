@@ -1,5 +1,7 @@
 """How long PS-DSF takes by best response, and as a market where time is divided: ``python benchmarks/equilibria.py``, a few minutes.
 
+With numbers of cases (from 0) it measures these and keeps the rows of the others; each row has its date.
+
 Random demands, weights from 1 to 5. Under time division and with unlimited tasks x[n] is that of a convex program, a market, which the
 interior point solves without taking turns, and takes by itself where users are many; its answer is checked by the condition of the
 equilibrium, as that of best response is. "Difference" is the largest relative one of a user's tasks between the two, "chosen" the engine
@@ -71,23 +73,23 @@ def measure(users: int, servers: int, part: float, seed: int, sharing: Any, mark
 
 def main() -> None:
     """Measure every case and write the table."""
-    if len(sys.argv) > 1:
-        print(json.dumps(measure(*CASES[int(sys.argv[1])])))
+    if sys.argv[1:2] == ["--one"]:
+        print(json.dumps(measure(*CASES[int(sys.argv[2])])))
         return
-    rows = []
-    for case in range(len(CASES)):
-        rows.append(in_own_process(__file__, [str(case)], np.inf))
-        if "failed" in rows[-1]:
-            raise SystemExit(rows[-1]["failed"])
-        print(rows[-1], flush=True)
+    kept = RESULTS / "equilibria.json"
+    rows: list[Row] = json.loads(kept.read_text(encoding="utf-8")) if len(sys.argv) > 1 else [{} for _ in CASES]
+    for case in map(int, sys.argv[1:] or range(len(CASES))):
+        rows[case] = in_own_process(__file__, ["--one", str(case)], np.inf) | {"measured": time.strftime("%Y-%m-%d")}
+        if "failed" in rows[case]:
+            raise SystemExit(rows[case]["failed"])
+        print(rows[case], flush=True)
     lines = [
         "# Benchmarks of PS-DSF",
         "",
-        f"{machine()}; one run of `benchmarks/equilibria.py`, {time.strftime('%Y-%m-%d')}. "
-        "Users x servers x resources; seconds of processor time.",
+        f"{machine()}; `benchmarks/equilibria.py`. Users x servers x resources; seconds of processor time.",
         "",
-        "| instance | divided | best response | sweeps | residual | memory, MiB | market | residual | difference | chosen |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| instance | divided | best response | sweeps | residual | memory, MiB | market | residual | difference | chosen | measured |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         divided = {"rdm": "resources", "tdm": "time"}[row["sharing"]]
@@ -97,7 +99,7 @@ def main() -> None:
             market = f"{row['market']:.2f} | {row['market_residual']:.0e}{by} | {row['difference']:.0e} | {row['chosen']}"
         lines.append(
             f"| {row['instance']} | {divided} | {row['processor']:.2f} | {row['sweeps']} | {row['residual']:.0e} "
-            f"| {row['peak_mib']:.0f} | {market} |"
+            f"| {row['peak_mib']:.0f} | {market} | {row['measured']} |"
         )
     write(RESULTS / "equilibria.md", "\n".join(lines) + "\n")
     write(RESULTS / "equilibria.json", json.dumps(rows, indent=1) + "\n")

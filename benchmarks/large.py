@@ -1,12 +1,13 @@
-"""How time and memory of the largest leximins grow: a million to a hundred million pairs of users and servers.
+"""How time and memory of the largest leximins grow: a million to a hundred million pairs of users and servers; and of alpha-fair goals.
 
     python benchmarks/large.py [CASE ...]
 
 Weighted DRFH, all pairs eligible, distinct servers, three resources (`instances.all_pairs`): users of similar demands are solved in
-groups (`fairopt.solving.grouping`), and the certificate is computed over all users and servers. "all pairs": without groups.
+groups (`fairopt.solving.grouping`), and the certificate is computed over all users and servers. "all pairs": without groups. The same of
+proportional fairness (`fairopt.solving.worth_groups`).
 Each solve is a process of its own with one thread for linear algebra, which builds the instance before the clock starts. Memory is the
 peak of the solve above what is in use before it; the table of tasks is part of it. "linear" is the
-processor time of a pair, in parts of that of the first row with as many servers.
+processor time of a pair, in parts of that of the first row of this notion with as many servers.
 Writes benchmarks/results/large.md and large.json; with cases named, it measures these and keeps the others.
 """
 
@@ -31,16 +32,18 @@ _LIMIT = 900.0  # seconds of processor time
 
 @dataclass(frozen=True)
 class Case:
-    """The size of an instance, and whether users are grouped."""
+    """The size of an instance, whether users are grouped, and the notion."""
 
     users: int
     servers: int
     grouped: bool = True
+    notion: str = "drfh"
 
     @property
     def title(self) -> str:
         """The row's heading."""
-        return f"{self.users:,} x {self.servers:,} x 3{'' if self.grouped else ', all pairs'}"
+        notion = "" if self.notion == "drfh" else f", {self.notion}"
+        return f"{self.users:,} x {self.servers:,} x 3{notion}{'' if self.grouped else ', all pairs'}"
 
 
 CASES = {
@@ -49,6 +52,9 @@ CASES = {
     "1e6": Case(1_000, 1_000, grouped=False),
     "1e7": Case(10_000, 1_000),
     "1e8": Case(100_000, 1_000),
+    "1e6-proportional": Case(10_000, 100, notion="proportional"),
+    "1e6-proportional-all-pairs": Case(10_000, 100, grouped=False, notion="proportional"),
+    "1e7-proportional": Case(100_000, 100, notion="proportional"),
 }
 
 
@@ -59,19 +65,19 @@ def measure(case: Case) -> Row:
     answers: list[fo.Allocation] = []
 
     def solve() -> np.ndarray:
-        answers.append(fo.solve(instance, "drfh"))
+        answers.append(fo.solve(instance, case.notion))
         return answers[-1].tasks_per_user
 
     if case.grouped:
         row = best_of(solve, _LIMIT, 1)[1]
     else:
-        with patch("fairopt.solving.exact.fits", lambda *_: False):
+        with patch("fairopt.solving.exact.fits", lambda *_: False), patch("fairopt.solving.exact.fits_worth", lambda *_: False):
             row = best_of(solve, _LIMIT, 1)[1]
     answer = answers[-1]
     return row | {
         "pairs": case.users * case.servers,
         "certificate": answer.certificate.worst,
-        "level": answer.levels[0].value,
+        "level": answer.levels[0].value if answer.levels else None,
         "groups": answer.details.get("groups", ""),
         "programs": answer.details["programs_solved"],
     }
@@ -100,20 +106,20 @@ def page(rows: dict[str, Row]) -> str:
     lines = [
         "# Benchmarks of the largest leximins",
         "",
-        "Weighted DRFH, users x servers x resources, all pairs eligible, distinct servers; one thread. `benchmarks/large.py` says what the "
-        "columns are.",
+        "Weighted DRFH, and proportional fairness where it says so; users x servers x resources, all pairs eligible, distinct servers; one "
+        "thread. `benchmarks/large.py` says what the columns are.",
         "",
         "| | pairs | seconds | processor | linear | memory, MiB | certificate | groups | programs |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    first: dict[int, float] = {}
+    first: dict[tuple[int, str], float] = {}
     for key, case in CASES.items():
         row = rows.get(key)
         if row is None or "failed" in row:
             lines += [] if row is None else [f"| {case.title} | failed: {row['failed']} | | | | | | | |"]
             continue
         a_pair = row["processor"] / row["pairs"]
-        linear = a_pair / first.setdefault(case.servers, a_pair)
+        linear = a_pair / first.setdefault((case.servers, case.notion), a_pair)
         lines.append(
             f"| {case.title} | {row['pairs']:,} | {row['seconds']:.1f} | {row['processor']:.1f} | {linear:.2f} | {row['peak_mib']:.0f} "
             f"| {row['certificate']:.0e} | {row['groups']} | {row['programs']} |"

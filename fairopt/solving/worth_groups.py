@@ -23,6 +23,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from fairopt.certificate import certify_one_worth
 from fairopt.instance import FloatArray, Instance, IntArray
@@ -112,7 +113,12 @@ def solve_worth_in_groups(instance: Instance, notion: Notion, tolerance: float, 
     assert isinstance(notion, ShareNotion)
     goal, share = notion.goal(instance.weights), notion.share_per_task(instance)
     assert isinstance(goal, AlphaFair)
-    share = share if share.ndim == 1 else share[:, 0]
+    with ThreadpoolController().limit(limits=1, user_api="blas"):  # many small products, for which threads would only wait for each other
+        return _in_rounds(instance, goal, share if share.ndim == 1 else share[:, 0], tolerance, deadline)
+
+
+def _in_rounds(instance: Instance, goal: AlphaFair, share: FloatArray, tolerance: float, deadline: Deadline) -> InGroups | None:
+    """Solve for groups of users, and split them, until none is left to be split."""
     alpha, servers = goal.alpha, instance.row_capacity
     users, total = _Users(instance.demands, instance.weights * share ** (1 - alpha), alpha), servers.sum(axis=0)
     tasks = users.tasks(1 / total[None])

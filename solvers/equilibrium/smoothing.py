@@ -157,11 +157,11 @@ class _Pairs:
     def __init__(self, n: IntArray, j: IntArray, matrix: sp.csr_array, room: FloatArray) -> None:
         self.n, self.j, self.matrix, self.room = n, j, matrix, room
         self.users = int(n.max()) + 1
-        self.columns = sp.csc_array(matrix)
-        self.places = self.columns.indptr.astype(np.int64), self.columns.indices.astype(np.int64)
         self.steps = Steps(smoothing_kernel)
+        self.places = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
         self.by_user = np.argsort(n, kind="stable")
         self.start = np.searchsorted(n[self.by_user], np.arange(self.users + 1))
+        self.j_by_user = j[self.by_user]
 
     def per_user(self, values: FloatArray) -> FloatArray:
         """Sum over the pairs of each user."""
@@ -169,7 +169,6 @@ class _Pairs:
 
     def eliminated(self, pull: FloatArray, own: FloatArray) -> FloatArray:
         """Return the matrix of the equations of the limits, without the users' changes."""
-        A = self.columns
-        arrays = (self.start, self.by_user, *self.places, A.data, pull, own, self.j, self.room.size)
-        products = float((np.diff(self.start) ** 2).sum()) * A.data.size / A.shape[1]
+        arrays = (self.start, self.j, *self.places, self.n, pull, own, pull[self.by_user], self.j_by_user)
+        products = float((np.diff(self.start) ** 2).sum()) * self.matrix.nnz / self.n.size
         return np.asarray(self.steps.run("eliminate_users", *arrays, seconds=_SECONDS * products))

@@ -10,23 +10,24 @@ __all__ = ["eliminate_users"]
 
 
 @step()
-def eliminate_users(start, by_user, first, rows, use, pull, own, j, limits):  # type: ignore[no-untyped-def]
+def eliminate_users(start, limits, first, pairs, use, user, pull, own, pull_by_user, limit_by_user):  # type: ignore[no-untyped-def]
     """Return the dense matrix sum over the users n of B_n (I - 1 pull_n' / own[n]) J_n, (limits, limits).
 
-    B_n holds use times pull of the pairs of n, those from ``start[n]`` to ``start[n + 1]`` in ``by_user``, in compressed columns
-    (``first``, ``rows``, ``use``), and J_n the limit j that stops each: see `fairopt.solvers.equilibrium.smoothing`.
+    B_n holds use times pull of the pairs of n, and J_n the limit that stops each: see `fairopt.solvers.equilibrium.smoothing`. Row by row,
+    so that what is written stays in the cache: row r has the pairs from ``first[r]`` to ``first[r + 1]`` (``pairs``, ``use``). Of the pairs
+    of n, those from ``start[n]`` to ``start[n + 1]``, ``pull_by_user`` and ``limit_by_user`` hold pull and limit; ``limits`` are those of
+    the pairs in their own order.
     """
-    matrix = np.zeros((limits, limits))
-    for n in range(own.size):
-        mine = by_user[start[n] : start[n + 1]]
-        where = j[mine]
-        part = pull[mine] / own[n]
-        for k in range(mine.size):
-            p = mine[k]
-            for e in range(first[p], first[p + 1]):
-                row = matrix[rows[e]]
-                used = use[e] * pull[p]
-                for q in range(mine.size):
-                    row[where[q]] -= used * part[q]
-                row[where[k]] += used
+    size = first.size - 1
+    matrix = np.zeros((size, size))
+    for r in range(size):
+        row = matrix[r]
+        for e in range(first[r], first[r + 1]):
+            p = pairs[e]
+            n = user[p]
+            used = use[e] * pull[p]
+            row[limits[p]] += used
+            part = used / own[n]
+            for q in range(start[n], start[n + 1]):
+                row[limit_by_user[q]] -= part * pull_by_user[q]
     return matrix

@@ -43,7 +43,7 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Equilibrium, LimitKind, Program, Solution
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.compiled import Steps
-from fairopt.solvers.equilibrium import kernel
+from fairopt.solvers.equilibrium import kernel, violation_kernel
 from fairopt.solvers.equilibrium.equations import Structure
 from fairopt.solvers.equilibrium.smoothing import approach
 
@@ -66,6 +66,7 @@ _PATIENCE = 2_000  # sweeps in a random or asynchronous order before servers tak
 _CLOSE = 1e-5  # a relative change at which few pairs are in doubt
 _FEW = 300  # pairs that are few enough for any attempt
 _LEAST_NUMBER = 1e-300
+_MANY = 100_000  # pairs from which on the condition is checked by compiled code
 _SECONDS = 1e-5  # of plain Python for one pair in a sweep, roughly
 _KEPT = 2_000_000  # numbers of the record at most
 _SAME_WAY = 0.9  # ratio of two changes of a pair from which on it moves the same little each sweep
@@ -118,7 +119,7 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
     """
     layout = _Layout.of(program, goal)
     state, record = layout.empty(), _Record(layout)
-    steps = Steps(kernel)
+    steps, checks = Steps(kernel), Steps(violation_kernel)
     act = _turns(goal, layout, state, steps)
     in_turn = goal.order == "sequential"
     best, violation = layout.by_pair(state.x), np.inf
@@ -131,9 +132,9 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
         if change <= _STILL or sweep >= due or deadline.left == 0.0:
             due = min(2 * sweep, sweep + _EVERY)
             near, before = layout.by_pair(state.x), violation
-            reached = nearest = record.violations[-1] = layout.violation(near)
+            reached = nearest = record.violations[-1] = layout.violation(near, checks)
             for x in [near, *(_solved_equations(layout, state, change) if reached > _AIM else [])]:
-                worst = layout.violation(x)
+                worst = reached if x is near else layout.violation(x, checks)
                 if worst < violation:
                     best, violation = x, worst
                 if worst < nearest:
@@ -168,7 +169,7 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
             known,
         )
     trace = record.finished(state, best, violation)
-    return Solution(best, iterations=sweep, programs_solved=0, trace=trace, seconds={"load": steps.loading})
+    return Solution(best, iterations=sweep, programs_solved=0, trace=trace, seconds={"load": steps.loading + checks.loading})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,7 +233,11 @@ class _Layout:
         slot = np.empty(rows.size, np.int64)
         slot[by_server] = np.arange(rows.size) - first[server[by_server]]
         width = int(slot.max(initial=0)) + 1
-        matrix, row_bounds = sp.csr_array(limits.matrix[rows][:, order]), limits.bounds[rows]
+        given, row_bounds = limits.matrix if rows.size == len(limits) else sp.csr_array(limits.matrix[rows]), limits.bounds[rows]
+        place = np.empty(order.size, given.indices.dtype)
+        place[order] = np.arange(order.size)
+        # The pairs of a row are those of one server, in the order of their users as before: their new places ascend, too.
+        matrix = sp.csr_array((given.data, place[given.indices], given.indptr), shape=given.shape)
         entries = matrix.tocoo()
         use, bounds, row_of = np.zeros((user.size, width)), np.full((number, width), np.inf), np.full((number, width), -1)
         use[entries.col, slot[entries.row]] = entries.data
@@ -260,9 +265,13 @@ class _Layout:
         servers = self.program.pair_servers[self.order]
         return np.where(state.stop >= 0, self.row_of[servers, np.maximum(state.stop, 0)], -1)
 
-    def violation(self, x: FloatArray) -> float:
+    def violation(self, x: FloatArray, steps: Steps) -> float:
         """Return by how much x (of the program's pairs) is infeasible or violates the condition of the equilibrium."""
         limits = self.program.limits
+        if x.size >= _MANY:
+            arrays = (self.start, self.user, self.g, self.largest, self.tasks, self.use, self.bounds)
+            total, mine = self.program.per_user(x), x[self.order]
+            return float(steps.run("largest_violation", *arrays, total, mine, _NOTHING[0], seconds=_SECONDS * x.size))
         excess = limits.matrix @ x - limits.bounds
         relative = np.divide(excess, limits.bounds, out=excess.copy(), where=limits.bounds > 0).max(initial=0.0)
         return max(float(relative), float(-x.min(initial=0.0)), bottleneck_violation(self.program, self.goal, x))

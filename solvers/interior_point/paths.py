@@ -1,8 +1,8 @@
 """Which interior point solves what.
 
-Alpha-fair goals go by the steps of levels (``worths``), by tables of users and servers (``alpha_fair.tables``) or by a path in logarithms
-(``alpha_fair.logarithmic_path``), trade-offs by the latter, levels and totals by ``levels`` and ``total``, trees of queues by ``tree``, equilibria of servers that divide
-their time as markets (``alpha_fair.market``).
+Large alpha-fair goals go by the steps of levels (``worths``), others by tables of users and servers (``alpha_fair.tables``) or by a path
+in logarithms (``alpha_fair.logarithmic_path``), trade-offs by the latter. Levels and totals go by ``levels`` and ``total``, trees of queues
+by ``tree``, equilibria of servers that divide their time as markets (``alpha_fair.market``).
 """
 
 from __future__ import annotations
@@ -28,10 +28,21 @@ from fairopt.solvers.interior_point.tree import solve_filling
 from fairopt.solvers.interior_point.worths import fits_worths, solve_worths
 from fairopt.solvers.structure.arrays import Arrays
 
-__all__ = ["EASIER", "FEW_PAIRS", "PAIRS_TO_POLISH", "TABLES", "WORTHS", "Path", "fits", "paths_of_alpha_fair", "paths_of_market", "structured_path"]
+__all__ = [
+    "EASIER",
+    "FEW_PAIRS",
+    "PAIRS_TO_POLISH",
+    "TABLES",
+    "WORTHS",
+    "Path",
+    "fits",
+    "paths_of_alpha_fair",
+    "paths_of_market",
+    "structured_path",
+]
 
-# Small alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
-# sharpened on their sets, which takes as long as a few steps.
+# Small alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs
+# are sharpened on their sets, which takes as long as a few steps.
 PAIRS_TO_POLISH = 500
 FEW_PAIRS = 50  # where a limit on tasks may just bind, at no price
 WORTHS, TABLES, _LOGARITHMS, EASIER = "path of worths", "path on tables", "path in logarithms", "path with reduced weights"

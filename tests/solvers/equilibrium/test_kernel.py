@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+import fairopt as fo
+from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.errors import Unsupported
+from fairopt.program import Equilibrium
 from fairopt.solvers.equilibrium import kernel
 from fairopt.solvers.equilibrium.asynchronous import AsynchronousServers, Turns
 from fairopt.solvers.equilibrium.smoothing_kernel import eliminate_users
+from fairopt.solvers.equilibrium.violation_kernel import largest_violation
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -51,18 +56,49 @@ def test_one_server_is_filled_to_the_leximin(seed: int) -> None:
 def test_users_are_eliminated_as_by_dense_products() -> None:
     """B (I - 1 pull' / own) J, summed over the users."""
     rng = np.random.default_rng(1)
-    user, j = np.array([0, 0, 1, 2, 2, 2]), np.array([0, 2, 1, 0, 1, 2])
+    user, j = np.array([0, 2, 1, 2, 0, 2]), np.array([0, 0, 1, 1, 2, 2])
     use = rng.random((3, 6)) * (rng.random((3, 6)) < 0.7)
     pull, own = rng.uniform(0.1, 1, 6), rng.uniform(4, 6, 3)
-    first, rows, data = [0], [], []
-    for p in range(6):
-        rows += [r for r in range(3) if use[r, p] > 0]
-        data += [use[r, p] for r in range(3) if use[r, p] > 0]
-        first.append(len(rows))
-    start = np.searchsorted(user, np.arange(4))
-    matrix = eliminate_users(start, np.arange(6), np.array(first), np.array(rows), np.array(data), pull, own, j, 3)
+    rows = sp.csr_array(use)
+    order = np.argsort(user, kind="stable")
+    start = np.searchsorted(user[order], np.arange(4))
+    matrix = eliminate_users(start, j, rows.indptr, rows.indices, rows.data, user, pull, own, pull[order], j[order])
     moves = np.eye(3)[j] - np.array([(pull * (user == n)) @ np.eye(3)[j] / own[n] for n in range(3)])[user]
     np.testing.assert_allclose(matrix, use @ np.diag(pull) @ moves, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_violation_is_that_of_the_certificate(seed: int) -> None:
+    """Of answers, of points near them, of points far off, with limits on tasks, zero demands and pairs that are not eligible."""
+    rng = np.random.default_rng(seed)
+    demands = rng.uniform(0.1, 1, (8, 2)) * (rng.random((8, 2)) < 0.8)
+    demands[:, 0] += 0.01
+    tasks = np.where(rng.random(8) < 0.4, rng.uniform(0.5, 3, 8), np.inf)
+    eligibility = rng.random((8, 4)) < 0.8
+    eligibility[:, 0] = True
+    instance = fo.Instance(rng.uniform(1, 4, (4, 2)), demands, weights=rng.uniform(1, 3, 8), eligibility=eligibility, tasks=tasks)
+    program = fo.formulate(instance, "psdsf")
+    assert isinstance(program.goal, Equilibrium)
+    order = np.lexsort((program.pair_users, program.pair_servers))
+    user, server = program.pair_users[order], program.pair_servers[order]
+    answer = fo.solve(instance, "psdsf").tasks[program.pair_users, program.pair_servers]
+    for factor in (1.0, rng.uniform(0.999, 1.001, answer.size), rng.uniform(0.3, 2, answer.size), -1e-3):
+        x = answer * factor
+        excess = program.limits.matrix @ x / program.limits.bounds - 1
+        expected = max(excess.max(), -x.min(), bottleneck_violation(program, program.goal, x))
+        found = largest_violation(
+            np.searchsorted(server, np.arange(5)),
+            user,
+            (program.goal.weights[program.pair_users] / program.utilities)[order],
+            program.largest()[order],
+            tasks,
+            demands[user],
+            instance.row_capacity,
+            program.per_user(x),
+            x[order],
+            1e-9,
+        )
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-14)
 
 
 def servers_of(phases: str, seed: int = 0) -> AsynchronousServers:
