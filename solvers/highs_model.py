@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,11 @@ __all__ = ["HighsModel", "Outcome", "Status", "solved"]
 
 def status_of(native: Any) -> Status:
     """Map every native model status; what is not listed is a failure."""
+    return _statuses().get(native, Status.FAILED)
+
+
+@cache
+def _statuses() -> dict[Any, Status]:
     import highspy
 
     names = highspy.HighsModelStatus
@@ -28,7 +34,7 @@ def status_of(native: Any) -> Status:
         names.kInfeasible: Status.INFEASIBLE,
         names.kUnbounded: Status.UNBOUNDED,
         names.kUnboundedOrInfeasible: Status.UNBOUNDED,
-    }.get(native, Status.FAILED)
+    }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +102,7 @@ class HighsModel:
         self._entries: dict[int, IntArray] = {}  # positions of a column's entries in the matrix, by row; -1 where there is none
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._integral = integral is not None
+        self._is_limited = False  # in time
         self.set_options(
             output_flag=False,
             primal_feasibility_tolerance=max(tolerance, 1e-10),
@@ -204,8 +211,12 @@ class HighsModel:
         """Solve, from the last basis if there is one."""
         import highspy
 
-        # HiGHS counts time over all runs of a model.
-        self.set_options(time_limit=float(min(time_limit, 1e20)) + (self._highs.getRunTime() if np.isfinite(time_limit) else 0.0))
+        if time_limit < np.inf:  # HiGHS counts time over all runs of a model
+            self.set_options(time_limit=float(time_limit) + self._highs.getRunTime())
+            self._is_limited = True
+        elif self._is_limited:
+            self.set_options(time_limit=np.inf)
+            self._is_limited = False
         try:
             self._highs.run()
         except Exception as error:  # whatever pybind lets through

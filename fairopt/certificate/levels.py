@@ -105,9 +105,10 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
         return optimality, fairness
     doubt = np.where(complete, np.maximum(np.abs(np.where(open_to, cap, 0.0) - levels) - _DIGITS * levels, 0.0), 0.0)
     proof = LevelProofs(program, per_level, solution.x, levels, value, doubt)
-    for stage in sorted(solution.stages, key=lambda stage: stage.value):
+    stages = sorted(solution.stages, key=lambda stage: stage.value)
+    for stage in stages:
         with np.errstate(over="ignore", invalid="ignore"):  # an overflow proves nothing
-            missing, rise = proof.of_leximin(stage)
+            missing, rise = proof.of_leximin(stage, is_last=stage is stages[-1])
         if np.isnan(missing) or np.isnan(rise):
             missing = rise = float("inf")
         optimality = max(optimality, missing)
@@ -152,7 +153,7 @@ class LevelProofs:
         self.totals, self.real = list(earlier.totals), list(earlier.real)
         self.doubt, self.settled_at = earlier.doubt.copy(), earlier.settled_at.copy()
 
-    def of_leximin(self, stage: Stage) -> tuple[float, float]:
+    def of_leximin(self, stage: Stage, *, is_last: bool = False) -> tuple[float, float]:
         """Return the residuals of optimality and fairness of a level of a leximin: all who rise rise together from 0."""
         if stage.prices is None:
             return float("inf"), float("inf")
@@ -163,13 +164,21 @@ class LevelProofs:
         if reached <= 0:  # a user at level 0 with room left
             return float("inf"), float("inf")
         target = np.where(rising, reached, self.levels)
-        missing, rise = self.of(stage.prices, stage.users, rising, target, rising.astype(np.float64), target)
+        missing, rise = self.of(stage.prices, stage.users, rising, target, rising.astype(np.float64), target, is_last=is_last)
         own = self.levels[stage.users]
         told = float(np.abs(stage.value / own - 1).max(initial=0.0)) if (own > 0).all() else float("inf")
         return max(missing, told), rise
 
     def of(
-        self, proof: FloatArray, settled: IntArray, rising: BoolArray, target: FloatArray, rate: FloatArray, size: FloatArray
+        self,
+        proof: FloatArray,
+        settled: IntArray,
+        rising: BoolArray,
+        target: FloatArray,
+        rate: FloatArray,
+        size: FloatArray,
+        *,
+        is_last: bool = False,
     ) -> tuple[float, float]:
         """Return the residuals of optimality and fairness of a level.
 
@@ -185,6 +194,8 @@ class LevelProofs:
             Their shares at this level, and how fast these rise.
         size : array (users,)
             What a residual is relative to; ``target``, unless that is 0.
+        is_last : bool
+            Nothing is asked about levels above it, so what it implies for them is not worked out.
         """
         bounds, per_level, levels, users = self.limits.bounds, self.per_level, self.levels, self.users
         most_of_pairs, most_left, most_above = self.most
@@ -225,22 +236,22 @@ class LevelProofs:
         # The excess of the answer over limits, and pairs below 0.
         excess = float(positive @ self.over + dear @ self.short)
         charged = unbounded = charged_real = 0.0
-        if below_0 or closed.any():
+        if self.totals and (below_0 or closed.any()):
             below_price = [np.maximum(worth - cost, 0.0) * closed, np.maximum(-prices, 0.0), np.maximum(-q, 0.0)]
             charges = self._charges(below_price)
             charged, charged_real = float(charges @ self.totals), float(charges @ self.real)
         if below_0:  # a pair with a cost below 0 is not bounded by the level of its user: charge the most that it could be used
             unbounded = float((np.maximum(-cost, 0.0) * (opened & (q[users] >= 0))) @ self.largest)
         gap = own_gap + (charged + unbounded) / sigma
-        rounding = _ROUNDING * spent
-        real = (sigma * own_gap if sigma * own_gap > rounding else 0.0) + charged_real + unbounded + excess
-        self.doubt[settled] = real / np.maximum(q[settled], _TINY)
-        self.settled_at[settled] = len(self.totals)
-        stay = ~climbs
-        stay[settled] = True
-        dear[dear <= _CLEAR * paid] = 0.0
-        self._learn(real, rounding, [dear, positive, np.maximum(q, 0.0) * stay])
-
+        if not is_last:
+            rounding = _ROUNDING * spent
+            real = (sigma * own_gap if sigma * own_gap > rounding else 0.0) + charged_real + unbounded + excess
+            self.doubt[settled] = real / np.maximum(q[settled], _TINY)
+            self.settled_at[settled] = len(self.totals)
+            stay = ~climbs
+            stay[settled] = True
+            dear[dear <= _CLEAR * paid] = 0.0
+            self._learn(real, rounding, [dear, positive, np.maximum(q, 0.0) * stay])
         paid_by = q[settled] * size[settled]
         rise = (sigma * gap + excess) / float(paid_by.min()) if (paid_by > _NOISE * spent).all() else float("inf")
         return sigma * gap / held, max(rise, taken / held)

@@ -39,7 +39,7 @@ class OwnLimits:
     """
 
     def __init__(self, program: Program, per_level: FloatArray) -> None:
-        limits = program.limits
+        limits = self._limits = program.limits
         self.rows, self.row, self.pair, self.use = limits.once("own", lambda: _own_rows(limits))
         self.users: IntArray = limits.keys[self.rows, 0]
         self.number = len(program.users)
@@ -52,14 +52,20 @@ class OwnLimits:
     @cached_property
     def even(self) -> BoolArray:
         """Which limits are equivalent to a cap, (own,): a unit of level uses the same amount of them on every pair of the user."""
-        low, high = self._extremes(np.ones(self.row.size, bool))
-        return self._covers(np.ones(self.n_pairs, bool)) & (high <= low * (1 + _SAME))
+        low = np.full(self.rows.size, np.inf)
+        np.minimum.at(low, self.row, self.worth)
+        return self._covers_all & (self._most(self.row, self.worth) <= low * (1 + _SAME))
 
-    def _extremes(self, kept: BoolArray) -> tuple[FloatArray, FloatArray]:
-        low, high = np.full(self.rows.size, np.inf), np.zeros(self.rows.size)
-        np.minimum.at(low, self.row[kept], self.worth[kept])
-        np.maximum.at(high, self.row[kept], self.worth[kept])
-        return low, high
+    def _most(self, row: IntArray, worth: FloatArray) -> FloatArray:
+        high = np.zeros(self.rows.size)
+        np.maximum.at(high, row, worth)
+        return high
+
+    @property
+    def _covers_all(self) -> BoolArray:
+        """Which limits have an entry for every pair of their user, (own,)?"""
+        covers: BoolArray = self._limits.once("own limits of all pairs", lambda: self._covers(np.ones(self.n_pairs, bool)))
+        return covers
 
     def _covers(self, free: BoolArray) -> BoolArray:
         """Which limits have an entry for every free pair of their user, (own,)?"""
@@ -71,9 +77,12 @@ class OwnLimits:
 
         Both have shape (users,). They are inf and -1 for a user whose own limits give no cap, or that has no free pair.
         """
-        free = np.ones(self.n_pairs, bool) if free is None else free
-        _, high = self._extremes(free[self.pair])
-        bound = np.where(self._covers(free) & (high > 0), self.bounds * high, np.inf)  # no free pair: no cap
+        if free is None:
+            covers, high = self._covers_all, self._most(self.row, self.worth)
+        else:
+            kept = free[self.pair]
+            covers, high = self._covers(free), self._most(self.row[kept], self.worth[kept])
+        bound = np.where(covers & (high > 0), self.bounds * high, np.inf)  # no free pair: no cap
         cap, which = np.full(self.number, np.inf), np.full(self.number, -1)
         order = np.flatnonzero(np.isfinite(bound))
         order = order[np.argsort(-bound[order], kind="stable")]  # the smallest cap of a user comes last, and overwrites the others

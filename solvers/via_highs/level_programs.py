@@ -98,16 +98,36 @@ class LevelProblem:
         return cls(program, equal, per_level, own, columns, program.pair_users[columns], largest[columns], rows, reach, reach > 0)
 
     def first_unit(self, weights: FloatArray) -> float:
-        """Return a level between everybody's slice by weight and what the least can reach alone: so is the first."""
-        weights, reach = weights[self.members], self.reach[self.members]
-        return float(np.sqrt((reach * weights / weights.sum()).min() * reach.min()))
+        """Return a level between bounds of the first one: so is that one.
+
+        It is at least the smallest slice by weight of what a user reaches alone on the servers. It is at most what the least reaches so,
+        and, by weak duality, what all could have if every limit of a server had the same price.
+        """
+        limits, columns = self.program.limits, self.columns
+        shared = np.repeat(limits.of_servers, np.diff(limits.matrix.indptr))
+        part = (limits.matrix.data / np.repeat(np.where(limits.bounds > 0, limits.bounds, 1.0), np.diff(limits.matrix.indptr)))[shared]
+        pairs = limits.matrix.indices[shared]
+        largest_part = np.zeros(self.per_level.size)
+        np.maximum.at(largest_part, pairs, part)
+        all_parts = np.bincount(pairs, weights=part, minlength=self.per_level.size)[columns]
+        largest_part, per_level = largest_part[columns], self.per_level[columns]
+        most = np.divide(per_level, largest_part, out=self.largest * per_level, where=largest_part > 0)
+        alone = np.bincount(self.users, weights=most, minlength=self.reach.size)[self.members]
+        price = np.full(self.reach.size, np.inf)
+        np.minimum.at(price, self.users, all_parts / per_level)
+        paid = float(price[self.members].sum())
+        least = float((self.reach[self.members] if self.equal else alone).min())
+        bound = int(limits.of_servers.sum()) / paid if paid > 0 else least
+        weights = weights[self.members]
+        return float(np.sqrt((alone * weights / weights.sum()).min() * min(bound, least)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Model:
     """A HiGHS model and its units. Columns: y, then t'. Rows: limits with bound 1, then a row for each member.
 
-    ``coefficient`` and ``lower`` (users,) are what its rows of users hold now.
+    ``coefficient`` and ``lower`` (users,) are what its rows of users hold now. ``first``: each user's first column; ``vanishing``: columns
+    that can carry only a vanishing part of their user's level.
     """
 
     highs: HighsModel
@@ -121,6 +141,8 @@ class _Model:
     user_rows: IntArray
     coefficient: FloatArray
     lower: FloatArray
+    first: IntArray
+    vanishing: IntArray
     capped: bool
 
 
@@ -194,7 +216,22 @@ class LevelPrograms:
             tolerance=1e-10,
         )
         by_column = sp.csr_array(use.T)
-        return _Model(highs, t_unit, wanted, unit, scale, worth, use, by_column, place + rows.size, coefficient, lower, cap is not None)
+        return _Model(
+            highs,
+            t_unit,
+            wanted,
+            unit,
+            scale,
+            worth,
+            use,
+            by_column,
+            user_rows=place + rows.size,
+            coefficient=coefficient,
+            lower=lower,
+            first=np.flatnonzero(np.diff(users, prepend=-1)),
+            vanishing=np.flatnonzero(worth < _VANISHING),
+            capped=cap is not None,
+        )
 
     def _use(self, scale: FloatArray) -> sp.csr_array:
         """Return which part of each limit a unit of a column takes, (rows, columns)."""
@@ -381,12 +418,15 @@ class LevelPrograms:
         return self._point(course, self._now.highs.refine(point.outcome, self.deadline.left, of_prices=_SHARPER))
 
     def _error(self, course: Course, outcome: Outcome) -> float:
-        """Return the largest violation of the LP by its point, in its units."""
+        """Return the largest violation of the LP by its point, in its units; or one of those that are larger than rounding."""
         model = self._now
-        y, t = outcome.x[:-1], outcome.x[-1]
+        y, t = outcome.x[:-1], float(outcome.x[-1])
+        over = max(-float(outcome.x.min()), float(np.asarray(model.use @ y).max(initial=1.0)) - 1)
+        if over > _SLOPPY:  # it is refined, whatever else it violates
+            return over
         owed = course.start + t * model.wanted
         short = (owed - self._levels(np.maximum(y, 0.0))) / np.where(owed > 0, owed, 1.0)
-        return max(float(short.max()), -float(outcome.x.min()), float(np.asarray(model.use @ y).max(initial=1.0)) - 1)
+        return max(float(short.max()), over)
 
     def _levels(self, y: FloatArray) -> FloatArray:
         """Return the levels at a point of the LP, (users,)."""
@@ -421,11 +461,10 @@ class LevelPrograms:
         cost = (by_column @ prices) / model.worth
         # A pair that can carry only a vanishing part of its user's level is below the solver's tolerances, and so is the price of what
         # it uses. Raise that price to what the user pays elsewhere: it hardly costs anything, and the pair no longer looks cheap.
-        vanishing = model.worth < _VANISHING
-        if vanishing.any():
+        if model.vanishing.size:
             pays = np.zeros(members.size)
             pays[members] = np.maximum(-duals[model.user_rows[members]], 0.0)
-            for p in np.flatnonzero(vanishing & (cost < pays[users])):
+            for p in model.vanishing[cost[model.vanishing] < pays[users[model.vanishing]]]:
                 span = slice(by_column.indptr[p], by_column.indptr[p + 1])
                 limit, use = by_column.indices[span], by_column.data[span]
                 missing = pays[users[p]] * model.worth[p] - use @ prices[limit]
@@ -434,8 +473,8 @@ class LevelPrograms:
             cost = (by_column @ prices) / model.worth
         q = np.zeros(members.size)
         if cost.size:
-            first = np.flatnonzero(np.diff(users, prepend=-1))
-            q[users[first]] = np.minimum.reduceat(cost, first) / model.unit[users[first]]
+            of = users[model.first]
+            q[of] = np.minimum.reduceat(cost, model.first) / model.unit[of]
         full = np.zeros(len(problem.program.limits))
         full[rows] = prices * model.t_unit / problem.program.limits.bounds[rows]  # what t gains per unit of each limit
         return Proof.of(course, full, q, float(prices.sum()), cap)
