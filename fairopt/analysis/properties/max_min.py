@@ -17,12 +17,14 @@ s in the allocation, and more than s in the exact leximin.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.properties.branching import better_sorted, single_servers_known
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, judged_in_floats, violated
 from fairopt.analysis.properties.whole_tasks import best_sorted, largest_totals, proved
@@ -186,7 +188,7 @@ def _against(case: Case, name: str, share: FloatArray, what: str, tasks: FloatAr
 
 
 def _whole_in_fractions(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
-    """Compare all placements if they are few; else what branch and cut finds, in fractions if it is better."""
+    """Compare all placements if they are few; else decide by branch and bound in fractions, or let branch and cut find a better one."""
     usable = case.instance.eligibility & case.part[:, None]
     alike = all(len(set(row[may].tolist())) <= 1 for row, may in zip(share, usable, strict=True))
     per_task = np.where(usable, share, 0).max(axis=1)
@@ -202,6 +204,15 @@ def _whole_in_fractions(case: Case, name: str, share: FloatArray, what: str) -> 
         number = plural(len(placements.totals), "largest placement")
         statement = f"{_WHOLE}sorted, the shares are the largest of all {number}, in fractions ({what})."
         return replace(holds(name, statement), exact=Fraction(0))
+    if case.feasible and alike and single_servers_known(case):
+        with suppress(NoSolution):
+            tasks = better_sorted(case, per_task)
+            if tasks is None:
+                statement = f"{_WHOLE}sorted, no shares are larger, by branch and bound in fractions ({what})."
+                return replace(holds(name, statement), exact=Fraction(0))
+            found, _ = _against(case, name, share, what, tasks)
+            assert found is not None
+            return found
     verdict = _whole(case.in_floats, name, share.astype(np.float64), what)
     if case.feasible and verdict.witness is not None and verdict.witness.tasks is not None:
         tasks = proved(case, verdict.witness.tasks)

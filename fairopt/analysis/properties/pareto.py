@@ -23,6 +23,7 @@ maximises the sum of worth, where nobody has less than before.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -32,6 +33,7 @@ import scipy
 import scipy.sparse as sp
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.properties.branching import better_for_all, single_servers_known
 from fairopt.analysis.properties.case import PATIENCE, Case
 from fairopt.analysis.properties.in_fractions import largest
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, judged_in_floats, violated
@@ -230,7 +232,7 @@ def _whole(case: Case) -> Verdict:
 
 
 def _whole_in_fractions(case: Case) -> Verdict:
-    """Compare all placements if they are few; else let a relaxation decide in fractions, or branch and cut in floats."""
+    """Compare all placements if they are few; else decide by a relaxation or by branch and bound in fractions, or in floats."""
     if not case.feasible:
         return judged_in_floats(_whole(case.in_floats))
     placements = None if case.worth is not None else largest_totals(case.instance, case.sharing, case.members)
@@ -248,6 +250,13 @@ def _whole_in_fractions(case: Case) -> Verdict:
     if case.worth is None and _no_task_more(case):
         none = "even divisible tasks, a relaxation, could not be one more without another's loss; a linear program in fractions proves it."
         return replace(holds(NAME, f"{_WHOLE}{none}"), exact=Fraction(0))
+    if single_servers_known(case):
+        with suppress(NoSolution):
+            tasks = better_for_all(case)
+            none = "nobody can gain without another's loss, by branch and bound in fractions."
+            if tasks is None:
+                return replace(holds(NAME, f"{_WHOLE}{none}"), exact=Fraction(0))
+            return _verdict(case, tasks, none, _WHOLE)
     found = _whole(case.in_floats)
     tasks = None if found.witness is None or found.witness.tasks is None else proved(case, found.witness.tasks)
     if tasks is not None and (case.values(tasks) >= case.value)[case.part].all():
