@@ -25,9 +25,9 @@ __all__ = ["reduced_weights", "with_full_weights"]
 _FULL = 1e-6  # part of its tasks that a user may miss in an approximate answer
 
 
-def reduced_weights(program: Program, goal: AlphaFair, found: Solution) -> AlphaFair | None:
+def reduced_weights(program: Program, goal: AlphaFair, found: Solution, *, least: bool = False) -> AlphaFair | None:
     """Return the goal with reduced weights of users who hold all their tasks at ``found``: their money is what servers cost them, plus the
-    mean money of the other users.
+    mean money of the other users; or the ``least``, beside which users are seen who have next to no money.
 
     None where no weight changes.
     """
@@ -36,12 +36,12 @@ def reduced_weights(program: Program, goal: AlphaFair, found: Solution) -> Alpha
     if not tasks.size or found.prices is None:
         return None
     number = len(program.users)
-    least, most = np.full(number, np.inf), np.zeros(number)
-    np.minimum.at(least, users[has_room], program.utilities[has_room])
+    lowest, most = np.full(number, np.inf), np.zeros(number)
+    np.minimum.at(lowest, users[has_room], program.utilities[has_room])
     np.maximum.at(most, users[has_room], program.utilities[has_room])
     complete = np.zeros(number, bool)
     complete[limits.keys[tasks, 0]] = (limits.matrix @ found.x)[tasks] >= limits.bounds[tasks] * (1 - _FULL)
-    complete &= (most > 0) & (most <= least * (1 + SAME_WORTH))
+    complete &= (most > 0) & (most <= lowest * (1 + SAME_WORTH))
     others = (most > 0) & ~complete
     if not complete.any() or not others.any():
         return None
@@ -51,7 +51,8 @@ def reduced_weights(program: Program, goal: AlphaFair, found: Solution) -> Alpha
     np.minimum.at(cheapest, users[has_room], (limits.matrix.T @ prices)[has_room] / program.utilities[has_room])
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         log_worth = goal.log_worth(level)
-        money = float(np.exp(log_worth[others] + np.log(level[others])).mean())
+        of_others = np.exp(log_worth[others] + np.log(level[others]))
+        money = float(of_others.min() if least else of_others.mean())
         log_part = np.log(cheapest + money / level) - log_worth
     reduced = complete & (log_part < 0)
     return replace(goal, weights=goal.weights * np.exp(np.where(reduced, log_part, 0.0))) if reduced.any() else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -45,7 +45,8 @@ __all__ = [
 # are sharpened on their sets, which takes as long as a few steps.
 PAIRS_TO_POLISH = 500
 FEW_PAIRS = 50  # where a limit on tasks may just bind, at no price
-WORTHS, TABLES, _LOGARITHMS, EASIER = "path of worths", "path on tables", "path in logarithms", "path with reduced weights"
+WORTHS, TABLES, _LOGARITHMS = "path of worths", "path on tables", "path in logarithms"
+EASIER, _EASIEST = "path with reduced weights", "path with the least weights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: 
 
 def paths_of_alpha_fair(program: Program, arrays: Arrays, tables: bool) -> list[Path]:
     """Return the paths for an alpha-fair goal or a trade-off: that of worths for many pairs, that on tables where it `fits`; that in
-    logarithms; and that with reduced weights of users who hold all their tasks.
+    logarithms; and those with reduced weights of users who hold all their tasks.
 
     Few pairs with limits on tasks begin in logarithms: where such a limit just binds, at no price, only logarithms show it.
     """
@@ -94,7 +95,9 @@ def paths_of_alpha_fair(program: Program, arrays: Arrays, tables: bool) -> list[
         paths.reverse()
     if fits_worths(program) and (tables or arrays.are_numpy):
         paths.insert(0, Path(WORTHS, lambda program, tolerance, deadline, _: _of_worths(program, tolerance, arrays, deadline)))
-    return [*paths, Path(EASIER, _with_reduced_weights)] if isinstance(program.goal, AlphaFair) else paths
+    if isinstance(program.goal, AlphaFair):
+        paths += [Path(EASIER, partial(_with_reduced_weights, least=False)), Path(_EASIEST, partial(_with_reduced_weights, least=True))]
+    return paths
 
 
 def paths_of_market(market: Program, arrays: Arrays) -> list[Path]:
@@ -109,7 +112,7 @@ def paths_of_market(market: Program, arrays: Arrays) -> list[Path]:
 
         return Path(path.name, follow)
 
-    return [of_market(path) for path in paths_of_alpha_fair(market, arrays, fits(market)) if path.name != EASIER]
+    return [of_market(path) for path in paths_of_alpha_fair(market, arrays, fits(market)) if path.name not in (EASIER, _EASIEST)]
 
 
 def _of_worths(program: Program, tolerance: float, arrays: Arrays, deadline: Deadline) -> Solution | None:
@@ -140,11 +143,11 @@ def _in_logarithms(program: Program, _: float, deadline: Deadline, __: Solution 
         return problem.solution(follow(problem, deadline))
 
 
-def _with_reduced_weights(program: Program, _: float, deadline: Deadline, best: Solution | None) -> Solution | None:
+def _with_reduced_weights(program: Program, _: float, deadline: Deadline, best: Solution | None, *, least: bool) -> Solution | None:
     """Follow the path in logarithms once more, with smaller weights of users who hold all their tasks; None where there are none."""
     goal = program.goal
     assert isinstance(goal, AlphaFair)
-    easier = None if best is None else reduced_weights(program, goal, best)
+    easier = None if best is None else reduced_weights(program, goal, best, least=least)
     if best is None or easier is None:
         return None
     problem = AlphaFairProblem.of(replace(program, goal=easier), easier)

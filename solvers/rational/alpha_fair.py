@@ -19,7 +19,8 @@ and then U is rounded, (2) is solved in rationals, and x is rounded down. Since 
 exactly.
 
 Prices that are not unique are made so: of the prices >= 0 that solve (1), a vertex. Where a price or a part of x turns out negative, or a
-pair is worth more than it costs, or a limit overflows, the sets are corrected.
+pair is worth more than it costs, or a limit overflows, the sets are corrected. Where (1) makes the z of a user 0, moving tasks among the
+pairs of S gives this user more and takes nothing from anybody: the pair that holds nothing first, on the way, leaves.
 
 Nothing is proved here. How far from the optimum this allocation can be at most, `fairopt.certificate.enclosure` finds out from the
 allocation and the prices alone.
@@ -186,7 +187,7 @@ def _try(
     start = utilities_of(goal, [arb(value) for value in x])
     reduced = reduced_conditions(goal, tied, priced, prices, start)
     if reduced is None:
-        return None
+        return _without_free_gain(goal, tied, priced, x)
     solved = newton(goal, reduced, start)
     if solved is None:
         return None
@@ -321,6 +322,20 @@ def _independent(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], 
     rows = columns[: len(limits), used].T
     kept = independent(rows, [float(value / total) if total > 0 else 1.0 for value in money])
     return frozenset(pairs[k] for k in used), frozenset(limits[k] for k in kept)
+
+
+def _without_free_gain(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], x: Sequence[float]) -> Sets | None:
+    """Return the sets without the pair that stops a user from gaining at nobody's cost; None where no user can gain so."""
+    pairs = sorted(tied)
+    columns = _columns(goal, pairs, priced)
+    for gains in np.eye(columns.shape[0])[len(priced) :]:
+        moved = combination(columns, gains)
+        if moved is None:
+            continue
+        ratios = [(x[p] * _size(goal, p, priced) / -a, p) for a, p in zip(moved, pairs, strict=True) if a < -LITTLE]
+        if ratios:
+            return tied - {min(ratios)[1]}, priced
+    return None
 
 
 def _one_limit(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], better: Sets, price: dict[int, arb]) -> Sets | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -67,6 +69,10 @@ def test_reduced_weights_keep_the_answer() -> None:
     worth = reduced.weights * x**-10.0
     np.testing.assert_array_equal(reduced.weights[1:], goal.weights[1:])
     assert worth[0] == pytest.approx(price + price * 19.5, rel=1e-9)  # what a task costs, and the mean money of the others
+    poor = replace(goal, weights=np.array([1.0, 1.0, 1e-6]))
+    lower = reduced_weights(program, poor, exact, least=True)
+    assert lower is not None
+    assert lower.weights[0] == pytest.approx(price + price * 19.5e-6, rel=1e-9)  # and the least money of the others
     back = with_full_weights(program, goal, reduced, Solution(x, prices=np.where(program.limits.kinds == 2, worth[0] - price, price)))
     assert exact.prices is not None
     assert back.prices is not None

@@ -182,6 +182,20 @@ def test_limits_that_are_full_at_the_price_0(
     assert np.abs(allocation.tasks_per_user / expected - 1).max() <= 1e-13
 
 
+def test_who_has_all_its_tasks_leaves_room_to_users_with_little_worth() -> None:
+    """At alpha = 20, where user 3 runs its 3 tasks is worth 1e-7 of them to it; it leaves users 4 and 5 as many tasks each, 13 / 2."""
+    instance = fo.Instance(
+        [[7, 7], [5, 2], [3, 2], [0, 8], [4, 4]],
+        [[3, 0], [3, 0], [0, 3], [1, 1], [0, 1], [1, 1]],
+        tasks=[np.inf, np.inf, 3, np.inf, np.inf, 1],
+        eligibility=np.array(
+            [[0, 0, 0, 0, 1], [0, 1, 1, 0, 1], [1, 0, 1, 1, 1], [1, 1, 1, 0, 1], [0, 1, 1, 0, 1], [0, 1, 1, 0, 0]], dtype=bool
+        ),
+    )
+    tasks = fo.solve(instance, "proportional", alpha=20).tasks_per_user
+    assert np.allclose(tasks, [4 / 3, 7 / 3, 3, 6.5, 6.5, 1], rtol=1e-12, atol=0)
+
+
 def test_a_trade_off_is_as_exact() -> None:
     """The worth of the total is found to rounding: every share is that of the answer to 20 digits."""
     instance = instance_of_extremes(32)

@@ -111,6 +111,20 @@ def test_alphas_from_nearly_linear_to_nearly_max_min() -> None:
     assert float(shares[2]) == pytest.approx(3 ** (1 / 500), abs=1e-12)
 
 
+def test_a_user_that_gains_at_nobodys_cost() -> None:
+    """At alpha = 20 user 4 has 1e-24 of all worth: floats do not show that others may leave it room on a server that they share."""
+    instance = Instance(
+        [[7, 6], [6, 0], [4, 5], [1, 1], [7, 1]],
+        [[0, 3], [0, 3], [2, 2], [1, 0]],
+        weights=[1, 2, 3, 1],
+        eligibility=[[1, 0, 1, 1, 1], [1, 0, 0, 1, 1], [1, 0, 0, 1, 1], [1, 1, 1, 0, 1]],
+        counts=[1, 1, 2, 1, 1],
+    )
+    answer = solve(instance, "proportional", alpha=20, exact=True, digits=20)
+    assert answer.exact.radius < Fraction(1, 10**20)
+    assert answer.tasks_per_user[3] == pytest.approx(25.7218445, abs=1e-6)
+
+
 def test_from_wrong_floats_nothing_is_proved() -> None:
     """Points far from the optimum have a radius that says so, or there are none."""
     program = in_fractions(Instance([[9, 18], [3, 2]], [[1, 4], [3, 1]]), alpha=2)
