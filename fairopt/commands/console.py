@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
-from rich.status import Status
 from rich.text import Text
 
 import fairopt as fo
@@ -29,6 +27,8 @@ from fairopt.wording import printable
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.progress import Progress
+    from rich.status import Status
 
 __all__ = [
     "INTERRUPTED",
@@ -258,9 +258,12 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
         threading.Thread(target=run, daemon=True).start()
         console = Console(stderr=True)
         if not _wait(finished, signals, _PATIENCE) and console.is_terminal:
-            with progress or console.status(Text(what)) as shown:
-                listener.status = shown if isinstance(shown, Status) else None
-                _wait(finished, signals)
+            if progress is not None:
+                with progress:
+                    _wait(finished, signals)
+            else:
+                with console.status(Text(what)) as listener.status:
+                    _wait(finished, signals)
         _wait(finished, signals)
         if ended is not None and signals is not None and signals.heard:  # also if workers heard it, too, and ended the task sooner
             ended.set()
