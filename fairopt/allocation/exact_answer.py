@@ -47,6 +47,8 @@ class ExactAnswer:
     queue_prices : dict
         As ``prices``, ``levels`` and ``queue_prices`` of `fairopt.Allocation`, with Fractions for all numbers. Where several steps of the
         proof settle users at one level, its prices are the mean of theirs, which proves that level, too.
+    steps : tuple of Level
+        These steps, each with the users whom it settles and its own prices.
     """
 
     tasks: ExactArray
@@ -56,6 +58,7 @@ class ExactAnswer:
     prices: ExactArray | None = None
     proved_levels: tuple[Level, ...] = ()
     queue_prices: dict[str, Any] = field(default_factory=dict)
+    steps: tuple[Level, ...] = ()
 
     def __post_init__(self) -> None:
         for array in (self.tasks, self.shares, self.levels, self.prices):

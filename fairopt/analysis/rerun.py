@@ -152,6 +152,7 @@ def merged_servers(allocation: Allocation) -> Allocation:
             shares=shares,
             prices=cut(exact.prices),
             proved_levels=tuple(replace(level, prices=cut(level.prices)) for level in exact.proved_levels),
+            steps=tuple(replace(step, prices=cut(step.prices)) for step in exact.steps),
         )
     return replace(
         allocation,

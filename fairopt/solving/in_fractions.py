@@ -179,21 +179,24 @@ def _together(steps: Sequence[Stage]) -> Stage:
 
 def _priced(
     program: ExactProgram, solution: Solution, stages: Sequence[Stage], merging: Merging, sharing: str
-) -> tuple[ExactArray | None, tuple[Level, ...], dict[str, Fraction]]:
-    """Return the prices of the goal, the levels with theirs, and the prices of queues, all in Fractions."""
+) -> tuple[ExactArray | None, tuple[Level, ...], dict[str, Any], tuple[Level, ...]]:
+    """Return the prices of the goal, the levels with theirs, the prices of queues, and the steps of the proof, all in Fractions."""
 
     def fractions(prices: ExactArray | None) -> ExactArray | None:
         return None if prices is None else from_rationals(prices)
 
-    exact = Solution(
-        from_rationals(solution.x),
-        tuple(replace(stage, value=_fraction(stage.value), prices=fractions(stage.prices)) for stage in stages),
-        prices=fractions(solution.prices),
-    )
     names: Any = program.program
-    by_stage: Any = queue_prices_by_stage(names, exact)
-    levels = levels_of(names, exact, merging, sharing, by_stage, same=-1.0)
-    return prices_of(names, exact, merging, sharing, levels), levels, queue_prices_of(names, exact, by_stage)  # type: ignore[return-value]
+
+    def proved(stages: Sequence[Stage]) -> tuple[Solution, tuple[Level, ...], Any]:
+        numbers = (replace(stage, value=_fraction(stage.value), prices=fractions(stage.prices)) for stage in stages)
+        exact = Solution(from_rationals(solution.x), tuple(numbers), prices=fractions(solution.prices))
+        by_stage: Any = queue_prices_by_stage(names, exact)
+        return exact, levels_of(names, exact, merging, sharing, by_stage, same=-1.0), by_stage
+
+    exact, levels, by_stage = proved(stages)
+    steps = proved([stage for stage in solution.stages if stage.users.size])[1] if stages else ()
+    prices: Any = prices_of(names, exact, merging, sharing, levels)
+    return prices, levels, queue_prices_of(names, exact, by_stage), steps
 
 
 def _in_floats(solution: Solution, stages: Sequence[Stage]) -> Solution:

@@ -39,6 +39,7 @@ class ExactLevelPrices:
         Its numbers in fractions (`fairopt.Allocation.in_fractions`).
     user : int
     level : Level
+        The step of the proof that settles the user (`fairopt.allocation.ExactAnswer.steps`).
     """
 
     allocation: Allocation
@@ -49,11 +50,9 @@ class ExactLevelPrices:
     def of(cls, allocation: Allocation, user: int) -> ExactLevelPrices | None:
         """Return the prices of the user's level if it has prices that reproduce the level; else None."""
         view = allocation.in_fractions
-        number = view.level_of_user[user]
-        if number is None or view.shares.ndim != 1 or not isinstance(view.question, Exact):
-            return None
-        level = view.levels[number - 1]
-        if level.prices is None:
+        assert view.exact is not None
+        level = next((step for step in view.exact.steps if view.instance.users[user] in step.users), None)
+        if level is None or level.prices is None or view.shares.ndim != 1 or not isinstance(view.question, Exact):
             return None
         found = cls(view, user, level)
         return found if found.tasks(allocation.instance) == view.tasks_per_user[user] else None

@@ -189,7 +189,7 @@ def _capacity(
     table = view.prices if prices is None else prices.table
     by_time = allocation.sharing == "tdm"
     amounts = np.ones((instance.n_servers, 1), table.dtype if table is not None else float) if by_time else step(instance.capacities)
-    rows = instance.counts[:, None] if by_time else 1
+    rows = np.maximum(instance.counts, 1)[:, None] if by_time else 1
     value = np.zeros(amounts.shape) if table is None else np.maximum(table, 0) * amounts / rows
     order = np.argsort(-value, axis=None, kind="stable")
     priced = [divmod(int(j), amounts.shape[1]) for j in order if value.flat[j] > rounding(_NOTHING, value) * value.max()]

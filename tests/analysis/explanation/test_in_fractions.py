@@ -167,14 +167,14 @@ def test_prices_that_do_not_prove_the_level_are_not_used() -> None:
     allocation = fo.solve(instance, "drf", exact=True)
     assert ExactLevelPrices.of(allocation, 0) is not None
     assert allocation.exact is not None
-    (level,) = allocation.exact.proved_levels
+    (level,) = allocation.exact.steps
     for prices in (np.array([[Fraction(2, 27), TINY]]), None):
-        forged = dataclasses.replace(allocation.exact, proved_levels=(dataclasses.replace(level, prices=prices),))
+        forged = dataclasses.replace(allocation.exact, steps=(dataclasses.replace(level, prices=prices),))
         assert ExactLevelPrices.of(dataclasses.replace(allocation, exact=forged), 0) is None
 
 
 def test_levels_that_are_proved_in_steps() -> None:
-    """Two servers apart give their users the same level; the prices of the level are those of both, and reproduce it for each user."""
+    """Two servers apart give their users the same level; each user has the prices of its own server, the level those of both."""
     apart = fo.Instance([[3], [3]], [[1], [1]], eligibility=[[1, 0], [0, 1]])
     allocation = fo.solve(apart, "drfh", exact=True)
     assert allocation.exact is not None
@@ -183,6 +183,11 @@ def test_levels_that_are_proved_in_steps() -> None:
         prices = ExactLevelPrices.of(allocation, user)
         assert prices is not None
         assert prices.tasks(apart) == 3
+        assert prices.tasks(apart.replace(capacities=[[4], [4]])) == 4
+        assert [row[0] > 0 for row in prices.table] == [user == 0, user == 1]
+    of_both = allocation.exact.proved_levels[0].prices
+    assert of_both is not None
+    assert all(row[0] > 0 for row in of_both)
 
 
 def test_totals_equilibria_schedules_and_time() -> None:
@@ -201,6 +206,8 @@ def test_totals_equilibria_schedules_and_time() -> None:
     time = fo.explain(fo.solve(instance, "drfh", exact=True, sharing="tdm"), "user-1", resolves=2)
     assert [(each.resource, each.capacity) for each in time.blockers] == [("time", Fraction(1))]
     assert all(isinstance(gain.by_solving, Fraction) for gain in time.gains if gain.by_solving is not None)
+    absent = fo.solve(instance.replace(counts=[1, 0]), "drfh", exact=True, sharing="tdm")  # a row that stands for no server
+    assert len(fo.explain(absent, "user-3", resolves=0).blockers) == 1
 
 
 def test_queues() -> None:
