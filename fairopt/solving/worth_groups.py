@@ -43,11 +43,11 @@ __all__ = ["fits_worth", "solve_worth_in_groups"]
 log = logging.getLogger(__name__)
 
 _ENGINE = "interior-point"
-_LEAST_ALPHA, _MOST_ALPHA = 0.5, 4.0  # for others prices and proportions are too far apart
+_LEAST_ALPHA, _MOST_ALPHA = 0.7, 2.5  # where the path of a round is fast and seldom lost
 _FIRST_GROUPS = 64
 _MOST_ROUNDS, _MOST_GROUPS, _MOST_SERVERS = 16, 2_500, 330
 _NEAREST = 12  # users nearest to each boundary between pieces that stand alone near the end
-_ROUGH = 1e-6  # tolerance of a round; paths end four digits below it: those of an answer come from the exact prices
+_ROUGH = 1e-5  # tolerance of a round; paths end four digits below it: those of an answer come from the exact prices
 _NEAR_END = 1e-3  # relative gap from which on it may show who buys where
 _SPLIT = 1e-6  # part of a group that is on servers of another piece: less is noise
 

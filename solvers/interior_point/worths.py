@@ -34,11 +34,11 @@ __all__ = ["fits_worths", "solve_worths"]
 
 log = logging.getLogger(__name__)
 
-_LEAST_ALPHA, _MOST_ALPHA = 0.3, 4.0
+_LEAST_ALPHA, _MOST_ALPHA = 0.7, 2.5  # others get lost where demands or capacities lie orders of magnitude apart
 _LEAST_PAIRS = 5_000
 _STEPS = 80
 _DIGITS = 1e-4  # of the tolerance: error at which the path ends
-_GOOD = 0.1  # of the tolerance: that of an answer
+_GOOD = 0.03  # of the tolerance: that of an answer
 _STALLED = 3  # steps near the end that gain nothing
 _LOST = 15  # steps that do not halve the products
 _DEAR = 2.0  # at the beginning, parts of all money that limits cost

@@ -26,7 +26,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(
     ("options", "alpha", "utility"),
-    [(MANY, 1.0, None), (MANY | {"seed": 1}, 2.0, None), (MANY | {"seed": 2, "resources": 2}, 0.5, "own")],
+    [(MANY, 1.0, None), (MANY | {"seed": 1}, 2.0, None), (MANY | {"seed": 2, "resources": 2}, 0.7, "own")],
 )
 def test_groups_give_the_answer_of_all_pairs(
     options: dict[str, Any], alpha: float, utility: str | None, monkeypatch: pytest.MonkeyPatch

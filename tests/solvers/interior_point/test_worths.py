@@ -23,7 +23,7 @@ def program_of(alpha: float, **changes: int) -> Program:
     return fo.formulate(instance, "proportional", alpha=alpha)
 
 
-@pytest.mark.parametrize(("alpha", "seed"), [(0.3, 0), (1.0, 1), (1.0, 2), (2.0, 3), (4.0, 4)])
+@pytest.mark.parametrize(("alpha", "seed"), [(0.7, 0), (1.0, 1), (1.0, 2), (2.0, 3), (2.5, 4)])
 def test_both_paths_give_the_same_answer(alpha: float, seed: int) -> None:
     """Everybody's tasks are unique; the certificate is that of the program."""
     program = program_of(alpha, seed=seed)
