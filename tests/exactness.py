@@ -56,7 +56,6 @@ def questions(seed: int) -> Iterable[tuple[str, str, fo.Instance, dict[str, obje
         yield label, notion, instance, options
     if instance.rates_per_server is None:
         yield "bbf", "bbf", instance.pooled(), {}
-    yield "psdsf", "psdsf", instance, {}  # not unique, but fractions begin where floats end
     yield "psdsf by time", "psdsf", instance.replace(tasks=None), {"sharing": "tdm"}
     tree = instance_in_queues(seed, guarantees=seed % 2 == 0)
     on_groups = any(quota.guarantee for queue in tree.queues for quota in queue.quotas)

@@ -17,6 +17,11 @@ user needs a full limit of its server that it uses, where its share is the large
 show. A pair that turns out negative holds nothing; where the check fails at a pair, its other limits, and whether its user has all its
 tasks, are tried in turn, those with the fewest changes first. Nothing that fails the check is returned.
 
+*Answers of servers.* Where several resources are full to 1e-12 of each other, floats do not show which is full. A server that fills its
+resources in rationals, given the tasks on other servers, finds it out (`fairopt.solvers.rational.sweeps`). All servers answer in turn,
+and what stopped each pair gives active sets. If every turn moves the same tasks from server to server, 10^-12 of a task each, they are
+moved at once, until a pair holds none.
+
 *Which equilibrium.* Where the equations leave the totals t[n] open, they are simple fractions near the floats: another equilibrium of the
 same face. The placement is a vertex of those with the same totals.
 """
@@ -26,16 +31,19 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from flint import fmpq
 
 from fairopt.errors import NoSolution
-from fairopt.program import Equilibrium, LimitKind, Solution
+from fairopt.program import Solution
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.rational.near import Tableau
+from fairopt.solvers.rational.near import Tableau, fraction, rational
 from fairopt.solvers.rational.pivots import combination, independent
+from fairopt.solvers.rational.servers import Servers
+from fairopt.solvers.rational.sweeps import ahead, groups_of, shortened, swept
 
 __all__ = ["Servers", "equilibrium_near", "solve_equilibrium", "unstopped"]
 
@@ -44,55 +52,9 @@ _MOST_TRIALS = 400
 _PIVOTS = 60  # trials in which nearly dependent pairs are exchanged as well
 _LITTLE = 1e-9  # a smaller coefficient of a combination is rounding
 _CLOSE = 1e-6  # shares that differ by a smaller part may be equal
+_SWEEPS = 60  # of all servers
+_NEARBY = 1e-6  # relative difference of a user's tasks to those in floats
 _ROUNDS = 40  # of leaving out pairs that turned negative
-
-
-@dataclass(frozen=True, slots=True)
-class Servers:
-    """An equilibrium's data in rationals. Limits are those of servers; the numbers of users' tasks stand apart.
-
-    Attributes
-    ----------
-    user : list (pairs,)
-        User of each pair.
-    measure : list (pairs,)
-        u[p] / weights[n]: what one task of the user adds to its share at the pair's server.
-    limits : list of dicts from a pair to A[j,p] > 0, of the limits that concern a server
-    bounds : list
-    tasks : list (users,)
-        T[n], None without a limit.
-    """
-
-    user: list[int]
-    measure: list[fmpq]
-    limits: list[dict[int, fmpq]]
-    bounds: list[fmpq]
-    tasks: list[fmpq | None]
-
-    @classmethod
-    def of(cls, program: ExactProgram) -> Servers:
-        """Return the data of a program with an equilibrium as its goal, and limits of servers and on users' tasks only."""
-        goal = program.goal
-        assert isinstance(goal, Equilibrium)
-        rows: list[dict[int, fmpq]] = [{} for _ in range(program.bounds.size)]
-        for j, p, value in zip(program.rows.tolist(), program.columns.tolist(), program.data.tolist(), strict=True):
-            rows[j][p] = value
-        kinds, keys = program.program.limits.kinds, program.program.limits.keys
-        tasks: list[fmpq | None] = [None] * len(program.program.users)
-        for j in np.flatnonzero(kinds == LimitKind.TASKS):
-            tasks[keys[j, 0]] = program.bounds[j]
-        of_servers = np.flatnonzero(program.program.limits.of_servers)
-        users = program.program.pair_users
-        measure = (program.utilities / goal.weights[users]).tolist()
-        return cls(users.tolist(), measure, [rows[j] for j in of_servers], [program.bounds[j] for j in of_servers], tasks)
-
-    def limits_of_pairs(self) -> list[list[int]]:
-        """Return the limits that each pair uses."""
-        found: list[list[int]] = [[] for _ in self.user]
-        for j, row in enumerate(self.limits):
-            for p in row:
-                found[p].append(j)
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +112,10 @@ def equilibrium_near(servers: Servers, x: list[float], go_on: Callable[[], bool]
             answer = _solved(servers, sets, x)
             if answer is not None and not unstopped(servers, answer):
                 return answer
+            if trials == 1:
+                answer = _by_responses(servers, x, go_on)
+                if answer is not None:
+                    return answer
             if trials <= _PIVOTS:
                 answer = _exchanged(servers, sets, x)
                 if answer is not None:
@@ -278,6 +244,40 @@ def _solved(servers: Servers, sets: _Sets, x: list[float]) -> list[fmpq] | None:
     for p, column in equations.column.items():
         answer[p] = z[column]
     return answer
+
+
+def _by_responses(servers: Servers, x: list[float], go_on: Callable[[], bool]) -> list[fmpq] | None:
+    """Return an equilibrium of the active sets that the servers' answers have; None where these lead to none."""
+    groups = groups_of(servers)
+    now = [rational(Fraction(max(value, 0.0))) for value in x]
+    seen: set[_Sets] = set()
+    drift: list[fmpq] = []
+    for _ in range(_SWEEPS):
+        if not go_on():
+            return None
+        stops, after = swept(servers, groups, now)
+        sets = _Sets(*stops)
+        if not unstopped(servers, after):
+            return after if _is_near(servers, after, x) else None
+        if sets not in seen:
+            seen.add(sets)
+            answer = _solved(servers, sets, [float(fraction(value)) for value in after])
+            if answer is not None and not unstopped(servers, answer) and _is_near(servers, answer, x):
+                return answer
+        before, drift = drift, [new - old for new, old in zip(after, now, strict=True)]
+        now = ahead(after, before, drift) if before else after
+        now = [shortened(value) for value in now]
+    return None
+
+
+def _is_near(servers: Servers, answer: list[fmpq], x: list[float]) -> bool:
+    """Has every user as many tasks as in floats, as near as floats can tell?"""
+    off = [0.0] * len(servers.tasks)
+    held = [0.0] * len(servers.tasks)
+    for n, value, near in zip(servers.user, answer, x, strict=True):
+        off[n] += float(fraction(value)) - near
+        held[n] += near
+    return all(abs(each) <= _NEARBY * total for each, total in zip(off, held, strict=True))
 
 
 def _exchanged(servers: Servers, sets: _Sets, x: list[float]) -> list[fmpq] | None:

@@ -64,6 +64,19 @@ def test_users_that_differ_by_a_hair(seed: int, sharing: str) -> None:
     prove_equilibrium(program, solve_equilibrium(program, near, Deadline(None)))
 
 
+@pytest.mark.parametrize("seed", [0, 5, 9, 19, 37, 43, 46, 86])
+def test_resources_that_are_full_to_a_hair(seed: int) -> None:
+    """All resources are one but for 10^-10 to 10^-30 of it: floats do not show which is full, and the servers' answers do."""
+    rng = np.random.default_rng(seed)
+    users, servers, resources = int(rng.integers(2, 6)), int(rng.integers(1, 4)), int(rng.integers(2, 4))
+    hair = Fraction(1, 10 ** int(rng.choice([10, 12, 13, 14, 16, 20, 30])))
+    base, size = rng.integers(1, 5, users), rng.integers(2, 7, servers)
+    demands = [[int(a) + int(rng.integers(-3, 4)) * hair for _ in range(resources)] for a in base]
+    capacities = [[int(c) + int(rng.integers(-3, 4)) * hair for _ in range(resources)] for c in size]
+    answer = solve(Instance(capacities, demands, weights=rng.integers(1, 3, users).tolist()), "psdsf", exact=True)
+    assert answer.certificate.exact
+
+
 def test_far_from_an_equilibrium_there_is_none() -> None:
     """Nothing is returned that is not proved."""
     program = in_fractions(Instance([[9, 18], [5, 5]], [[1, 4], [3, 1]]))
