@@ -37,11 +37,12 @@ bench: $(INSTALLED)  ## time and memory of fairopt and of its alternatives, into
 	$(BIN)/python benchmarks/queues.py
 	$(BIN)/python benchmarks/history.py
 
-bench-growth: $(INSTALLED)  ## how time and memory grow with pairs, users, servers, resources, density and levels: an estimated half hour
+bench-growth: $(INSTALLED)  ## how time and memory grow with pairs, users, servers, resources, density and levels: an estimated hour
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/equilibria.py
 	$(BIN)/python benchmarks/whole_tasks.py
 	$(BIN)/python benchmarks/large.py
+	$(BIN)/python benchmarks/in_fractions.py largest
 
 picture: $(INSTALLED)
 	$(BIN)/fairopt solve examples/gpu-lab --notion drfh --plot docs/images/gpu-lab.svg
