@@ -83,7 +83,7 @@ class Certificate(ShowsItself):
     distance : float or None
         Alpha-fair goals and trade-offs: the largest relative distance that the optimal utility of any user is proved to have from that of
         the answer, inf if it may be 1 or more. It goes with the root of the residuals, since the goal is flat at the optimum, and is no
-        part of ``worst``. None of other goals.
+        part of ``worst``. None of other goals, and where nobody can run anything.
 
     >>> Certificate(1e-16, 2e-12, 3e-11).worst
     3e-11
