@@ -4,7 +4,8 @@
 ``allocation``    `Allocation` and its levels
 ``question``      the arguments that led to an allocation
 ``exact_answer``  tasks, shares, levels and prices as Fractions
-``holdings``      what each user and queue holds, and what is missing of its guarantees
+``holdings``      what each user and queue holds
+``promises``      guarantees and limits of queues: what is held of them, and what is missing
 ``most_held``     the linear program behind that, in fractions
 ``records``       what an allocation is written as: plain data, a table, labelled arrays
 ================  ====================================================================

@@ -1,4 +1,4 @@
-"""How much of a resource a queue could hold within its guarantees, in fractions: the linear program of `fairopt.allocation.holdings`.
+"""How much of a resource a queue could hold within its guarantees, in fractions: the linear program of `fairopt.allocation.promises`.
 
 It is solved in rationals, and its optimum is proved by prices that the certificate recomputes.
 

@@ -15,7 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from fairopt.allocation import Allocation, Exact
-from fairopt.allocation.holdings import Guaranteed, Limited, QueueHoldings
+from fairopt.allocation.holdings import QueueHoldings
+from fairopt.allocation.promises import Guaranteed, Limited
 from fairopt.commands.tables import add_names, add_numbers, add_words, label, simple_table
 from fairopt.models import ShareNotion
 from fairopt.wording import figure, figures, percent, plural

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.allocation import Allocation, Exact
-from fairopt.allocation.holdings import Guaranteed, QueueHoldings
+from fairopt.allocation.holdings import QueueHoldings
+from fairopt.allocation.promises import Guaranteed
 from fairopt.analysis.explanation import number
 from fairopt.analysis.measures import takes_part
 from fairopt.analysis.properties.guarantees import held_beyond

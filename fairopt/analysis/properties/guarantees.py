@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.allocation.holdings import Guaranteed
+from fairopt.allocation.promises import Guaranteed
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import BoolArray, FloatArray, Instance
