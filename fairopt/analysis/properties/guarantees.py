@@ -1,6 +1,6 @@
 """Guarantees: every queue and every user holds what it is guaranteed, as far as it asks for it.
 
-`fairopt.allocation.holdings` says how much is missing of the guarantee of a queue: what the queue could hold besides, within its guarantees
+`fairopt.allocation.promises` says how much is missing of the guarantee of a queue: what the queue could hold besides, within its guarantees
 and with the cluster to itself, if its users keep their tasks. Of a user with a guarantee of its own the tasks are missing that it lacks.
 Among whole tasks less than a task is not missing.
 
