@@ -13,7 +13,6 @@ NOTHING_TO_COMPUTE = {  # module: why
     "via_highs.engine": "hands programs to the modules beside it; tests/conformance asks every engine",
     "trajectory.engine": "follows trajectory.central_path; tests/conformance asks every engine",
 }
-WAITING: set[str] = {"interior_point.faces"}  # modules that are still tested through fairopt.solve alone; nothing may be added
 
 if not (ROOT / "pyproject.toml").exists():
     pytest.skip("about the repository, and this is a copy of the tests", allow_module_level=True)
@@ -50,7 +49,7 @@ def missing() -> set[str]:
 
 def test_every_module_of_the_engines_is_tested_directly() -> None:
     """What a module computes is compared there with a plain linear program, fractions, loops or a number worked out by hand."""
-    assert missing() - set(NOTHING_TO_COMPUTE) - WAITING == set()
+    assert missing() - set(NOTHING_TO_COMPUTE) == set()
 
 
 def test_a_module_without_a_test_is_seen() -> None:
