@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -191,6 +192,7 @@ for _panel, _commands in _PANELS.items():
         app.command(_name, help=_help, rich_help_panel=_panel)(_listed)
 
 
+@cache
 def _load(name: str) -> Any:
     """Return a command, of the function of its name or of the group of commands that its module has."""
     module, _, example = next(commands[name] for commands in _PANELS.values() if name in commands)
