@@ -25,6 +25,7 @@ from fairopt.wording import exactly, written
 
 __all__ = [
     "RANGE",
+    "RANGE_OF_WEIGHTS",
     "BoolArray",
     "FloatArray",
     "IntArray",
@@ -54,6 +55,7 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 _FAINTEST = 1e-300  # a smaller Fraction would be 0 as a float
 _SMALLEST, _LARGEST = 1e-60, 1e60  # products and ratios of a few such numbers neither overflow nor underflow
 RANGE = f"between {_SMALLEST:g} and {_LARGEST:g}: measure in another unit"
+RANGE_OF_WEIGHTS = f"between {_SMALLEST:g} and {_LARGEST:g}: multiply all weights by one number"
 
 
 # Arrays and their labels ---------------------------------------------------------------------------------------------------------
@@ -200,7 +202,7 @@ def check(values: FloatArray, good: BoolArray, what: str, rule: str, rows: tuple
         if size.size and size.min() > _SMALLEST and size.max() < _LARGEST:
             return
         good = (size == 0) | np.isinf(size) | ((size > _SMALLEST) & (size < _LARGEST))
-        rule = f"0 or {RANGE}"
+        rule = f"0 or {RANGE_OF_WEIGHTS if what == 'weight' else RANGE}"
     if good.all():
         return
     position = np.argwhere(~good)[0]

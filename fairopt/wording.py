@@ -30,6 +30,7 @@ __all__ = [
     "percent",
     "plural",
     "printable",
+    "quotient",
     "residual",
     "written",
 ]
@@ -175,6 +176,17 @@ def figure(value: float | Fraction | None, digits: int = 3, missing: str = "") -
     return f"{value:,.0f}" if abs(value) >= 10**digits - 0.5 else f"{value:,.{digits}g}"
 
 
+def quotient(part: float | Fraction, whole: float | Fraction) -> str:
+    """Return a quotient as it is written for floats, and divided for Fractions.
+
+    >>> quotient(1.0, 3.0), quotient(Fraction(1, 3), Fraction(2, 3)), quotient(Fraction(2), Fraction(1))
+    ('1/3', '1/2', '2')
+    """
+    if isinstance(part, Fraction) and isinstance(whole, Fraction):
+        return figure(part / whole, 6)
+    return f"{figure(part, 6)}/{figure(whole, 6)}"
+
+
 def figures(values: Iterable[float]) -> list[str]:
     """Return a column of numbers with the same decimals: 6 significant digits of the largest, no needless zeros.
 
@@ -211,7 +223,7 @@ def _decimal(value: Fraction, digits: int) -> str:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if math.isfinite(number) and (number or not value):
+    if abs(number) < _LONG and (number or not value):
         return figure(number, digits)
     return str(Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator)))
 

@@ -135,6 +135,8 @@ def _need(kind: str, context: Mapping[str, Any], path: Path, value: object) -> t
         return f"a number >= {context['ge']:g}", ""
     if kind == "finite_number":
         return "a finite number", ""
+    if key == "count" and isinstance(value, str):
+        return "a whole number", "write digits without quotes" if value.strip().isdigit() else ""
     if isinstance(value, str):
         return "a number", "leave it out for no limit" if key in ("tasks", "parallelism") else _advice(
             value, of_resource=path[-2] in _AMOUNTS

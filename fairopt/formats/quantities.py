@@ -118,6 +118,8 @@ def advice(text: str, *, of_resource: bool) -> str:
     ('write 2GB', 'it must be >= 0', 'gb is no unit; the units are n u m k M')
     >>> advice("two", of_resource=True), advice("two", of_resource=False)
     ('write digits, or a quantity such as 500m, 1/3 or 256GiB', 'write digits, or a quantity such as 500m or 1/3')
+    >>> advice("1/0", of_resource=False)
+    'nothing can be divided by 0'
     """
     text = text.strip()[:_LONGEST]
     closed = "".join(text.split())
@@ -127,6 +129,8 @@ def advice(text: str, *, of_resource: bool) -> str:
         if read(closed).in_bytes and not of_resource:
             return f"bytes are for amounts of resources; write digits, or {such}"
         return f"write {closed}"
+    if re.fullmatch(r"[-+]?\d+/0+", closed):
+        return "nothing can be divided by 0"
     if re.match(r"-\s*[\d.]", text):
         return "it must be >= 0"
     if unknown is not None:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from fairopt.errors import InvalidInstance
 from fairopt.instance.fractions import fraction_of, nearest
 from fairopt.instance.fractions import plain as number_or_text
-from fairopt.validation import RANGE, FloatArray, in_range, is_number, is_whole_number
+from fairopt.validation import RANGE, RANGE_OF_WEIGHTS, FloatArray, in_range, is_number, is_whole_number
 from fairopt.wording import contrast, did_you_mean, joined, written
 
 __all__ = ["Queue", "Quota", "amounts", "misfits"]
@@ -145,7 +145,7 @@ class Queue:
         if not (_is_number(weight) and weight >= 0):
             raise InvalidInstance(f"{where}: its weight must be finite and >= 0, got {written(weight)}")
         if not in_range(nearest(weight)):
-            raise InvalidInstance(f"{where}: its weight is {nearest(weight):g}; it must be 0 or {RANGE}")
+            raise InvalidInstance(f"{where}: its weight is {nearest(weight):g}; it must be 0 or {RANGE_OF_WEIGHTS}")
         if not is_whole_number(tier) or abs(tier) > _LARGEST_TIER:
             raise InvalidInstance(f"{where}: its tier must be a whole number of at most 15 digits, got {written(tier)}")
         for quota in quotas:

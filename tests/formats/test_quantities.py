@@ -178,11 +178,7 @@ def test_units_in_tables(tmp_path: Path) -> None:
             'line 8: user "alice", demand, memory: expected a number, found the text "4gb"; gb is no unit; the units are n u m k',
         ),
         ("1/3", "1GiB", 'line 8: user "alice", weight: expected a number, found the text "1GiB"; bytes are for amounts of resources'),
-        (
-            "1/3",
-            "1/0",
-            'line 8: user "alice", weight: expected a number, found the text "1/0"; write digits, or a quantity such as 500m or',
-        ),
+        ("1/3", "1/0", 'line 8: user "alice", weight: expected a number, found the text "1/0"; nothing can be divided by 0'),
         ("500m", "-500m", 'line 8: user "alice", demand, cpu: expected a number, found the text "-500m"; it must be >= 0'),
     ],
 )
@@ -192,6 +188,13 @@ def test_what_is_refused(old: str, new: str, message: str) -> None:
     with pytest.raises(InvalidInstance) as caught:
         instance_from(Parsed("lab.yaml", LAB.replace(old, new, 1)))
     assert str(caught.value).startswith(f"lab.yaml, {message}")
+
+
+@pytest.mark.parametrize(("old", "new", "what"), [("1/3", "1e-400", "weight of"), ("500m", "0.3e-400", "demand of")])
+def test_a_decimal_below_every_float_is_not_taken_for_0(old: str, new: str, what: str) -> None:
+    """Of 1e-400 nothing is left in floats; the instance says so instead of solving another one."""
+    with pytest.raises(InvalidInstance, match=f'the {what} "alice".* is 4.94066e-324; it must be 0 or between 1e-60 and 1e\\+60'):
+        instance_from(Parsed("lab.yaml", LAB.replace(old, new, 1)))
 
 
 def test_units_in_changes(tmp_path: Path) -> None:

@@ -76,7 +76,10 @@ QUEUES = [
     ("{name: q, weight: -1}", 'queue "q", weight: expected a number >= 0, found -1'),
     ("{name: q, weight: .nan}", 'queue "q", weight: expected a finite number, found nan'),
     ("{name: q, weight: {gpu: 1}}", 'queue "q", weight: expected a number, found a mapping'),
-    ("{name: q, weight: 1e-80}", 'queue "q": its weight is 1e-80; it must be 0 or between 1e-60 and 1e+60: measure in another unit'),
+    (
+        "{name: q, weight: 1e-80}",
+        'queue "q": its weight is 1e-80; it must be 0 or between 1e-60 and 1e+60: multiply all weights by one number',
+    ),
     ("{name: q, tier: 1.5}", 'queue "q", tier: expected a whole number, found 1.5'),
     ("{name: q, tier: high}", 'queue "q", tier: expected a whole number, found the text "high"'),
     ("{name: q, guarantee: {gpu: -1}}", 'queue "q", guarantee, gpu: expected a number >= 0, found -1'),

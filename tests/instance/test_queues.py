@@ -29,7 +29,7 @@ NAN, INF = float("nan"), float("inf")
         ({"tier": -(10**5000)}, 'queue "q": its tier must be a whole number of at most 15 digits, got a number beyond 1e308'),
         ({"limit": {"gpu": 10**400}}, 'queue "q": the limit of gpu must be finite and >= 0, got a number beyond 1e308'),
         ({"weight": NAN}, 'queue "q": its weight must be finite and >= 0, got nan'),
-        ({"weight": 1e-80}, 'queue "q": its weight is 1e-80; it must be 0 or between 1e-60 and 1e+60: measure in another unit'),
+        ({"weight": 1e-80}, 'queue "q": its weight is 1e-80; it must be 0 or between 1e-60 and 1e+60: multiply all weights by one number'),
         ({"tier": 1.5}, 'queue "q": its tier must be a whole number of at most 15 digits, got 1.5'),
         ({"tier": 2**70}, f'queue "q": its tier must be a whole number of at most 15 digits, got {2**70}'),
         ({"parent": ""}, "queue \"q\": its parent must be the name of a queue, or None for the root, got ''"),

@@ -29,7 +29,7 @@ from fairopt.analysis.properties.in_fractions import largest
 from fairopt.analysis.properties.siblings import Child, Families, named_child
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray, safe_ratio
-from fairopt.wording import figure, joined, plural
+from fairopt.wording import figure, joined, plural, quotient
 
 __all__ = ["NAME", "check"]
 
@@ -69,9 +69,7 @@ def check(case: Case) -> Verdict:
     where = np.flatnonzero((held > 0) & instance.eligibility[n])
     most = where[np.argsort(-held[where], kind="stable")]
     weights = instance.weights
-    scale = (
-        "" if weights.ndim == 2 or weights[n] == weights[m] else f", times {figure(weights[n], 6)}/{figure(weights[m], 6)} for the weights"
-    )
+    scale = "" if weights.ndim == 2 or weights[n] == weights[m] else f", times {quotient(weights[n], weights[m])} for the weights"
     scale = ", times the weights of each resource" if weights.ndim == 2 else scale
     bundle = joined([f"{plural(held[i], 'task')} on {instance.servers[i]}" for i in most], 3)
     witness = Witness(
@@ -115,7 +113,7 @@ def _among_queues(case: Case) -> Verdict:
         return holds(NAME, "")
     envy, child, other = max(found, key=lambda each: each[0])
     of, has = named_child(case, other), families.value(child)
-    scale = "" if child.weight == other.weight else f", times {figure(child.weight, 6)}/{figure(other.weight, 6)} for the weights"
+    scale = "" if child.weight == other.weight else f", times {quotient(child.weight, other.weight)} for the weights"
     beyond = " beyond its guarantee" if families.promised(other).any() else ""
     nobody = ", and nobody below it would run less" if child.is_queue else ""
     witness = Witness(

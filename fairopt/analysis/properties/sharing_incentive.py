@@ -30,7 +30,7 @@ from fairopt.analysis.properties.case import TANGLED, Case
 from fairopt.analysis.properties.siblings import Child, Families, named_child
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray
-from fairopt.wording import figure, joined, plural
+from fairopt.wording import figure, joined, plural, quotient
 
 __all__ = ["NAME", "check"]
 
@@ -54,7 +54,7 @@ def check(case: Case) -> Verdict:
         return holds(NAME, "Everyone runs at least what its weighted slice of each server could run.")
     n = int(below[lack[below].argmax()])
     weights = instance.weights
-    whose = "by its weights" if weights.ndim == 2 else f"{figure(weights[n], 6)}/{figure(weights.sum(), 6)}, by weight,"
+    whose = "by its weights" if weights.ndim == 2 else f"{quotient(weights[n], weights.sum())}, by weight,"
     most = np.argsort(-slices[n], kind="stable")[: int((slices[n] > 0).sum())]
     where = joined([f"{figure(slices[n, i], 6)} on {instance.servers[i]}" for i in most], 3)
     limited = f", and it asks for {figure(instance.tasks[n], 6)}" if slices[n].sum() > instance.tasks[n] else ""
