@@ -15,7 +15,7 @@ from fairopt.instance.fractions import ExactArray, from_rationals, objects, rati
 from fairopt.models import Notion
 from fairopt.program import Equalize, Leximin, Nested, Program, Separate, Total, TreeFilling
 
-__all__ = ["SAME", "in_fractions", "of_sorted", "shortfall"]
+__all__ = ["SAME", "in_fractions", "of_sorted", "shortfall", "tasks_in_fractions"]
 
 SAME = 1e-8  # relative: the tolerance of a certificate; floats that differ by less are equal
 
@@ -54,7 +54,7 @@ def in_fractions(notion: Notion, program: Program, allocation: Allocation, exact
 
     None where an allocation is not in fractions: it needs ``exact``, or whole tasks that exceed no limit by anything.
     """
-    own, best = _tasks(allocation), _tasks(exact)
+    own, best = tasks_in_fractions(allocation), tasks_in_fractions(exact)
     if own is None or best is None:
         return None
     try:
@@ -87,8 +87,11 @@ def in_fractions(notion: Notion, program: Program, allocation: Allocation, exact
     return found | {name: max((row[k] for row in compared), default=Fraction(0)) for name, k in zip(names, (0, 1, 3), strict=True)}
 
 
-def _tasks(allocation: Allocation) -> ExactArray | None:
-    """Return the tasks in fractions, if they are known so."""
+def tasks_in_fractions(allocation: Allocation) -> ExactArray | None:
+    """Return tasks, (users, servers), as Fractions; None where they are not known so.
+
+    They are known of an allocation in fractions whose ``radius`` is 0, and of whole tasks that keep every limit in fractions.
+    """
     if allocation.exact is not None:
         return None if allocation.exact.radius else allocation.exact.tasks
     if not allocation.certificate.whole_tasks:

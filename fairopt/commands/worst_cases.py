@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -113,10 +114,10 @@ def worst_case(
     if as_json:
         typer.echo(as_text(worst.to_dict() | {"seconds": seconds}), nl=False)
     else:
-        _print(Console(highlight=False), worst, seconds)
+        _print(Console(highlight=False), worst, seconds, exact=exact)
 
 
-def _print(console: Console, worst: fo.WorstCase, seconds: float) -> None:
+def _print(console: Console, worst: fo.WorstCase, seconds: float, *, exact: bool) -> None:
     """Print the instance, both allocations, the regret, and a summary of the search."""
     instance, found = worst.instance, worst.regret
     tasks = "whole" if found.whole else "divisible"
@@ -125,14 +126,15 @@ def _print(console: Console, worst: fo.WorstCase, seconds: float) -> None:
     console.print(_instance_table("server", instance.servers, _server_columns(instance)))
     console.print()
     columns = _user_columns(instance)
-    columns |= {"tasks, greedy": worst.schedule.tasks_per_user, "tasks, exact": worst.exact.tasks_per_user}
+    own, best = worst.in_fractions or (worst.schedule.tasks, worst.exact.tasks)
+    columns |= {"tasks, greedy": own.sum(axis=1), "tasks, exact": best.sum(axis=1)}
     console.print(_instance_table("user", instance.users, columns))
     console.print()
-    for title, allocation in (("Greedy", worst.schedule), ("Exact", worst.exact)):
+    for title, placed in (("Greedy", own), ("Exact", best)):
         held = [
             f"{figure(x, 4)} of {instance.users[n]} on {instance.servers[i]}"
-            for (n, i), x in np.ndenumerate(allocation.tasks)
-            if round(x, 9) > 0
+            for (n, i), x in np.ndenumerate(placed)
+            if (x if isinstance(x, Fraction) else round(x, 9)) > 0
         ]
         console.print(Text(f"{title}: {', '.join(held) or 'nothing'}"))
     console.print(Text(str(found)))
@@ -143,6 +145,9 @@ def _print(console: Console, worst: fo.WorstCase, seconds: float) -> None:
     console.print(Text(f"Largest regret found: {largest} ({size}{stopped}{failed}). Regret of this smaller instance: {here}"))
     if worst.proved is not None:
         console.print(Text("Proved in fractions: both allocations keep every limit, and the regret is this number."))
+    elif exact:
+        kept = "" if worst.in_fractions is None else " In fractions, both allocations keep every limit."
+        console.print(Text(f"Not proved in fractions: the regret is computed in floating point.{kept}"))
     console.print(Text(f"A search gives a lower bound: the true worst case may be larger. Time: {figure(seconds)} s"))
 
 

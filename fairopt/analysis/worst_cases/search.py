@@ -38,12 +38,15 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.allocation.exact_answer import as_text
 from fairopt.analysis.regrets import Regret
+from fairopt.analysis.shortfalls import tasks_in_fractions
 from fairopt.analysis.worst_cases.local_search import Candidate, rounds
 from fairopt.analysis.worst_cases.objective import EQUAL, MEASURES, Schedule, objective_of, scheduler
 from fairopt.analysis.worst_cases.small_instances import VARIED, SmallInstances, shrink
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
+from fairopt.instance.fractions import ExactArray
 from fairopt.models import NOTIONS, Notion
 from fairopt.solving import notion_of
 from fairopt.validation import check_jobs, check_time_limit, check_whole_number
@@ -97,13 +100,26 @@ class WorstCase:
 
     @property
     def proved(self) -> Fraction | None:
-        """The value of ``measure`` as a Fraction, where the search was asked to prove it; None where it is not rational."""
+        """The value of ``measure`` as a Fraction, where the search was asked to prove it.
+
+        None where it is irrational in general, and of ``condition``, which is computed in floats.
+        """
         numbers = self.regret.exact or {}
         names = ("largest", "goal") if self.measure == "worst" else (self.measure,)
         return next((numbers[name] for name in names if name in numbers), None)
 
+    @property
+    def in_fractions(self) -> tuple[ExactArray, ExactArray] | None:
+        """Tasks of the schedule and of the exact allocation as Fractions, (users, servers), which keep every limit in fractions.
+
+        They are there wherever the regret is `proved`, and also where only its number is computed in floats; else None.
+        """
+        own, best = tasks_in_fractions(self.schedule), tasks_in_fractions(self.exact)
+        return None if self.regret.exact is None or own is None or best is None else (own, best)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON; the instances in the schema of instance files."""
+        """Return plain data, ready for JSON; the instances in the schema of instance files, Fractions as text."""
+        fractions = {} if self.in_fractions is None else dict(zip(("schedule", "exact"), map(as_text, self.in_fractions), strict=True))
         return {
             "schedule": self.name,
             "notion": self.regret.notion,
@@ -111,7 +127,11 @@ class WorstCase:
             "value": self.value,
             "regret": self.regret.to_dict(),
             "instance": self.instance.to_dict(),
-            "tasks": {"schedule": self.schedule.tasks.tolist(), "exact": self.exact.tasks.tolist()},
+            "tasks": {
+                "schedule": self.schedule.tasks.tolist(),
+                "exact": self.exact.tasks.tolist(),
+                **({"in_fractions": fractions} if fractions else {}),
+            },
             **({} if self.proved is None else {"exact": str(self.proved)}),
             "found": {"value": self.found_value, "instance": self.found.to_dict()},
             "tries": self.tries,

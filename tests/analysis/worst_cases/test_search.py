@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +273,44 @@ def test_the_command_prints_and_writes_the_instance(tmp_path: Path) -> None:
     assert (data["schedule"], data["notion"], data["value"], data["measure"], data["seed"]) == ("drfh:first-fit", "drfh", 1, "worst", 0)
     assert data["instance"] == instance.to_dict()
     assert data == json.loads(run(*arguments, "--json").stdout) | {"seconds": data["seconds"]}
+
+
+def test_the_command_prints_the_counterexample_in_fractions() -> None:
+    """A counterexample is a proof: what is printed is enough to compute the regret again, without a float."""
+    arguments = ("drfh:first-fit", "--users", 2, "--servers", 1, "--tries", 10, "--divisible", "--exact")
+    data = json.loads(run(*arguments, "--json").stdout)
+    own, best = ([[Fraction(x) for x in row] for row in data["tasks"]["in_fractions"][each]] for each in ("schedule", "exact"))
+    assert [[float(x) for x in row] for row in best] == data["tasks"]["exact"]
+    capacity = [Fraction(value) for value in data["instance"]["servers"][0]["capacity"].values()]
+    demands = [[Fraction(value) for value in user["demand"].values()] for user in data["instance"]["users"]]
+    shares: list[list[Fraction]] = []
+    for (a,), (b,) in (own, best):
+        used = [a * x + b * y for x, y in zip(*demands, strict=True)]
+        assert all(part <= whole for part, whole in zip(used, capacity, strict=True))
+        shares.append(sorted(x * max(d / c for d, c in zip(row, capacity, strict=True)) for x, row in zip((a, b), demands, strict=True)))
+    short = [(y - x) / max(x, y) for x, y in zip(*shares, strict=True)]
+    assert Fraction(data["exact"]) == max(short) > 0
+    assert any(row[0].denominator > 1 for row in best)
+    text = run(*arguments).stdout
+    for n, (x,) in enumerate(best):
+        assert f"{x} of user-{n + 1} on server-1" in text
+        assert re.search(rf"^user-{n + 1} .* {x} *$", text, re.MULTILINE)
+    assert "Proved in fractions" in text
+    assert "Not proved" not in text
+
+
+def test_the_command_says_what_is_not_proved() -> None:
+    """The theorem of PS-DSF is judged in floats, though both allocations are in fractions; the optimum of proportional is irrational."""
+    options = ("--users", 2, "--servers", 1, "--tries", 3)
+    text = " ".join(run("psdsf", *options, "--exact").stdout.split())
+    assert "Not proved in fractions: the regret is computed in floating point. In fractions, both allocations keep every limit." in text
+    assert re.search(r"\d/\d+ of user-", text.partition("Exact:")[2])
+    irrational = ("drfh:first-fit", "--notion", "proportional", "--divisible", *options, "--exact")
+    text = " ".join(run(*irrational).stdout.split())
+    assert "Not proved in fractions: the regret is computed in floating point. A search" in text
+    text = run("psdsf", *options).stdout
+    assert "roved in fractions" not in text
+    assert "/" not in text.partition("Largest")[0]
 
 
 @pytest.mark.parametrize("columns", [80, 120])
