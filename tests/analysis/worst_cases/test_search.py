@@ -299,16 +299,18 @@ def test_the_command_prints_the_counterexample_in_fractions() -> None:
     assert "Not proved" not in text
 
 
-def test_the_command_says_what_is_not_proved() -> None:
-    """The theorem of PS-DSF is judged in floats, though both allocations are in fractions; the optimum of proportional is irrational."""
-    options = ("--users", 2, "--servers", 1, "--tries", 3)
-    text = " ".join(run("psdsf", *options, "--exact").stdout.split())
+def test_the_command_says_what_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The theorem of PS-DSF is judged in floats, though both allocations are in fractions; an irrational optimum has not even these."""
+    arguments = ("psdsf", "--users", 2, "--servers", 1, "--tries", 3)
+    text = " ".join(run(*arguments, "--exact").stdout.split())
     assert "Not proved in fractions: the regret is computed in floating point. In fractions, both allocations keep every limit." in text
     assert re.search(r"\d/\d+ of user-", text.partition("Exact:")[2])
-    irrational = ("drfh:first-fit", "--notion", "proportional", "--divisible", *options, "--exact")
-    text = " ".join(run(*irrational).stdout.split())
+    in_floats = fo.worst_case("psdsf", users=2, servers=1, tries=3)
+    assert in_floats.in_fractions is None
+    monkeypatch.setattr(fo, "worst_case", lambda *_, **__: in_floats)
+    text = " ".join(run(*arguments, "--exact").stdout.split())
     assert "Not proved in fractions: the regret is computed in floating point. A search" in text
-    text = run("psdsf", *options).stdout
+    text = run(*arguments).stdout
     assert "roved in fractions" not in text
     assert "/" not in text.partition("Largest")[0]
 
