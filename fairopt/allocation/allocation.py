@@ -159,6 +159,11 @@ class Allocation(ShowsItself):
         )
 
     @property
+    def as_known(self) -> Allocation:
+        """``in_fractions`` where the numbers are known as Fractions (a radius of 0), else the allocation as it is."""
+        return self if self.exact is None or self.exact.radius else self.in_fractions
+
+    @property
     def tasks_per_user(self) -> FloatArray:
         """x[n] = sum_i x[n,i], (users,)."""
         total: FloatArray = self.tasks.sum(axis=1)
@@ -167,7 +172,7 @@ class Allocation(ShowsItself):
     @property
     def shares_to_show(self) -> FloatArray | None:
         """The shares, (users,); None if they are per server, or equal to the numbers of tasks."""
-        if self.shares.ndim == 2 or np.allclose(self.shares, self.tasks_per_user, rtol=1e-9, atol=0.0):
+        if self.shares.ndim == 2 or np.allclose(self.shares.astype(float), self.tasks_per_user.astype(float), rtol=1e-9, atol=0.0):
             return None
         return self.shares
 
@@ -324,8 +329,8 @@ class Allocation(ShowsItself):
 
         A user has its queue, and there is a list of queues, where the instance has any: each followed by those below it.
 
-        Of an answer in fractions, users and levels have ``exact`` beside their floats: fractions as text, "20/3". Where the optimum is
-        irrational, the certificate has its ``radius``, not rounded down (`fairopt.allocation.ExactAnswer`).
+        Of an answer in fractions, users, queues and levels have ``exact`` beside their floats: fractions as text, "20/3". Where the
+        optimum is irrational, the certificate has its ``radius``, not rounded down (`fairopt.allocation.ExactAnswer`).
         """
         return plain_data(self)
 

@@ -14,8 +14,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -126,28 +128,53 @@ class QueueHoldings:
         return f"{joined(missing)} missing" if missing else "met" if self.guarantees else ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON; None stands for a missing number."""
-        return {
+        """Return plain data, ready for JSON; None stands for a missing number.
+
+        Fractions (of `fairopt.Allocation.in_fractions`) are written as floats, and beside them as text: ``exact``.
+        """
+        plain = {
             "name": self.name,
             "parent": self.parent,
             "users": self.users,
             "tasks": self.tasks,
-            "share": None if np.isnan(self.share) else self.share,
+            "share": None if math.isnan(self.share) else self.share,
             "dominant_share": self.dominant_share,
             "dominant_resource": self.dominant_resource,
             "weight": self.weight,
             "tier": self.tier,
             "used": dict(self.used),
             "guarantees": [
-                _plain(each) | {"held": each.held, "met": each.met, "missing": each.missing, "borrowed": each.borrowed}
+                _with_exact(_plain(each) | {"held": each.held, "met": each.met, "missing": each.missing, "borrowed": each.borrowed})
                 for each in self.guarantees
             ],
-            "limits": [_plain(each) | {"held": each.held, "reached": each.reached, "price": each.price} for each in self.limits],
+            "limits": [
+                _with_exact(_plain(each) | {"held": each.held, "reached": each.reached, "price": each.price}) for each in self.limits
+            ],
         }
+        return _with_exact(plain)
 
 
 def _plain(each: Guaranteed | Limited) -> dict[str, Any]:
     return {"resource": each.resource, "on": each.group or None, "amount": each.amount}
+
+
+def _with_exact(plain: dict[str, Any]) -> dict[str, Any]:
+    """Return plain data with floats in the place of Fractions, and with these as text beside them.
+
+    >>> _with_exact({"tasks": Fraction(1, 2), "used": {"gpu": Fraction(3)}, "users": 1})
+    {'tasks': 0.5, 'used': {'gpu': 3.0}, 'users': 1, 'exact': {'tasks': '1/2', 'used': {'gpu': '3'}}}
+    """
+    floats, exact = _apart(plain)
+    return {**floats, **({"exact": exact} if exact else {})}
+
+
+def _apart(value: Any) -> Any:
+    """Return a value with floats in the place of Fractions, and its Fractions as text; None where it has none."""
+    if isinstance(value, dict):
+        parts = {name: _apart(each) for name, each in value.items()}
+        exact = {name: text for name, (_, text) in parts.items() if text is not None}
+        return {name: plain for name, (plain, _) in parts.items()}, exact or None
+    return (float(value), str(value)) if isinstance(value, Fraction) else (value, None)
 
 
 def frame_of(holdings: Sequence[QueueHoldings]) -> pd.DataFrame:
@@ -244,7 +271,7 @@ def queue_holdings(
                 share=number(sums[node, 1]),
                 dominant_resource=instance.resources[largest[node]] if parts[node, largest[node]] > 0 else "",
                 dominant_share=number(parts[node, largest[node]]),
-                used=dict(zip(instance.resources, used[node].tolist(), strict=True)),
+                used=dict(zip(instance.resources, map(number, used[node]), strict=True)),
                 weight=queue.weight,
                 tier=int(tree.tiers[node]),
                 guarantees=tuple(asked.guarantees(node)) if node else (),

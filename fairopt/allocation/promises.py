@@ -37,8 +37,8 @@ _SAME = 1e-7  # relative: a guarantee or a limit that is missed by a smaller par
 
 
 def number(value: Any) -> Any:
-    """Return a Fraction as it is, and a number of NumPy as a float."""
-    return value if isinstance(value, Fraction) else float(value)
+    """Return a Fraction as it is, an empty sum of Fractions (the integer 0) as a Fraction, and a number of NumPy as a float."""
+    return Fraction(value) if isinstance(value, Fraction | int) else float(value)
 
 
 def _beyond(held: float, amount: float) -> float:

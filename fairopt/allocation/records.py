@@ -25,7 +25,7 @@ def plain_data(allocation: Allocation) -> dict[str, Any]:
         "solver": allocation.solver,
         "sharing": allocation.sharing,
         "users": _users(allocation),
-        **({"queues": [queue.to_dict() for queue in allocation.queue_holdings()[1:]]} if instance.queues else {}),
+        **({"queues": [queue.to_dict() for queue in allocation.as_known.queue_holdings()[1:]]} if instance.queues else {}),
         "servers": _servers(allocation),
         "levels": _levels(allocation),
         "certificate": _certificate(allocation),

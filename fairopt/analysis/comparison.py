@@ -209,7 +209,7 @@ class Comparison(ShowsItself):
         if row.allocation is None:
             return []
         short = {} if row.regret is None else row.regret.to_frame(by="queue")["shortfall"].to_dict()
-        return [each.to_dict() | {"regret": short.get(each.name)} for each in row.allocation.queue_holdings()[1:]]
+        return [each.to_dict() | {"regret": short.get(each.name)} for each in row.allocation.as_known.queue_holdings()[1:]]
 
     def plot(
         self,

@@ -18,7 +18,7 @@ from rich.text import Text
 from fairopt.allocation import Allocation, ExactAnswer
 from fairopt.analysis.measures import takes_part
 from fairopt.commands.queue_table import promised, queue_table
-from fairopt.commands.tables import add_names, add_numbers, add_words, label, sharing_note, simple_table
+from fairopt.commands.tables import FittingTable, add_names, add_numbers, add_words, label, sharing_note, simple_table
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.models import CRITERIA, NOTIONS
@@ -109,7 +109,9 @@ def print_allocation(
     for block in (Text.assemble((title, "bold"), " ", facts), *users, servers or _summary_of_servers(allocation, console)):
         console.print(block)
         console.print()
-    for line in (_without_tasks(allocation), _levels_text(allocation), allocation.proof, _rounded(allocation), _times_text(seconds)):
+    levels = _levels_text(allocation)
+    rounded = _rounded([*users, levels]) if allocation.exact is not None else ""
+    for line in (_without_tasks(allocation), levels, allocation.proof, rounded, _times_text(seconds)):
         if line:
             console.print(Text(line))
 
@@ -136,7 +138,8 @@ def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -
         columns.append(figures(shares[chosen]) if exact is None else _exact(exact, exact.shares[chosen]))
     if instance.guarantees.any():
         add_words(table, "guarantee")
-        own, has = instance.guarantees, allocation.tasks_per_user
+        known = allocation.as_known
+        own, has = known.instance.guarantees, known.tasks_per_user
         columns.append([promised(own[n], has[n]) if own[n] else "" for n in chosen])
     add_names(table, "dominant")
     columns.append([label(allocation.dominant_resources[n]) for n in chosen])
@@ -275,14 +278,14 @@ def _exact(answer: ExactAnswer, values: Iterable[Fraction]) -> list[str]:
     return [enclosed(value, answer.radius, _MOST_DIGITS) for value in values] if answer.radius else fractions(values)
 
 
-def _rounded(allocation: Allocation) -> str:
-    """Return what the sign of rounded fractions means, where one is too long for the table."""
-    exact = allocation.exact
-    if exact is None:
-        return ""
-    weights = allocation.instance.exact.weights if _weighted(allocation.instance) else ()
-    shown = fractions([*weights, *(() if exact.radius else (*exact.tasks_per_user, *exact.shares.ravel(), *exact.levels))])
-    return f"{ROUNDED} a decimal in the place of a long fraction; --json has the fraction" if any(ROUNDED in text for text in shown) else ""
+def _rounded(blocks: Iterable[Table | Text | str]) -> str:
+    """Return what the sign of rounded fractions means, where one is too long for a column; names may have the sign, too."""
+    texts = [block for block in blocks if isinstance(block, str)]
+    for table in blocks:
+        if isinstance(table, FittingTable):
+            shown = [column for kind, column in zip(table.kinds, table.columns, strict=True) if kind != "names"]
+            texts += [str(cell) for column in shown for cell in column.cells]
+    return f"{ROUNDED} a decimal in the place of a long fraction; --json has the fraction" if any(ROUNDED in text for text in texts) else ""
 
 
 def _times_text(seconds: dict[str, float]) -> str:

@@ -112,8 +112,7 @@ def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
 
 def _held(allocation: Allocation) -> list[Any]:
     """Return the tasks of each user, in fractions where they are known so."""
-    exact = allocation.exact
-    held: list[Any] = (allocation.tasks_per_user if exact is None or exact.radius else exact.tasks_per_user).tolist()
+    held: list[Any] = allocation.as_known.tasks_per_user.tolist()
     return held
 
 
@@ -152,7 +151,7 @@ def _queues(rows: list[Row], width: int) -> FittingTable:
 def _tree(rows: list[Row]) -> Table:
     """Return a row for each queue, in the order of the tree, with what it holds in each allocation side by side."""
     tree, found = rows[0].allocation.instance.tree, []  # type: ignore[union-attr]  # of rows that are done
-    held = [{each.node: each for each in row.allocation.queue_holdings()} for row in rows if row.allocation is not None]
+    held = [{each.node: each for each in row.allocation.as_known.queue_holdings()} for row in rows if row.allocation is not None]
     left = list(reversed(tree.children(0)))
     while left:
         found.append(int(left.pop()))
@@ -161,7 +160,7 @@ def _tree(rows: list[Row]) -> Table:
     add_numbers(table, *(word for row in rows for word in (label(row.name).plain, "")))
     for node in found:
         each = [own[node] for own in held]
-        cells = [text for own in each for text in (figure(own.tasks, 4), f"{_percent(own.dominant_share)}{_mark(own.verdict)}")]
+        cells = [text for own in each for text in (figure(own.tasks, 4), f"{_percent(float(own.dominant_share))}{_mark(own.verdict)}")]
         table.add_row(Text(_INDENT * (each[0].depth - 1)).append(label(each[0].name)), *cells)
     return table
 

@@ -6,7 +6,9 @@ queues the deepest ones, unless everything is asked for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +21,7 @@ from fairopt.allocation.holdings import QueueHoldings
 from fairopt.allocation.promises import Guaranteed, Limited
 from fairopt.commands.tables import add_names, add_numbers, add_words, label, simple_table
 from fairopt.models import ShareNotion
-from fairopt.wording import figure, figures, percent, plural
+from fairopt.wording import figure, figures, fractions, percent, plural
 
 __all__ = ["promised", "queue_table"]
 
@@ -35,8 +37,10 @@ _Alone: TypeAlias = dict[int, int]  # by the node of a queue of one user: this u
 def queue_table(allocation: Allocation, console: Console, *, everything: bool = False) -> list[Table | Text]:
     """Return the table, a line that says what it leaves out, if anything, and what its columns mean.
 
-    Where guarantees and limits do not fit beside the numbers, they are a table of their own.
+    Where guarantees and limits do not fit beside the numbers, they are a table of their own. Of an allocation in fractions its numbers are
+    fractions; the dominant share is in percent.
     """
+    allocation = allocation.as_known
     instance, tree = allocation.instance, allocation.instance.tree
     holdings = {each.node: each for each in allocation.queue_holdings()}
     with_users = everything or instance.n_users <= _USERS
@@ -127,7 +131,7 @@ def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_
     capacity = instance.total_capacity
     parts = np.divide(instance.demands, capacity, out=np.zeros_like(instance.demands), where=capacity > 0).max(axis=1)
     dominant = allocation.dominant_resources
-    names, numbers, texts = list[Text](), list[list[float]](), list[tuple[str, str, str, str]]()
+    names, numbers, texts = list[Text](), list[list[float | Fraction]](), list[tuple[str, str, str, str]]()
     for indent, each in rows:
         if isinstance(each, QueueHoldings):
             numbers.append([each.weight if each.depth else np.nan, each.tasks, each.share])
@@ -162,7 +166,7 @@ def _tasks(allocation: Allocation, user: int) -> str:
     instance = allocation.instance
     if not instance.servable[user]:
         return "cannot run"
-    if not np.isfinite(instance.tasks[user]):
+    if not math.isfinite(instance.tasks[user]):
         return ""
     return plural(instance.tasks[user], "task") + (", all run" if allocation.complete[user] else "")
 
@@ -221,11 +225,11 @@ def _bounds(
         return
     instance = allocation.instance
     own, most, has = instance.guarantees[each], instance.tasks[each], allocation.tasks_per_user[each]
-    if own or np.isfinite(most):
+    if own or math.isfinite(most):
         states = [_state_of_user(own, has)] if own else []
-        if np.isfinite(most) and allocation.complete[each]:
+        if math.isfinite(most) and allocation.complete[each]:
             states.append("all run")
-        yield "tasks", own or None, most if np.isfinite(most) else None, has, None, ", ".join(states)
+        yield "tasks", own or None, most if math.isfinite(most) else None, has, None, ", ".join(states)
 
 
 def _lines(cell: str) -> Text:
@@ -233,10 +237,12 @@ def _lines(cell: str) -> Text:
     return Text("\n").join(label(line) for line in cell.split("\n")) if cell else Text("")
 
 
-def _column(values: list[float]) -> list[str]:
+def _column(values: list[float | Fraction]) -> list[str]:
     """Return numbers as a column has them; nothing for those that are missing."""
-    known = iter(figures([value for value in values if not np.isnan(value)]))
-    return ["" if np.isnan(value) else next(known) for value in values]
+    known = [value for value in values if not math.isnan(value)]
+    exact = [value for value in known if isinstance(value, Fraction)]
+    texts = iter(fractions(exact) if exact else figures(map(float, known)))
+    return ["" if math.isnan(value) else next(texts) for value in values]
 
 
 def _part(part: float, resource: str) -> str:
@@ -265,7 +271,7 @@ def promised(tasks: float, has: float) -> str:
 
 def _state_of_user(guarantee: float, has: float) -> str:
     lacking = guarantee - has
-    return f"{figure(lacking)} missing" if lacking > 1e-7 * guarantee else "met"
+    return f"{figure(lacking)} missing" if lacking > (0 if isinstance(lacking, Fraction) else 1e-7 * guarantee) else "met"
 
 
 def _limits(each: QueueHoldings) -> str:

@@ -189,6 +189,70 @@ def test_json_and_csv_have_queues() -> None:
     assert run("solve", QUEUES, "--csv").stdout.startswith("user,queue,tasks,share")
 
 
+@pytest.fixture
+def thirds(tmp_path: Path) -> Path:
+    """Seven cores for queues of weights 1/3 and 2/3, the first with a limit of 1/3 of a core, and a queue of nobody."""
+    path = tmp_path / "thirds.yaml"
+    path.write_text(
+        "servers:\n- {name: one, capacity: {cpu: 5}}\n- {name: two, capacity: {cpu: 2}}\n"
+        "queues:\n- {name: a, weight: 1/3, limit: {cpu: 1/3}}\n- {name: b, weight: 2/3, guarantee: {cpu: 7/3}}\n- {name: none}\n"
+        "users:\n- {name: ann, queue: a, demand: {cpu: 1}}\n- {name: ben, queue: b, demand: {cpu: 1}}\n"
+        "- {name: cyd, queue: b, demand: {cpu: 1}, tasks: 1/7}\n"
+    )
+    return path
+
+
+def price_in(path: Path) -> str:
+    """Return the dual price of the limit of a."""
+    exact = fo.solve(fo.load(path), "drfh", exact=True).exact
+    assert exact is not None
+    return str(exact.queue_prices["cpu of a"])
+
+
+@pytest.mark.parametrize("columns", ["80", "140"])
+def test_an_allocation_in_fractions_has_a_tree_in_fractions(thirds: Path, columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """b holds the 20/3 that the limit of a leaves, 13/3 more than its guarantee."""
+    monkeypatch.setenv("COLUMNS", columns)
+    price = price_in(thirds)
+    text = run("solve", thirds, "--exact").stdout
+    assert row(text, "a").split()[:4] == ["a", "1/3", "1/3", "1/21"]
+    assert row(text, "ben").split()[:4] == ["ben", "1", "137/21", "137/147"]
+    assert row(text, "none").split()[:4] == ["none", "1", "0", "0"]
+    assert row(text, "all").split()[:3] == ["all", "7", "1"]
+    if columns == "140":
+        assert f"1/3 cpu, reached, price {price}" in row(text, "a")
+        assert "7/3 cpu, met" in row(text, "b")
+        assert row(text, "b").rstrip().endswith("13/3 cpu")
+        assert "1/7 of a task, all run" in row(text, "cyd")
+    else:
+        bounds = text.split("Guarantees and limits")[1].split("\n\n")[0]
+        assert row(bounds, "a").split() == ["a", "cpu", "1/3", "1/3", price, "reached"]
+        assert row(bounds, "b").split() == ["b", "cpu", "7/3", "20/3", "met,", "+13/3"]
+    assert "~" not in text
+
+
+def test_a_long_fraction_in_the_tree_is_marked(thirds: Path) -> None:
+    """Its decimal has the sign of rounded numbers, and a line says what the sign means."""
+    thirds.write_text(thirds.read_text().replace("limit: {cpu: 1/3}", "limit: {cpu: 0.33333333333333333333}"))
+    text = run("solve", thirds, "--exact").stdout
+    assert row(text, "a").split()[:3] == ["a", "1/3", "~0.333333"]
+    assert "~ a decimal in the place of a long fraction" in flat(text)
+
+
+def test_json_has_queues_in_fractions_beside_their_floats(thirds: Path) -> None:
+    """Of solve and of compare, whose table has fractions, too. Without --exact there are floats alone."""
+    a, b, none = queues = json.loads(run("solve", thirds, "--exact", "--json").stdout)["queues"]
+    assert b["exact"] == {"tasks": "20/3", "share": "20/21", "dominant_share": "20/21", "weight": "2/3", "used": {"cpu": "20/3"}}
+    assert (b["tasks"], b["used"]) == (20 / 3, {"cpu": 20 / 3})
+    assert a["limits"][0]["exact"] == {"amount": "1/3", "held": "1/3", "price": price_in(thirds)}
+    assert b["guarantees"][0]["exact"] == {"amount": "7/3", "held": "20/3", "missing": "0", "borrowed": "13/3"}
+    assert none["exact"]["used"] == {"cpu": "0"}
+    compared = json.loads(run("compare", thirds, "--exact", "--json").stdout)["rows"][0]["queues"]
+    assert [queue["exact"] for queue in compared] == [queue["exact"] for queue in queues]
+    assert row(run("compare", thirds, "--exact", "--by", "queue").stdout.split("queues")[1], "b").split() == ["b", "20/3", "95.2", "%"]
+    assert "exact" not in run("solve", thirds, "--json").stdout.split('"queues"')[1].split('"servers"')[0]
+
+
 @pytest.mark.parametrize("spec", ["drfh:guarantees=clamp:queue_share=sum", "drfh:queue_share=sum", "drfh"])
 def test_rules_come_as_options_or_with_the_notion(spec: str) -> None:
     """Or some this way and some the other."""

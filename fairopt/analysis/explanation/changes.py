@@ -33,8 +33,7 @@ class Change:
 
 def seen(allocation: Allocation) -> Allocation:
     """Return the allocation with its numbers in fractions, if it is known in fractions; else as it is."""
-    known = allocation.exact is not None and not allocation.exact.radius
-    return allocation.in_fractions if known else allocation
+    return allocation.as_known
 
 
 def step_of(amount: Any) -> Any:
