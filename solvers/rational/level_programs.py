@@ -161,8 +161,8 @@ class LevelPrograms:
             x[pair] = value
         prices = np.full(self.program.bounds.size, _ZERO, dtype=object)
         for k, price, scale in zip(self.rows, found.prices, self.scales, strict=False):
-            prices[k] = price * scale
-        pays = [-price * scale for price, scale in zip(found.prices[self.m :], self.agent_scales, strict=True)]
+            prices[k] = price * scale * unit
+        pays = [-price * scale * unit for price, scale in zip(found.prices[self.m :], self.agent_scales, strict=True)]
         return Level(found.z[self.n] * unit, x, prices, pays)
 
     # In floats ---------------------------------------------------------------------------------------------------------------------

@@ -137,3 +137,16 @@ def test_forged_trees_are_refused(options: dict[str, Any], how: str) -> None:
     program, solution = solved(options)
     with pytest.raises(CertificateError, match="fails its check"):
         prove(program, FORGED[how](solution))
+
+
+def test_prices_are_those_of_a_unit_more() -> None:
+    """A limit on a queue of weight 1/3: t rises by 3/7 where it rises by 1, and so does the level where it is raised."""
+    limit: Any = {"resource-1": Fraction(3, 10)}
+    higher: Any = {"resource-1": Fraction(4, 10)}
+    queues = [fo.Queue("a", weight=Fraction(1, 3), limit=limit), fo.Queue("b", weight=Fraction(2, 3))]
+    lab = fo.Instance([[7]], [[1], [1]], queues=queues, queue_of=["a", "b"])
+    found = fo.solve(lab, "drfh", exact=True).exact
+    raised = fo.solve(lab.replace(queues=[fo.Queue("a", weight=Fraction(1, 3), limit=higher), queues[1]]), "drfh", exact=True).exact
+    assert found is not None
+    assert raised is not None
+    assert found.queue_prices["resource-1 of a"] == Fraction(3, 7) == (raised.levels[0] - found.levels[0]) / Fraction(1, 10)
