@@ -267,8 +267,11 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
         _wait(finished, signals)
         if ended is not None and signals is not None and signals.heard:  # also if workers heard it, too, and ended the task sooner
             ended.set()
+            before = signals.interrupts
             say("interrupted", "the results so far come in a moment; press Ctrl-C again to stop at once")
             signals.told = True
+            if signals.interrupts > before:  # the user read the sentence and pressed Ctrl-C before told was set
+                raise KeyboardInterrupt
             finished.wait()
     except KeyboardInterrupt:
         if ended is None:
@@ -293,12 +296,14 @@ class _Signals:
 
     def __init__(self) -> None:
         self.heard = self.told = False
+        self.interrupts = 0
         heeded = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
         self.before = {number: signal.signal(number, self._hear) for number in heeded}
 
     def _hear(self, number: int, frame: object) -> None:
         if self.told and number == signal.SIGINT:
             raise KeyboardInterrupt
+        self.interrupts += number == signal.SIGINT
         self.heard = True
 
     def restore(self) -> None:

@@ -186,3 +186,16 @@ def test_two_signals_at_one_instant_are_one_request_to_end() -> None:
 
     assert work("simulating", task, None, ended)
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_a_second_ctrl_c_counts_as_soon_as_the_sentence_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user may answer the sentence before the program notes that the user was told."""
+    ended = threading.Event()
+    monkeypatch.setattr("fairopt.commands.console.say", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+
+    def task() -> bool:
+        os.kill(os.getpid(), signal.SIGINT)
+        return threading.Event().wait(20)
+
+    with pytest.raises(KeyboardInterrupt):
+        work("simulating", task, None, ended)
