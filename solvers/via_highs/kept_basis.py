@@ -26,7 +26,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.solvers.leximin.levels import NOISE
-from fairopt.solvers.via_highs.level_programs import LevelProblem
+from fairopt.solvers.via_highs.level_problem import LevelProblem
 
 __all__ = ["MOST_ROWS", "KeptBasis", "LevelSystem", "OneLevel"]
 

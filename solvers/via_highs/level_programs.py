@@ -1,11 +1,4 @@
-"""The linear program of one level, on one HiGHS model that is changed and solved again from where it stood.
-
-    maximise t'   subject to   use y <= 1,   worth y - (wanted / unit) t' >= start / unit  for each user,   y, t' >= 0
-
-in units of the level that is looked for: t' counts t in units of ``t_unit``, y the tasks of a pair in what makes one unit of its user's
-level, and each user's level is counted in its own order of magnitude. So a user who can never get more than a billionth of what others get
-is still seen by the solver's tolerances. ``wanted`` is what all who rise shall have of level at t' = 1: rate t_unit, or, for a guess of
-the level and caps, min(guess, cap).
+"""The linear programs of the levels, on one HiGHS model (``LevelModel``) that is changed and solved again from where it stood.
 
 Settling a user takes t' out of its row and raises the row's bound: the last point stays feasible, and primal simplex goes on from it.
 """
@@ -21,15 +14,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program import Equalize, Leximin, Program, Stage, TreeFilling
-from fairopt.program.own_limits import OwnLimits
-from fairopt.program.share_limits import ShareLimits
+from fairopt.program import Program, Stage
 from fairopt.solvers.backend import Deadline, Status, final_levels
-from fairopt.solvers.highs_model import HighsModel, Outcome, solved
+from fairopt.solvers.highs_model import Outcome, solved
 from fairopt.solvers.leximin.levels import ROUNDING, Course, Proof
+from fairopt.solvers.via_highs.level_model import LevelModel
+from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.starting_basis import greedy_columns
 
-__all__ = ["LevelProblem", "LevelPrograms", "Point"]
+__all__ = ["LevelPrograms", "Point"]
 
 log = logging.getLogger(__name__)
 
@@ -45,105 +38,6 @@ _REFINEMENTS = 3  # of a program, at most
 _SHARPER = 1e4  # prices that stop nobody are refined, by this factor
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
 _STUCK = 1e-8  # a smaller part of its unit, where users begin with what they have, is no level in another unit but none
-_VANISHING = 1e-6  # part of a user's level
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LevelProblem:
-    """A leximin or one equal level: what stays as it is from level to level.
-
-    Attributes
-    ----------
-    program : Program
-    equal : bool
-    per_level : array (pairs,)
-        What a task adds to the level of its user.
-    own : OwnLimits
-        Limits of single users, in levels.
-    columns, users : int arrays (columns,)
-        Pairs with room, and their users.
-    largest : array (columns,)
-        The largest value of each.
-    rows : int array (rows,)
-        Limits that need a row: not those that are nothing but a cap on a level.
-    reach : array (users,)
-        No level can exceed it.
-    members : bool array (users,)
-        Users who can have anything; the others stay at level 0: no tasks, or no room at all.
-    """
-
-    program: Program
-    equal: bool
-    per_level: FloatArray
-    own: OwnLimits
-    columns: IntArray
-    users: IntArray
-    largest: FloatArray
-    rows: IntArray
-    reach: FloatArray
-    members: BoolArray
-
-    @classmethod
-    def of(cls, program: Program, goal: Leximin | Equalize | TreeFilling) -> LevelProblem:
-        """Return the problem of a program."""
-        per_level = program.utilities if isinstance(goal, TreeFilling) else program.utilities / goal.weights[program.pair_users]
-        own, largest, equal = OwnLimits(program, per_level), program.largest(), isinstance(goal, Equalize)
-        needed = program.limits.bounds > 0
-        if isinstance(goal, TreeFilling):
-            needed &= ~ShareLimits.of(program).rows
-        elif not equal and own.rows.size:
-            needed[own.rows[own.even]] = False
-        columns, rows = np.flatnonzero(largest > 0), np.flatnonzero(needed)
-        reach = program.per_user(largest * per_level)
-        return cls(program, equal, per_level, own, columns, program.pair_users[columns], largest[columns], rows, reach, reach > 0)
-
-    def first_unit(self, weights: FloatArray) -> float:
-        """Return a level between bounds of the first one: so is that one.
-
-        It is at least the smallest slice by weight of what a user reaches alone on the servers. It is at most what the least reaches so,
-        and, by weak duality, what all could have if every limit of a server had the same price.
-        """
-        limits, columns = self.program.limits, self.columns
-        shared = np.repeat(limits.of_servers, np.diff(limits.matrix.indptr))
-        part = (limits.matrix.data / np.repeat(np.where(limits.bounds > 0, limits.bounds, 1.0), np.diff(limits.matrix.indptr)))[shared]
-        pairs = limits.matrix.indices[shared]
-        largest_part = np.zeros(self.per_level.size)
-        np.maximum.at(largest_part, pairs, part)
-        all_parts = np.bincount(pairs, weights=part, minlength=self.per_level.size)[columns]
-        largest_part, per_level = largest_part[columns], self.per_level[columns]
-        most = np.divide(per_level, largest_part, out=self.largest * per_level, where=largest_part > 0)
-        alone = np.bincount(self.users, weights=most, minlength=self.reach.size)[self.members]
-        price = np.full(self.reach.size, np.inf)
-        np.minimum.at(price, self.users, all_parts / per_level)
-        paid = float(price[self.members].sum())
-        least = float((self.reach[self.members] if self.equal else alone).min())
-        bound = int(limits.of_servers.sum()) / paid if paid > 0 else least
-        weights = weights[self.members]
-        return float(np.sqrt((alone * weights / weights.sum()).min() * min(bound, least)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Model:
-    """A HiGHS model and its units. Columns: y, then t'. Rows: limits with bound 1, then a row for each member.
-
-    ``coefficient`` and ``lower`` (users,) are what its rows of users hold now. ``first``: each user's first column; ``vanishing``: columns
-    that can carry only a vanishing part of their user's level.
-    """
-
-    highs: HighsModel
-    t_unit: float
-    wanted: FloatArray
-    unit: FloatArray
-    scale: FloatArray
-    worth: FloatArray
-    use: sp.csr_array
-    use_by_column: sp.csr_array
-    user_rows: IntArray
-    coefficient: FloatArray
-    lower: FloatArray
-    first: IntArray
-    vanishing: IntArray
-    capped: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,80 +64,14 @@ class LevelPrograms:
 
     def __init__(self, problem: LevelProblem, deadline: Deadline) -> None:
         self.problem, self.deadline = problem, deadline
-        self.model: _Model | None = None
+        self.model: LevelModel | None = None
         self.slack = 0.0  # by how much the levels of settled users are relaxed
         self.iterations = self.programs = 0
 
     # Models ----------------------------------------------------------------------------------------------------------------------
 
-    def _build(self, course: Course, t_unit: float, cap: FloatArray | None) -> _Model:
-        problem = self.problem
-        members, columns, users, rows = problem.members, problem.columns, problem.users, problem.rows
-        wanted = course.rate * t_unit if cap is None else np.where(course.rising, np.minimum(cap, t_unit), 0.0)
-        # A user's unit of level is its order of magnitude: that at which it is settled, else that which t has now.
-        level = course.start + np.where(course.rising, wanted, 0.0)
-        level = np.where(course.rising & (level > 0), np.minimum(problem.reach, level), level)
-        unit = np.where(level > 0, level, np.where(problem.reach > 0, problem.reach, 1.0) if course.start.any() else 1.0)
-        # Tasks per unit of a column: neither its use of a limit nor its part of the user's level exceeds 1 by that unit.
-        per_level = problem.per_level[columns]
-        scale = np.minimum(unit[users] / per_level, problem.largest)
-        worth = scale * per_level / unit[users]
-        use = self._use(scale)
-        who = np.flatnonzero(members)
-        place = np.cumsum(members) - 1
-        # Rows of the matrix by hand, the pairs of each user and t' behind them: the parts in SciPy's classes would take as long as the LP.
-        first = np.searchsorted(users, who)
-        indices = np.insert(np.arange(columns.size), np.append(first[1:], columns.size), columns.size)
-        coefficient = -wanted / unit
-        data = np.insert(worth, np.append(first[1:], columns.size), coefficient[who])  # entries of 0 too, which may be changed
-        ends = np.append(first[1:], columns.size) + np.arange(1, who.size + 1)
-        matrix = sp.csr_array(
-            (
-                np.concatenate([use.data, data]),
-                np.concatenate([use.indices, indices]),
-                np.concatenate([use.indptr, use.indptr[-1] + ends]),
-            ),
-            shape=(rows.size + who.size, columns.size + 1),
-        )
-        lower = course.start / unit * (1 - self.slack)
-        highs = HighsModel(
-            np.append(np.zeros(columns.size), 1.0),
-            np.zeros(columns.size + 1),
-            np.full(columns.size + 1, np.inf),
-            matrix,
-            np.concatenate([np.full(rows.size, -np.inf), lower[who]]),
-            np.concatenate([np.ones(rows.size), np.full(who.size, np.inf)]),
-            tolerance=1e-10,
-        )
-        by_column = sp.csr_array(use.T)
-        return _Model(
-            highs,
-            t_unit,
-            wanted,
-            unit,
-            scale,
-            worth,
-            use,
-            by_column,
-            user_rows=place + rows.size,
-            coefficient=coefficient,
-            lower=lower,
-            first=np.flatnonzero(np.diff(users, prepend=-1)),
-            vanishing=np.flatnonzero(worth < _VANISHING),
-            capped=cap is not None,
-        )
-
-    def _use(self, scale: FloatArray) -> sp.csr_array:
-        """Return which part of each limit a unit of a column takes, (rows, columns)."""
-        problem = self.problem
-        limits = problem.program.limits
-        matrix, bounds = limits.matrix, limits.bounds
-        if problem.rows.size < bounds.size:
-            matrix, bounds = sp.csr_array(matrix[problem.rows]), bounds[problem.rows]
-        if problem.columns.size < matrix.shape[1]:
-            matrix = sp.csr_array(matrix[:, problem.columns])
-        part = matrix.data * scale[matrix.indices] / np.repeat(bounds, np.diff(matrix.indptr))
-        return sp.csr_array((part, matrix.indices, matrix.indptr), shape=matrix.shape)
+    def _build(self, course: Course, t_unit: float, cap: FloatArray | None) -> LevelModel:
+        return LevelModel.of(self.problem, course, t_unit, cap, self.slack)
 
     def prepare(self, course: Course, t_unit: float, cap: FloatArray | None = None) -> None:
         """Make the model that of this course: build it, in these units, or bring it up to date where neither it nor this has caps."""
@@ -347,7 +175,7 @@ class LevelPrograms:
         return variables[~of_t], rising if of_t.any() else None
 
     @property
-    def _now(self) -> _Model:
+    def _now(self) -> LevelModel:
         assert self.model is not None
         return self.model
 

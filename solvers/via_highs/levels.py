@@ -36,7 +36,8 @@ from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below
 from fairopt.solvers.leximin.levels import solve_levels as by_levels
-from fairopt.solvers.via_highs.level_programs import LevelProblem, LevelPrograms
+from fairopt.solvers.via_highs.level_problem import LevelProblem
+from fairopt.solvers.via_highs.level_programs import LevelPrograms
 
 __all__ = ["CappedLevels", "CappedPrograms", "Caps", "reached_caps", "solve_levels"]
 

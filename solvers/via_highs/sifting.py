@@ -28,7 +28,7 @@ from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline, Status, final_levels
 from fairopt.solvers.highs_model import HighsModel, Outcome, solved
 from fairopt.solvers.leximin.levels import Course, LostError, Proof, Together, settle_below, solve_levels
-from fairopt.solvers.via_highs.level_programs import LevelProblem
+from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.levels import CappedLevels, Tried
 from fairopt.solvers.via_highs.responses import Response, Users
 

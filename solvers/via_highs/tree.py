@@ -21,7 +21,8 @@ from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Proof, Step, settle_below
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
-from fairopt.solvers.via_highs.level_programs import LevelProblem, LevelPrograms, Point
+from fairopt.solvers.via_highs.level_problem import LevelProblem
+from fairopt.solvers.via_highs.level_programs import LevelPrograms, Point
 
 __all__ = ["solve_filling"]
 

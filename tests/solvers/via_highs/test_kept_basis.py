@@ -9,7 +9,7 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Leximin
 from fairopt.solvers.via_highs.kept_basis import KeptBasis, LevelSystem
-from fairopt.solvers.via_highs.level_programs import LevelProblem
+from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.warm_start import RepeatedLevels
 from fairopt.solving import formulate
 

@@ -10,7 +10,8 @@ import fairopt as fo
 from fairopt.program import Leximin, Program
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course
-from fairopt.solvers.via_highs.level_programs import LevelProblem, LevelPrograms
+from fairopt.solvers.via_highs.level_problem import LevelProblem
+from fairopt.solvers.via_highs.level_programs import LevelPrograms
 
 
 def program(seed: int) -> Program:

@@ -1,0 +1,118 @@
+"""The HiGHS model of one level, in units of the level that is looked for.
+
+    maximise t'   subject to   use y <= 1,   worth y - (wanted / unit) t' >= start / unit  for each user,   y, t' >= 0
+
+t' counts t in units of ``t_unit``, y the tasks of a pair in what makes one unit of its user's level, and each user's level is counted in
+its own order of magnitude. So a user who can never get more than a billionth of what others get is still seen by the solver's tolerances.
+``wanted`` is what all who rise shall have of level at t' = 1: rate t_unit, or, for a guess of the level and caps, min(guess, cap).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import FloatArray, IntArray
+from fairopt.solvers.highs_model import HighsModel
+from fairopt.solvers.leximin.levels import Course
+from fairopt.solvers.via_highs.level_problem import LevelProblem
+
+__all__ = ["LevelModel"]
+
+_VANISHING = 1e-6  # part of a user's level
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelModel:
+    """A HiGHS model and its units. Columns: y, then t'. Rows: limits with bound 1, then a row for each member.
+
+    ``coefficient`` and ``lower`` (users,) are what its rows of users hold now. ``first``: each user's first column; ``vanishing``: columns
+    that can carry only a vanishing part of their user's level.
+    """
+
+    highs: HighsModel
+    t_unit: float
+    wanted: FloatArray
+    unit: FloatArray
+    scale: FloatArray
+    worth: FloatArray
+    use: sp.csr_array
+    use_by_column: sp.csr_array
+    user_rows: IntArray
+    coefficient: FloatArray
+    lower: FloatArray
+    first: IntArray
+    vanishing: IntArray
+    capped: bool
+
+    @classmethod
+    def of(cls, problem: LevelProblem, course: Course, t_unit: float, cap: FloatArray | None, slack: float) -> LevelModel:
+        """Return the model of a level in a unit of t; the levels of settled users are relaxed by ``slack``, a part of them."""
+        members, columns, users, rows = problem.members, problem.columns, problem.users, problem.rows
+        wanted = course.rate * t_unit if cap is None else np.where(course.rising, np.minimum(cap, t_unit), 0.0)
+        # A user's unit of level is its order of magnitude: that at which it is settled, else that which t has now.
+        level = course.start + np.where(course.rising, wanted, 0.0)
+        level = np.where(course.rising & (level > 0), np.minimum(problem.reach, level), level)
+        unit = np.where(level > 0, level, np.where(problem.reach > 0, problem.reach, 1.0) if course.start.any() else 1.0)
+        # Tasks per unit of a column: neither its use of a limit nor its part of the user's level exceeds 1 by that unit.
+        per_level = problem.per_level[columns]
+        scale = np.minimum(unit[users] / per_level, problem.largest)
+        worth = scale * per_level / unit[users]
+        use = _use(problem, scale)
+        who = np.flatnonzero(members)
+        place = np.cumsum(members) - 1
+        # Rows of the matrix by hand, the pairs of each user and t' behind them: the parts in SciPy's classes would take as long as the LP.
+        first = np.searchsorted(users, who)
+        indices = np.insert(np.arange(columns.size), np.append(first[1:], columns.size), columns.size)
+        coefficient = -wanted / unit
+        data = np.insert(worth, np.append(first[1:], columns.size), coefficient[who])  # entries of 0 too, which may be changed
+        ends = np.append(first[1:], columns.size) + np.arange(1, who.size + 1)
+        matrix = sp.csr_array(
+            (
+                np.concatenate([use.data, data]),
+                np.concatenate([use.indices, indices]),
+                np.concatenate([use.indptr, use.indptr[-1] + ends]),
+            ),
+            shape=(rows.size + who.size, columns.size + 1),
+        )
+        lower = course.start / unit * (1 - slack)
+        highs = HighsModel(
+            np.append(np.zeros(columns.size), 1.0),
+            np.zeros(columns.size + 1),
+            np.full(columns.size + 1, np.inf),
+            matrix,
+            np.concatenate([np.full(rows.size, -np.inf), lower[who]]),
+            np.concatenate([np.ones(rows.size), np.full(who.size, np.inf)]),
+            tolerance=1e-10,
+        )
+        by_column = sp.csr_array(use.T)
+        return cls(
+            highs,
+            t_unit,
+            wanted,
+            unit,
+            scale,
+            worth,
+            use,
+            by_column,
+            user_rows=place + rows.size,
+            coefficient=coefficient,
+            lower=lower,
+            first=np.flatnonzero(np.diff(users, prepend=-1)),
+            vanishing=np.flatnonzero(worth < _VANISHING),
+            capped=cap is not None,
+        )
+
+
+def _use(problem: LevelProblem, scale: FloatArray) -> sp.csr_array:
+    """Return which part of each limit a unit of a column takes, (rows, columns)."""
+    limits = problem.program.limits
+    matrix, bounds = limits.matrix, limits.bounds
+    if problem.rows.size < bounds.size:
+        matrix, bounds = sp.csr_array(matrix[problem.rows]), bounds[problem.rows]
+    if problem.columns.size < matrix.shape[1]:
+        matrix = sp.csr_array(matrix[:, problem.columns])
+    part = matrix.data * scale[matrix.indices] / np.repeat(bounds, np.diff(matrix.indptr))
+    return sp.csr_array((part, matrix.indices, matrix.indptr), shape=matrix.shape)
