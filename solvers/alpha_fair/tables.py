@@ -27,7 +27,8 @@ import numpy as np
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import AlphaFair, LimitKind, Program, Solution
 from fairopt.solvers.alpha_fair.problem import LARGEST_LOG
-from fairopt.solvers.alpha_fair.table_path import Near, PathEnd, walk
+from fairopt.solvers.alpha_fair.table_path import PathEnd, walk
+from fairopt.solvers.alpha_fair.table_start import Near
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.structure.arrays import Arrays
 from fairopt.solvers.structure.scaling import ScaledProgram, obstacle

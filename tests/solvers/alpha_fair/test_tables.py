@@ -18,9 +18,12 @@ from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Program, Solution
 from fairopt.solvers.alpha_fair import table_path as alpha_fair_path
+from fairopt.solvers.alpha_fair import table_step
 from fairopt.solvers.alpha_fair import tables as structured_alpha
+from fairopt.solvers.alpha_fair.table_iterate import Setting, demand, measured
 from fairopt.solvers.alpha_fair.table_kkt import OfPrices, OfUsers
-from fairopt.solvers.alpha_fair.table_path import _demand, _direction, _kkt, _measured, _Setting, _start
+from fairopt.solvers.alpha_fair.table_start import start
+from fairopt.solvers.alpha_fair.table_step import direction, newton_system
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point import paths
 from fairopt.solvers.interior_point.engine import InteriorPoint
@@ -79,23 +82,23 @@ def utilities(program: Program, solution: Solution) -> FloatArray:
 @pytest.mark.parametrize("alpha", [1.0, 3.0])
 def test_the_step_solves_the_linear_conditions(monkeypatch: pytest.MonkeyPatch, alpha: float, side: Any, caps: bool) -> None:
     """Every condition of the docstring, written out again: reduced costs, products, what users spend, and what is missing of limits."""
-    monkeypatch.setattr(alpha_fair_path, "factorise", side.factorised)
+    monkeypatch.setattr(table_step, "factorise", side.factorised)
     rng = np.random.default_rng(0)
     take, may = rng.uniform(0.2, 1, (2, 3, 7)), rng.random((3, 7)) < 0.7
     may[0] = True
     log_cap = np.where(rng.random(7) < 0.7, rng.normal(-2, 1, 7), np.inf) if caps else None
     users = UserTables(NUMPY, take * may, may, rng.normal(size=7), alpha, np.ones((2, 3), bool), log_cap)
-    setting = _Setting.of(users, balanced=False)
-    start, scaling = _start(setting)
-    now = _measured(setting, dataclasses.replace(start, w=np.where(may, rng.uniform(0.1, 1, (3, 7)), 0.0)), scaling)
+    setting = Setting.of(users, balanced=False)
+    variables, scaling = start(setting)
+    now = measured(setting, dataclasses.replace(variables, w=np.where(may, rng.uniform(0.1, 1, (3, 7)), 0.0)), scaling)
     wanted, of_limits = np.where(may, rng.normal(size=(3, 7)), 0.0), rng.normal(size=(2, 3))
-    step = _direction(setting, now, *_kkt(setting, now), wanted, of_limits)
+    step = direction(setting, now, *newton_system(setting, now), wanted, of_limits)
     y, w, p = now.at.y, now.at.w, now.at.p
     costs = np.einsum("rin,ri->in", users.take, p * step.q)
     np.testing.assert_allclose(step.dz[may], (costs / y - step.h)[may], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose((w * step.dz + now.z * step.dw)[may], wanted[may], rtol=1e-9, atol=1e-9)
     total = w.sum(axis=0)
-    further = np.log(_demand(setting, now.at, y * (1 + 1e-6 * step.h), now.scaling.width)[0] / now.t) / 1e-6  # by differences
+    further = np.log(demand(setting, now.at, y * (1 + 1e-6 * step.h), now.scaling.width)[0] / now.t) / 1e-6  # by differences
     np.testing.assert_allclose(-total * further, total * step.h * now.elasticity, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(step.dw.sum(axis=0) + total * step.h * now.elasticity, -np.log(total) * total, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(p * step.ds + p * now.at.s * step.q, of_limits, rtol=1e-9, atol=1e-9)
@@ -198,7 +201,7 @@ def test_both_sides_agree(monkeypatch: pytest.MonkeyPatch, users: int, servers: 
     program = fo.formulate(clusters(users, servers, resources, seed=2, part=part), "proportional", alpha=alpha)
     found = []
     for side in SIDES:
-        monkeypatch.setattr(alpha_fair_path, "factorise", side.factorised)
+        monkeypatch.setattr(table_step, "factorise", side.factorised)
         found.append(on_tables(program))
         assert certify(program, found[-1]).worst <= 1e-9
     np.testing.assert_allclose(utilities(program, found[0]), utilities(program, found[1]), rtol=1e-9)
@@ -209,8 +212,8 @@ def test_the_shorter_side_is_kept() -> None:
     for users, side in ((2, OfUsers), (3, OfPrices)):
         ones, used = np.ones((3, users)), np.array([[True] * 3, [False] * 3])
         tables = UserTables(NUMPY, np.stack([ones, 0 * ones]), ones > 0, np.zeros(users), 1.0, used)
-        setting = _Setting.of(tables, balanced=False)
-        assert type(_kkt(setting, _measured(setting, *_start(setting)))[1]) is side
+        setting = Setting.of(tables, balanced=False)
+        assert type(newton_system(setting, measured(setting, *start(setting)))[1]) is side
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])

@@ -1,0 +1,189 @@
+"""An iterate of the path of `fairopt.solvers.alpha_fair.table_path`: its variables, its products, and its residuals.
+
+Symbols and the central path are explained there.
+
+A user of many servers spends a small part of its money at each; while w z = mu, prices may be far off where limits are nearly full at
+p s = mu * money. A ``balanced`` path keeps them back: p s = mu * money times the servers of a user, a weight that falls to 1 with mu.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairopt.instance import FloatArray
+from fairopt.solvers.alpha_fair.capped_demand import rounded_demand
+from fairopt.solvers.structure.user_tables import UserTables
+
+__all__ = ["Iterate", "Scaling", "Setting", "Variables", "demand", "measured"]
+
+_END = 1e-13  # mu
+_WASTE = 1e-10  # the same over all servers of a user: part of its money that pairs waste
+_FADES = 0.25  # power of mu by which the weight of limits falls to 1
+_FREE = 1e-6  # mean money of a limit, of about 1 where a path begins, below which it counts as none
+_POOREST = 1e-9  # money, relative to the mean, of the poorest user that the price of a limit is measured by
+_SHOWS = 1e-7  # mu from which on it shows which limits are full
+_SLOWLY = 0.5  # factor by which the measure of a limit may fall in a step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """What is fixed along a path: the users, numbers of pairs and limits, the weight of limits at mu = 1, and mu at the end."""
+
+    users: UserTables
+    n_pairs: float
+    n_limits: int
+    first_weight: float
+    last_mu: float
+    all_eligible: bool
+
+    @classmethod
+    def of(cls, users: UserTables, balanced: bool) -> Setting:
+        """Return what is fixed along the path of these users."""
+        xp = users.arrays.xp
+        n_pairs = float(xp.sum(xp.astype(users.may, xp.float64)))
+        last_mu = min(_END, _WASTE / users.may.shape[0])
+        weight = n_pairs / users.n_users if balanced else 1.0
+        return cls(users, n_pairs, int(users.used.sum()), weight, last_mu, bool(xp.all(users.may)))
+
+    def eligible(self, values: Any) -> Any:
+        """Return values of pairs, 0 for those that are not eligible."""
+        return values if self.all_eligible else self.users.arrays.xp.where(self.users.may, values, 0.0)
+
+    def mean_money(self, weight: float, money: Any) -> float:
+        """Return the mean money of a limit; not 0 where all users hold all their tasks, and nothing has a price."""
+        return max(weight * float(self.users.arrays.xp.sum(money)) / self.n_limits, _FREE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variables:
+    """A point: parts w of the users' money (servers, users), their marginal worth y (users,), prices p and slacks s (slots, servers).
+
+    It belongs to an alpha on the way, and to a unit of money: phi is exp(log_phi), the users' own times exp(log_unit).
+    """
+
+    alpha: float
+    log_unit: float
+    log_phi: Any
+    w: Any
+    y: Any
+    p: FloatArray
+    s: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scaling:
+    """Of the products: mu; the width by which kinks of capped demands are rounded; the weight of limits, and the money of each of them."""
+
+    mu: float
+    width: float
+    weight: float
+    money: FloatArray
+
+    @classmethod
+    def first(cls, setting: Setting, money: Any) -> Scaling:
+        """Return that of a point where a path begins, and users have this much money."""
+        shape, weight = setting.users.used.shape, setting.first_weight
+        return cls(1.0, 1.0, weight, np.full(shape, setting.mean_money(weight, money)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Iterate:
+    """A point with its products and residuals.
+
+    Attributes
+    ----------
+    at : Variables
+    scaling : Scaling
+    t, money, elasticity, total : arrays (users,)
+        Utilities, money y t, -d log t / d log y, and sum_i w.
+    z, pair_products : arrays (servers, users)
+        Reduced costs, and w z.
+    limit_products, r_limits : arrays (slots, servers)
+        p s, and 1 - Q v - s.
+    largest_product, largest_residual : float
+        Relative.
+    missed_money : float
+        Part of all spending that residuals of limits are worth.
+    """
+
+    at: Variables
+    scaling: Scaling
+    t: Any
+    money: Any
+    elasticity: Any
+    total: Any
+    z: Any
+    pair_products: Any
+    limit_products: FloatArray
+    r_limits: FloatArray
+    largest_product: float
+    largest_residual: float
+    missed_money: float
+
+
+def demand(setting: Setting, at: Variables, y: Any, width: float) -> tuple[Any, Any]:
+    """Return what users get where a unit costs y, and its elasticity, in parts of 1 / alpha."""
+    users = setting.users
+    return rounded_demand(users.arrays, (at.log_phi - users.arrays.xp.log(y)) / at.alpha, users.log_cap, width)
+
+
+def measured(setting: Setting, at: Variables, scaling: Scaling) -> Iterate:
+    """Return a point with its products and residuals; ``scaling`` is that of the iterate before."""
+    users, xp = setting.users, setting.users.arrays.xp
+    width = min(scaling.width, scaling.mu)
+    t, part = demand(setting, at, at.y, width)
+    w, total = at.w, xp.sum(at.w, axis=0)
+    if users.log_cap is not None:  # a user at its cap may pay next to nothing, and its parts are rounding: they add up all the same
+        w = w / xp.where(part < 0.5, total, 1.0)
+        total = xp.sum(w, axis=0)
+    money = at.y * t
+    z = xp.where(users.may, users.of_prices(at.p) / at.y - 1, 1.0)
+    products = w * z
+    s, money_of_limits, r_limits = _measured_limits(setting, replace(at, w=w), scaling, t, money)
+    limit_products = np.where(users.used, at.p * s, 0.0)
+    relative = limit_products / money_of_limits
+    mu = max(float(xp.sum(products)) / setting.n_pairs, float(relative.sum()) / setting.n_limits)
+    return Iterate(
+        at=replace(at, w=w, s=s),
+        scaling=Scaling(mu, width, max(1.0, setting.first_weight * min(1.0, mu) ** _FADES), money_of_limits),
+        t=t,
+        money=money,
+        elasticity=part / at.alpha,
+        total=total,
+        z=z,
+        pair_products=products,
+        limit_products=limit_products,
+        r_limits=r_limits,
+        largest_product=max(float(xp.max(products)), float(relative.max())),
+        # p s is small as soon as p is; of a limit with a price, nothing may be missing.
+        largest_residual=max(float(np.abs(r_limits).max()), float(xp.max(xp.abs(total - 1)))),
+        missed_money=float((at.p * np.abs(r_limits)).sum() / at.p.sum()),
+    )
+
+
+def _measured_limits(setting: Setting, at: Variables, scaling: Scaling, t: Any, money: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the slack, the money by which its product is measured, and the residual of each limit, (slots, servers).
+
+    A price is not small unless it is small for the user with the least money, in proportion to its part of the limit: the measure falls to
+    that of the poorest users, step by step. Harmonic means.
+    """
+    users, xp = setting.users, setting.users.arrays.xp
+    mean = setting.mean_money(scaling.weight, money)
+    v = at.w * t
+    parts = [users.take[r, :, :] * v for r in range(users.take.shape[0])]
+    used = np.stack([users.arrays.numpy(xp.sum(part, axis=1)) for part in parts])
+    per_money = np.stack([users.arrays.numpy(xp.sum(part * part / money, axis=1)) for part in parts])
+    left = 1 - used
+    harmonic = np.clip(scaling.weight * used / np.where(per_money > 0, per_money, 1.0), _POOREST * mean, mean)
+    shows = scaling.mu < _SHOWS
+    full = shows & (at.p > at.s * harmonic)
+    harmonic = np.where(full, np.minimum(harmonic, at.p), harmonic)  # or a limit with a low price would end with room left
+    arrived = at.alpha == users.alpha
+    measure = np.maximum(np.where(used > 0, harmonic, mean), _SLOWLY * scaling.money) if arrived else np.full(used.shape, mean)
+    # Users who get all their tasks for next to nothing may have them anywhere: where rounding puts them changes slacks, and no price.
+    free = users.used & shows & (at.p < at.s * measure) & (2 * left > at.s)
+    s = np.where(free, left, at.s)
+    return s, measure, np.where(users.used, left - s, 0.0)
