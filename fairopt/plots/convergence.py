@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from fairopt.solvers.equilibrium.sweeping import Sweeps
+    from fairopt.solvers.equilibrium.record import Sweeps
 
 __all__ = ["plot_convergence"]
 

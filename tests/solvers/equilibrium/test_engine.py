@@ -16,8 +16,8 @@ from fairopt.program import Equilibrium
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.equilibrium import sweeping
 from fairopt.solvers.equilibrium.engine import BestResponse
+from fairopt.solvers.equilibrium.record import Sweeps
 from fairopt.solvers.equilibrium.smoothing import _Pairs
-from fairopt.solvers.equilibrium.sweeping import Sweeps
 
 
 def drawn(seed: int, users: int, servers: int) -> fo.Instance:
@@ -137,7 +137,7 @@ def test_many_users_of_few_servers(sharing: str) -> None:
 def test_an_answer_within_the_tolerance_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of the tolerance is aimed at; where the sweeps end between the two, the tolerance is what counts."""
     monkeypatch.setattr(sweeping, "_SWEEPS", 1)
-    monkeypatch.setattr(sweeping, "_solved_equations", lambda *_: [])
+    monkeypatch.setattr(sweeping, "solved_equations", lambda *_: [])
     instance = fo.Instance([[9.0, 12.0, 100.0], [12.0, 12.0, 0.0]], [[1.5, 1.0, 10.0], [1.0, 2.0, 10.0], [0.5, 1.0, 0.0], [1.0, 0.5, 0.0]])
     violation = fo.solve(instance, "psdsf", tolerance=0.7).certificate.fairness
     assert 0.07 < violation <= 0.7

@@ -1,0 +1,149 @@
+"""The program of an equilibrium in arrays by server, as the kernels read them, and what the servers give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.certificate.conditions import bottleneck_violation
+from fairopt.errors import Unsupported
+from fairopt.instance import FloatArray, IntArray
+from fairopt.program import Equilibrium, LimitKind, Program
+from fairopt.solvers.compiled import Steps
+
+__all__ = ["NOTHING", "SECONDS", "Layout", "State"]
+
+NOTHING = 1e-9  # part of its largest value below which a pair counts as empty
+SECONDS = 1e-5  # of plain Python for one pair in a sweep, roughly
+_MANY = 100_000  # pairs from which on the condition is checked by compiled code
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """The program in arrays by server: what is fixed.
+
+    Attributes
+    ----------
+    program : Program
+    goal : Equilibrium
+    order : int array (pairs,)
+        The pairs, sorted by server; all that follows is in this order.
+    start : int array (servers + 1,)
+        First pair of each server.
+    user, g, largest : arrays (pairs,)
+    tasks : array (users,)
+        Limits on tasks, inf for users who have none.
+    matrix, row_bounds : (limits, pairs), (limits,)
+        The limits of servers.
+    use, bounds, row_of : arrays (pairs, slots), (servers, slots), (servers, slots)
+        The same, with the limits of each server numbered from 0; -1 in ``row_of`` where a server has fewer.
+    """
+
+    program: Program
+    goal: Equilibrium
+    order: IntArray
+    start: IntArray
+    user: IntArray
+    g: FloatArray
+    largest: FloatArray
+    tasks: FloatArray
+    matrix: sp.csr_array
+    row_bounds: FloatArray
+    use: FloatArray
+    bounds: FloatArray
+    row_of: IntArray
+
+    @classmethod
+    def of(cls, program: Program, goal: Equilibrium) -> Layout:
+        """Lay out a program.
+
+        Raises
+        ------
+        Unsupported
+            It has other limits than those of servers and on tasks.
+        """
+        limits = program.limits
+        order = np.lexsort((program.pair_users, program.pair_servers))
+        number = len(program.servers)
+        start = np.searchsorted(program.pair_servers[order], np.arange(number + 1)).astype(np.int64)
+        user = program.pair_users[order].astype(np.int64)
+        tasks = np.full(len(program.users), np.inf)
+        owned = limits.kinds == LimitKind.TASKS
+        tasks[limits.keys[owned, 0]] = limits.bounds[owned]
+        rows = np.flatnonzero((limits.kinds == LimitKind.CAPACITY) | (limits.kinds == LimitKind.TIME))
+        if rows.size + int(owned.sum()) != len(limits):
+            raise Unsupported("best-response knows limits of servers and of users' tasks only")
+        server = limits.keys[rows, 0]
+        first = np.searchsorted(np.sort(server), np.arange(number))
+        by_server = np.argsort(server, kind="stable")
+        slot = np.empty(rows.size, np.int64)
+        slot[by_server] = np.arange(rows.size) - first[server[by_server]]
+        width = int(slot.max(initial=0)) + 1
+        given, row_bounds = limits.matrix if rows.size == len(limits) else sp.csr_array(limits.matrix[rows]), limits.bounds[rows]
+        place = np.empty(order.size, given.indices.dtype)
+        place[order] = np.arange(order.size)
+        # The pairs of a row are those of one server, in the order of their users as before: their new places ascend, too.
+        matrix = sp.csr_array((given.data, place[given.indices], given.indptr), shape=given.shape)
+        entries = matrix.tocoo()
+        use, bounds, row_of = np.zeros((user.size, width)), np.full((number, width), np.inf), np.full((number, width), -1)
+        use[entries.col, slot[entries.row]] = entries.data
+        bounds[server, slot], row_of[server, slot] = row_bounds, np.arange(rows.size)
+        g, largest = goal.weights[user] / program.utilities[order], program.largest()[order]
+        return cls(program, goal, order, start, user, g, largest, tasks, matrix, row_bounds, use, bounds, row_of)
+
+    def empty(self) -> State:
+        """Return servers that give nothing to anybody."""
+        n = self.user.size
+        return State(np.zeros(n), np.zeros(self.tasks.size), np.full(n, -1), np.full(self.bounds.shape, np.inf))
+
+    def arrays(self, state: State) -> tuple[np.ndarray, ...]:
+        """Return what a sweep reads and writes."""
+        return (self.start, self.user, self.g, self.tasks, self.use, self.bounds, state.x, state.total, state.stop, state.level)
+
+    def by_pair(self, values: FloatArray) -> FloatArray:
+        """Return values in the order of the program's pairs."""
+        x = np.empty(values.size)
+        x[self.order] = values
+        return x
+
+    def stops(self, state: State) -> IntArray:
+        """Return which row of ``matrix`` stopped each pair, -1 for none."""
+        servers = self.program.pair_servers[self.order]
+        return np.where(state.stop >= 0, self.row_of[servers, np.maximum(state.stop, 0)], -1)
+
+    def violation(self, x: FloatArray, steps: Steps) -> float:
+        """Return by how much x (of the program's pairs) is infeasible or violates the condition of the equilibrium."""
+        limits = self.program.limits
+        if x.size >= _MANY:
+            arrays = (self.start, self.user, self.g, self.largest, self.tasks, self.use, self.bounds)
+            total, mine = self.program.per_user(x), x[self.order]
+            return float(steps.run("largest_violation", *arrays, total, mine, NOTHING, seconds=SECONDS * x.size))
+        excess = limits.matrix @ x - limits.bounds
+        relative = np.divide(excess, limits.bounds, out=excess.copy(), where=limits.bounds > 0).max(initial=0.0)
+        return max(float(relative), float(-x.min(initial=0.0)), bottleneck_violation(self.program, self.goal, x))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """What the servers give; sweeps write into these arrays.
+
+    Attributes
+    ----------
+    x, stop : arrays (pairs,)
+        Tasks, and which limit of its server stopped the pair.
+    total : array (users,)
+    level : array (servers, slots)
+        At which each limit filled up, inf where it did not.
+    """
+
+    x: FloatArray
+    total: FloatArray
+    stop: IntArray
+    level: FloatArray
+
+    def go_to(self, layout: Layout, x: FloatArray) -> None:
+        """Go on from x."""
+        self.x[:] = x
+        self.total[:] = layout.program.per_user(layout.by_pair(x))

@@ -1,0 +1,67 @@
+"""Points that may end the sweeps of a best response sooner, or lead them further. The condition of the equilibrium judges each.
+
+* The equations of the active sets that the sweeps have found (which pairs hold something, and which limit stopped each), solved by
+  `fairopt.solvers.equilibrium.equations`.
+* An interior point (`fairopt.solvers.equilibrium.smoothing`), which finds which pairs hold something, given what stops each.
+* One step all the way, where each sweep moves the same little until some pair is empty.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.instance import FloatArray
+from fairopt.solvers.equilibrium.equations import Structure
+from fairopt.solvers.equilibrium.layout import NOTHING, Layout, State
+from fairopt.solvers.equilibrium.smoothing import approach
+
+__all__ = ["CLOSE", "CREEP", "FEW", "drifted", "smoothed", "solved_equations"]
+
+_EMPTY = (NOTHING, 1e-6, 1e-4, 1e-2)  # parts of its largest value below which a pair counts as empty, tried in turn
+CREEP = 1e-9  # a relative change at which the sweeps need no help, and the equations may have as many pairs as they like
+CLOSE = 1e-5  # a relative change at which few pairs are in doubt
+FEW = 300  # pairs that are few enough for any attempt
+_SAME_WAY = 0.9  # ratio of two changes of a pair from which on it moves the same little each sweep
+
+
+def solved_equations(layout: Layout, state: State, change: float) -> list[FloatArray]:
+    """Return the solutions of the equations of the active sets at hand, for each idea of which pairs are empty, by pair of the program."""
+    some = int((state.x > NOTHING * layout.largest).sum())
+    if some > max(FEW, np.count_nonzero(state.total) + np.isfinite(state.level).sum()) and change > CREEP:
+        return []  # more pairs than equations can determine: too early, and expensive
+    structure = Structure(layout.user, layout.g, layout.tasks, layout.matrix, layout.row_bounds, state.x, layout.stops(state))
+    answers: list[FloatArray] = []
+    seen: set[bytes] = set()
+    for nothing in _EMPTY if some <= FEW or change < CLOSE else _EMPTY[:1]:
+        positive = state.x > nothing * layout.largest
+        if positive.tobytes() in seen:
+            continue
+        seen.add(positive.tobytes())
+        x = structure.solve(positive)
+        if x is not None:
+            answers.append(layout.by_pair(x))
+    return answers
+
+
+def smoothed(layout: Layout, state: State) -> FloatArray | None:
+    """Return an approximate equilibrium in which the limits that stop each pair now do so; None where there is none."""
+    return approach(layout.user, layout.g, layout.largest, layout.matrix, layout.row_bounds, state.x, layout.stops(state))
+
+
+def drifted(layout: Layout, state: State, recent: list[FloatArray]) -> FloatArray | None:
+    """Return how far the servers would go by themselves in the direction of the last sweeps, no pair further than until one is empty.
+
+    Around a cycle of users and servers whose rates nearly match, each sweep moves the same little, until some pair is empty: a thousand
+    sweeps are one step here. Pairs whose changes shrink by a ratio get the rest of their geometric series.
+    """
+    if len(recent) < 4:
+        return None
+    last = state.x - recent[-2]
+    previous = recent[-2] - recent[-3]
+    ratio = np.divide(last, previous, out=np.zeros_like(last), where=previous != 0)
+    empties = (last < 0) & (ratio > _SAME_WAY) & (state.x > NOTHING * layout.largest)
+    if not empties.any():
+        return None
+    times = float((state.x[empties] / -last[empties]).min())
+    left = np.divide(ratio, 1 - ratio, out=np.full_like(ratio, times), where=ratio < 1)
+    return np.asarray(np.maximum(state.x + np.clip(left, 0.0, times) * last, 0.0))

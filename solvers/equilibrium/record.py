@@ -1,0 +1,94 @@
+"""The record of a best response: what each sweep changed, and by how much the condition of the equilibrium was violated after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.drawing import draw
+from fairopt.instance import FloatArray
+from fairopt.solvers.equilibrium.layout import Layout, State
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Record", "Sweeps"]
+
+_LEAST_NUMBER = 1e-300
+_KEPT = 2_000_000  # numbers of the record at most
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sweeps:
+    """The record of a best response: a row for each sweep (asynchronously: for as many actions as there are servers).
+
+    Attributes
+    ----------
+    changes : array (sweeps,)
+        Largest change of an x[n,i], relative to the x[n] of its user. The last is that from the last sweep to the answer.
+    violations : array (sweeps,)
+        Largest violation of the equilibrium's condition, relative, after the sweeps where it was computed; else not a number.
+    tasks : array (recorded sweeps, users)
+        x[n] after each sweep, of the rows that were solved (merged); the first ones, where there are very many.
+    users : tuple of str
+        Names of these rows.
+    """
+
+    changes: FloatArray
+    violations: FloatArray
+    tasks: FloatArray
+    users: tuple[str, ...]
+
+    def plot(self, *, ax: Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None) -> Figure:
+        """Draw change and violation over the sweeps, on a logarithmic axis, and the tasks; returns a matplotlib figure.
+
+        ``ax``: axes of yours to draw into (two). ``figsize``: of a new figure, in inches. ``title``: in place of the default ("": none).
+
+        >>> import fairopt as fo
+        >>> instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1.5, 1, 10], [1, 2, 10], [.5, 1, 0], [1, .5, 0]])
+        >>> [axes.get_xlabel() for axes in fo.solve(instance, "psdsf").trace.plot().axes]
+        ['sweeps of all servers', 'sweeps of all servers']
+        """
+        return draw("convergence", self, ax=ax, figsize=figsize, title=title)
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """What the sweeps did: a row for each of them, and where the servers were after the last ones."""
+
+    layout: Layout
+    changes: list[float] = field(default_factory=list)
+    violations: list[float] = field(default_factory=list)
+    tasks: list[FloatArray] = field(default_factory=list)
+    recent: list[FloatArray] = field(default_factory=list)  # x before the last sweeps, three at most, and x now
+
+    def __post_init__(self) -> None:
+        self.recent = [np.zeros(self.layout.user.size)]
+
+    def add(self, change: float, state: State) -> None:
+        """Add a sweep."""
+        self._add_row(change, np.nan, state.total)
+        self.recent = [*self.recent[-3:], state.x.copy()]
+
+    def forget_changes(self, state: State) -> None:
+        """Begin anew with what the last sweeps changed: the servers were moved."""
+        self.recent = [state.x.copy()]
+
+    def finished(self, state: State, x: FloatArray, violation: float) -> Sweeps:
+        """Return the record, with the way from the last sweep to the answer x."""
+        program = self.layout.program
+        now, before = program.per_user(x), state.total[program.pair_users]
+        change = np.abs(x - self.layout.by_pair(state.x)) / np.maximum(np.maximum(now[program.pair_users], before), _LEAST_NUMBER)
+        self._add_row(float(change.max(initial=0.0)), violation, now)
+        tasks = np.array(self.tasks).reshape(-1, now.size)
+        return Sweeps(np.array(self.changes), np.array(self.violations), tasks, program.users)
+
+    def _add_row(self, change: float, violation: float, total: FloatArray) -> None:
+        self.changes.append(change)
+        self.violations.append(violation)
+        if (len(self.tasks) + 1) * total.size <= _KEPT:
+            self.tasks.append(total.copy())

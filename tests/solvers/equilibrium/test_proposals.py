@@ -1,0 +1,69 @@
+"""Points that are proposed to the sweeps: from near the equilibrium, each method finds it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.program import Equilibrium
+from fairopt.solvers.compiled import Steps
+from fairopt.solvers.equilibrium import kernel
+from fairopt.solvers.equilibrium.layout import Layout, State
+from fairopt.solvers.equilibrium.proposals import drifted, smoothed, solved_equations
+
+CASES = [(1, 8), (4, 16)]  # seeds, and a number of sweeps that is not enough
+
+
+def after(seed: int, sweeps: int) -> tuple[Layout, State, float, np.ndarray]:
+    """Servers after some sweeps, the last change, and x[n] of the certified equilibrium."""
+    instance = fo.generate("uniform", users=5, servers=3, resources=2, seed=seed)
+    program = fo.formulate(instance, "psdsf")
+    assert isinstance(program.goal, Equilibrium)
+    layout = Layout.of(program, program.goal)
+    state, steps, change = layout.empty(), Steps(kernel), np.inf
+    for _ in range(sweeps):
+        change = float(steps.run("sweep", np.flatnonzero(np.diff(layout.start)), *layout.arrays(state), seconds=0.0))
+    return layout, state, change, fo.solve(instance, "psdsf").tasks_per_user
+
+
+@pytest.mark.parametrize(("seed", "sweeps"), CASES)
+def test_the_equations_of_the_right_sets_are_the_equilibrium(seed: int, sweeps: int) -> None:
+    """The sweeps are not there yet; one of the solutions is."""
+    layout, state, change, expected = after(seed, sweeps)
+    assert np.abs(state.total - expected).max() > 0.01
+    found = [layout.program.per_user(x) for x in solved_equations(layout, state, change)]
+    assert min(float(np.abs(tasks - expected).max()) for tasks in found) < 1e-10
+
+
+@pytest.mark.parametrize(("seed", "sweeps"), CASES)
+def test_the_smoothed_point_is_near_it(seed: int, sweeps: int) -> None:
+    """An interior point knows the answer to some digits."""
+    layout, state, _, expected = after(seed, sweeps)
+    x = smoothed(layout, state)
+    assert x is not None
+    np.testing.assert_allclose(layout.program.per_user(layout.by_pair(x)), expected, rtol=1e-6)
+
+
+def test_pairs_that_creep_towards_nothing_go_all_the_way() -> None:
+    """One pair loses 0.001 in each sweep and has 0.5 left: 500 sweeps. One whose changes halve gets the rest of its series, its last change
+    once more. The others stay.
+    """
+    layout, state, _, _ = after(1, 1)
+    size = state.x.size
+    now = np.full(size, 1.0)
+    last, previous = np.zeros(size), np.zeros(size)
+    now[0], last[0], previous[0] = 0.5, -0.001, -0.001
+    last[1], previous[1] = 0.1, 0.2
+    state.x[:] = now
+    x = drifted(layout, state, [now - last - 2 * previous, now - last - previous, now - last, now])
+    assert x is not None
+    np.testing.assert_allclose(x, [0.0, 1.1, *np.ones(size - 2)], atol=1e-12)
+
+
+def test_nothing_is_proposed_where_nothing_empties() -> None:
+    """Too few sweeps, or pairs that rise."""
+    layout, state, _, _ = after(1, 1)
+    assert drifted(layout, state, [state.x]) is None
+    rising = [state.x - k for k in (3.0, 2.0, 1.0)] + [state.x]
+    assert drifted(layout, state, rising) is None
