@@ -60,10 +60,13 @@ class Point:
 
 
 class LevelPrograms:
-    """The linear programs of all users: the present model, and what solving them took."""
+    """The linear programs of all users: the present model, and what solving them took.
 
-    def __init__(self, problem: LevelProblem, deadline: Deadline) -> None:
-        self.problem, self.deadline = problem, deadline
+    ``asked`` is the program whose users an error names, if it is another one.
+    """
+
+    def __init__(self, problem: LevelProblem, deadline: Deadline, asked: Program | None = None) -> None:
+        self.problem, self.deadline, self.asked = problem, deadline, asked
         self.model: LevelModel | None = None
         self.slack = 0.0  # by how much the levels of settled users are relaxed
         self.iterations = self.programs = 0
@@ -226,7 +229,7 @@ class LevelPrograms:
             self._restart(course, self.t_unit * times, cap, None)
         if outcome.status is Status.OPTIMAL:
             return outcome
-        return solved(outcome, self.deadline, final_levels(self.problem.program, known))
+        return solved(outcome, self.deadline, final_levels(self.asked or self.problem.program, known))
 
     def refined(self, course: Course, outcome: Outcome) -> Point:
         """Return the point of an outcome, refined as long as it violates the LP by more than rounding."""
@@ -282,6 +285,10 @@ class LevelPrograms:
 
     def proof(self, course: Course, point: Point, cap: FloatArray) -> Proof:
         """Return what the multipliers of an LP prove, where nobody can pass its ``cap``."""
+        return Proof.of(course, *self.prices(point), cap)
+
+    def prices(self, point: Point) -> tuple[FloatArray, FloatArray, float]:
+        """Return the prices of limits, (limits,), the cheapest price of a unit of level of each user, (users,), and all that is spent."""
         model, problem = self._now, self.problem
         users, members, rows = problem.users, problem.members, problem.rows
         by_column, duals = model.use_by_column, point.outcome.row_duals
@@ -305,4 +312,4 @@ class LevelPrograms:
             q[of] = np.minimum.reduceat(cost, model.first) / model.unit[of]
         full = np.zeros(len(problem.program.limits))
         full[rows] = prices * model.t_unit / problem.program.limits.bounds[rows]  # what t gains per unit of each limit
-        return Proof.of(course, full, q, float(prices.sum()), cap)
+        return full, q, float(prices.sum())
