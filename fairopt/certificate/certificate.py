@@ -33,6 +33,7 @@ it. Greedy schedules and approximations claim no optimum: only their feasibility
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -107,7 +108,7 @@ class Certificate(ShowsItself):
     @property
     def worst(self) -> float:
         """The largest of the three residuals; nan if one of them is nan."""
-        return float(np.max([self.feasibility, self.optimality, self.fairness]))
+        return _largest((self.feasibility, self.optimality, self.fairness))
 
     def require(self, tolerance: float, notion: str, *engines: str, instead: str = "another solver") -> None:
         """Raise CertificateError if the worst residual (feasibility, if no optimum is claimed) exceeds the tolerance or is nan.
@@ -145,10 +146,16 @@ class Certificate(ShowsItself):
     @classmethod
     def combine(cls, parts: list[Certificate]) -> Certificate:
         """Return the largest of each residual, and of the distances."""
-        residuals = np.array([(part.feasibility, part.optimality, part.fairness) for part in parts]).reshape(-1, 3)
-        feasibility, optimality, fairness = residuals.max(axis=0, initial=0.0).tolist()
+        feasibility, optimality, fairness = (
+            _largest((0.0, *(getattr(part, name) for part in parts))) for name in ("feasibility", "optimality", "fairness")
+        )
         distance = max((part.distance for part in parts if part.distance is not None), default=None)
         return cls(feasibility, optimality, fairness, any(part.whole_tasks for part in parts), distance=distance)
+
+
+def _largest(residuals: tuple[float, ...]) -> float:
+    """Return the largest of some residuals; nan if one of them is nan."""
+    return float("nan") if any(map(isnan, residuals)) else float(max(residuals))
 
 
 def certify(program: Program, solution: Solution) -> Certificate:

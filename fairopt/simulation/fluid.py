@@ -10,7 +10,7 @@ with tasks in several streams divides its weight equally among these streams. If
 
 The allocation is kept if an event only changes task limits T[n] that are slack before and after the event: moving a slack limit changes
 neither an optimum of a convex program nor an equilibrium. Otherwise the notion is solved again. A leximin starts from the last solution
-(`fairopt.solvers.RepeatedLevels`). Each allocation has its own certificate.
+(`fairopt.solvers.RepeatedLevels`); where all tasks fit where they last ran, nothing is solved. Each allocation has its own certificate.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from fairopt.instance.aggregation import number_distinct, on_rows
 from fairopt.instance.queues import Queue
 from fairopt.models import Notion, Sharing
 from fairopt.models.notion import ShareNotion
-from fairopt.program import Program
+from fairopt.program import LimitKind, Program
 from fairopt.simulation.flow_samples import Samples
 from fairopt.simulation.flow_state import SECTION, FlowKeeper
 from fairopt.simulation.keeping import Keeper, State
@@ -54,6 +54,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 _SLACK = 1e-9
+_ROUNDING = 1e-15  # relative
 _MOST_PAIRS = 20_000  # of streams and groups of servers, in a model of all of them
 
 
@@ -165,7 +166,7 @@ def _in_turn(x: FloatArray, stream: IntArray, tasks: IntArray) -> FloatArray:
     total = np.cumsum(tasks) - tasks
     first = np.searchsorted(stream, stream)
     before = total - total[first]
-    rate: FloatArray = np.clip(x[stream] - before, 0.0, tasks)
+    rate: FloatArray = np.minimum(np.maximum(x[stream] - before, 0.0), tasks)
     rate[rate <= _SLACK * tasks] = 0.0
     return rate
 
@@ -306,6 +307,8 @@ class _Repeated:
 
     def __init__(self, instance: Instance, program: Program) -> None:
         self.instance, self.program, self.levels = instance, program, RepeatedLevels(program)
+        self.only_capacity = bool(np.isin(program.limits.kinds, (LimitKind.CAPACITY, LimitKind.TASKS)).all())
+        self.part = instance.eligibility / np.maximum(instance.eligibility.sum(axis=1, keepdims=True), 1)  # where streams last ran
 
     @classmethod
     def of(cls, streams: Streams, notion: Notion, counts: FloatArray, group: IntArray, first: IntArray) -> _Repeated | None:
@@ -324,11 +327,23 @@ class _Repeated:
 
     def solve(self, limits: FloatArray, weights: FloatArray) -> tuple[FloatArray, Certificate]:
         """Return tasks, (streams, groups), and their certificate, as `fairopt.solve` computes it."""
+        if self.only_capacity and (limits @ self.instance.demands <= self.instance.total_capacity).all():
+            tasks, certificate = self._all_tasks(limits)
+            if certificate.worst <= _ROUNDING:
+                return tasks, certificate
         program, solution = self.levels.solve_again(limits, weights)
         tasks = np.zeros((self.instance.n_users, self.instance.n_servers))
         tasks[program.pair_users, program.pair_servers] = solution.x
+        total = tasks.sum(axis=1)
+        self.part[total > 0] = tasks[total > 0] / total[total > 0, None]
         excess = Certificate(allocation_excess(self.instance, tasks, "rdm"), 0.0, 0.0)
         return tasks, Certificate.combine([certify(program, solution), excess])
+
+    def _all_tasks(self, limits: FloatArray) -> tuple[FloatArray, Certificate]:
+        """Return all tasks of all streams, where they last ran, and their certificate: if they fit there, nobody can have more."""
+        tasks = limits[:, None] * self.part
+        missed = np.divide(np.abs(tasks.sum(axis=1) - limits), limits, out=np.zeros(limits.size), where=limits > 0)
+        return tasks, Certificate(allocation_excess(self.instance, tasks, "rdm"), float(missed.max()), 0.0)
 
 
 def stream_weights(streams: Streams, active: IntArray) -> FloatArray:

@@ -62,7 +62,7 @@ class Situation:
     @property
     def active(self) -> IntArray:
         """Unfinished jobs whose user is present."""
-        return self.here[self.present[self.streams.job_owner[self.here]]]
+        return self.here[self.present[self.streams.owner[self.streams.stream[self.here]]]]
 
     def advance(self, now: float) -> None:
         """End the jobs whose work is done, and apply the events of the trace up to time ``now``."""

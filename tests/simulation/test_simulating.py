@@ -6,12 +6,14 @@ import json
 import os
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.simulation import Reference
@@ -22,6 +24,10 @@ from typer.testing import CliRunner, Result
 import fairopt as fo
 from fairopt.cli import app
 from fairopt.commands.console import work
+from fairopt.models import Sharing
+from fairopt.models.drfh import DRFH
+from fairopt.program import LimitKind, Limits, Program
+from fairopt.solvers import RepeatedLevels
 
 CRITERIA = ("drfh", "asset", "cdrf", "tsf", "psdsf", "rpsdsf")
 PLACEMENTS = ("first-fit", "best-fit", "worst-fit", "joint")
@@ -290,6 +296,50 @@ def test_what_starts_where_the_last_one_ended_is_what_starts_anew(monkeypatch: p
     anew = fo.simulate(trace, cluster, "drfh")
     np.testing.assert_allclose(found.finished, anew.finished, rtol=1e-7)
     assert found.details["residual"] <= 1e-8
+
+
+@pytest.mark.parametrize(("tasks", "solved"), [((2, 2), 0), ((4, 4), 1), ((6, 4), 1), ((2, 3), 0)])
+def test_tasks_that_fit_where_they_last_ran_need_no_solve(tasks: tuple[int, int], solved: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two servers of 4. The tasks of a are divided equally at first, b is on the first server only.
+
+    2 and 2: 1 + 2 and 1 fit. 4 and 4 fit, but not so: a has to move to the second server. 6 and 4: a has 4, as has b. 2 and 3: just so.
+    """
+    asked = []
+    solve_again = RepeatedLevels.solve_again
+
+    def counted(levels: RepeatedLevels, *of: Any) -> Any:
+        asked.append(of)
+        return solve_again(levels, *of)
+
+    monkeypatch.setattr(RepeatedLevels, "solve_again", counted)
+    cluster = fo.Instance([[4], [4]], [[1], [1]], users=["a", "b"], eligibility=[[True, True], [True, False]])
+    trace = fo.Trace(["a", "b"], [0, 0], tasks, [[1], [1]], [10.0, 20.0], resources=cluster.resources, eligibility=cluster.eligibility)
+    found = fo.simulate(trace, cluster, "drfh", until=1)
+    assert len(asked) == solved
+    np.testing.assert_allclose(found.series.running[0], np.minimum(tasks, 4), rtol=1e-12)
+    assert found.details["residual"] <= 1e-15
+    assert (found.series.usage <= found.series.capacity).all()
+
+
+class Halved(DRFH):
+    """DRFH in which each user has half of each server at most."""
+
+    name, title = "halved", "DRFH of halves"
+
+    def formulate(self, instance: fo.Instance, *, sharing: Sharing, integral: bool) -> Program:
+        """With a slice of each server for each user."""
+        program = super().formulate(instance, sharing=sharing, integral=integral)
+        keys = np.stack([program.pair_users, program.pair_servers], axis=1)
+        most = instance.rates[program.pair_users, program.pair_servers] / 2
+        slices = Limits.of(LimitKind.SLICE, sp.eye_array(program.n_pairs, format="csr"), most, keys)
+        return replace(program, limits=Limits.stack([program.limits, slices]))
+
+
+def test_limits_of_a_notion_count_where_all_tasks_fit() -> None:
+    """All of 12 + 1 tasks fit on two servers of 10, but nobody may have more than 5 + 5."""
+    cluster = fo.Instance([[10], [10]], [[1], [1]], users=["a", "b"])
+    trace = fo.Trace(["a", "b"], [0, 0], [12, 1], [[1], [1]], [10.0, 20.0], resources=cluster.resources)
+    assert fo.simulate(trace, cluster, Halved(), until=1).series.running[0].tolist() == pytest.approx([10, 1])
 
 
 def test_the_smallest_share_of_the_fluid_by_another_program() -> None:
