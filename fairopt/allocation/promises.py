@@ -41,6 +41,10 @@ def number(value: Any) -> Any:
     return Fraction(value) if isinstance(value, Fraction | int) else float(value)
 
 
+def _place(resource: str, group: str) -> str:
+    return f"{resource} on {group}" if group else resource
+
+
 def _beyond(held: float, amount: float) -> float:
     return held - amount if held > amount * (1 + _tolerance(held)) else held * 0
 
@@ -89,7 +93,7 @@ class Guaranteed:
     @property
     def where(self) -> str:
         """The resource, and the group of servers where the guarantee is not for the whole cluster: "gpu on model = A100"."""
-        return f"{self.resource} on {self.group}" if self.group else self.resource
+        return _place(self.resource, self.group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,7 @@ class Limited:
     @property
     def where(self) -> str:
         """As of `Guaranteed`."""
-        return f"{self.resource} on {self.group}" if self.group else self.resource
+        return _place(self.resource, self.group)
 
     @property
     def reached(self) -> bool:
