@@ -136,7 +136,10 @@ def solve(
         by_worth = fits_worth(small, reduced, how, solver)
         if by_worth or fits(small, reduced, how, solver):
             formulated = time.perf_counter()
-            in_groups = (solve_worth_in_groups if by_worth else solve_in_groups)(small, reduced, tolerance, deadline)
+            if by_worth:
+                in_groups = solve_worth_in_groups(small, reduced, tolerance, deadline)
+            else:
+                in_groups = solve_in_groups(small, reduced, tolerance, deadline, solver)
             if in_groups is not None:
                 return _of_groups(merging, in_groups, Exact(chosen, solver, integral, tolerance), how, (started, formulated))
             log.info("groups of users lead nowhere: all pairs")

@@ -50,7 +50,9 @@ __all__ = ["InGroups", "Split", "alike", "finer", "fits", "joined_vertices", "so
 
 log = logging.getLogger(__name__)
 
-_ENGINE = "interior-point"
+_ENGINE, _OTHER_ENGINE = "interior-point", "highs"
+_MOST_PAIRS_OF_OTHER = 200_000  # of groups and servers: with more, the simplex method takes longer than all pairs do
+_TIGHT = 1e-16
 _LEAST_PAIRS, _LEAST_USERS, _LEAST_SERVERS = 1_000_000, 3_000, 50
 _USERS_FOR_A_SERVER = 2  # with fewer of them the groups would be as many as the users
 _FIRST_GROUPS = 64  # of users
@@ -145,7 +147,9 @@ def alike(instance: Instance, sharing: Sharing) -> bool:
     return endless and instance.rates_per_server is None and bool((instance.demands > 0).all() and instance.eligibility.all())
 
 
-def solve_in_groups(instance: Instance, notion: Notion, tolerance: float, deadline: Deadline) -> InGroups | None:
+def solve_in_groups(
+    instance: Instance, notion: Notion, tolerance: float, deadline: Deadline, solver: str | None = None
+) -> InGroups | None:
     """Return the certified answer to an instance that `fits`; None where groups lead nowhere, and the program has to be solved as it is.
 
     Raises
@@ -161,9 +165,9 @@ def solve_in_groups(instance: Instance, notion: Notion, tolerance: float, deadli
     group, row = finer(np.zeros(len(users), np.int64), users / total, _FIRST_GROUPS), np.arange(len(servers))
     if phases:
         row = finer(np.zeros(len(servers), np.int64), servers / total, phases[0][0])
-    iterations = lost = 0
+    engine, iterations, lost = _ENGINE, 0, 0
     for round_ in range(1, _MOST_ROUNDS + 1):
-        last = _solved(_program(users, instance.weights, servers, group, row), tolerance, deadline)
+        last = _solved(_program(users, instance.weights, servers, group, row), engine, tolerance, deadline)
         if last is None:  # the engine got lost: more groups are another program
             lost += 1
             if lost > _MOST_LOST:
@@ -178,6 +182,10 @@ def solve_in_groups(instance: Instance, notion: Notion, tolerance: float, deadli
         log.info("round %d: %d groups of users, %d of servers, gap %.1e", round_, group.max() + 1, row.max() + 1, gap)
         if not phases and not of_users.mixed:
             answer = _certified(instance, share, group, last, tolerance)
+            if answer is None and solver is None and engine == _ENGINE and last.program.n_pairs <= _MOST_PAIRS_OF_OTHER:
+                # Near a degenerate optimum the interior point stops before it knows the prices of users with little of all worth.
+                engine = _OTHER_ENGINE
+                continue
             return None if answer is None else answer.after(round_, iterations)
         group, row = of_users.group, split(row, servers, last.vertices).group if phases else row
         if group.max() >= min(_MOST_GROUPS, len(users) // 2):
@@ -282,8 +290,8 @@ def _program(users: FloatArray, weights: FloatArray, servers: FloatArray, group:
     return replace(program, goal=Equalize(of_group))
 
 
-def _solved(program: Program, tolerance: float, deadline: Deadline) -> _Round | None:
-    """Return the answer to a program, where servers with the same prices but for rounding have the same; None where there is none.
+def _solved(program: Program, engine: str, tolerance: float, deadline: Deadline) -> _Round | None:
+    """Return an engine's answer to a program, where servers with the same prices but for rounding have the same; None where there is none.
 
     Rounding would tell apart pairs that cost the same: a user with a millionth of all spending would seem to waste much of it.
 
@@ -293,7 +301,7 @@ def _solved(program: Program, tolerance: float, deadline: Deadline) -> _Round | 
         At the time limit.
     """
     try:
-        found = find(program, candidates(program, _ENGINE), tolerance, deadline)
+        found = find(program, candidates(program, engine), tolerance if engine == _ENGINE else _TIGHT, deadline)
     except NoSolution:
         if deadline.left == 0.0:
             raise
@@ -304,7 +312,8 @@ def _solved(program: Program, tolerance: float, deadline: Deadline) -> _Round | 
     table = np.zeros((len(program.servers), len(program.resources)))
     table[keys[:, 0], keys[:, 1]] = np.maximum(stages[0].prices, 0.0)
     vertices, piece = joined_vertices(table / table.max())
-    return _Round(program, found, piece, vertices)
+    engines = tuple(dict.fromkeys((_ENGINE, *found.engines)))
+    return _Round(program, replace(found, engines=engines), piece, vertices)
 
 
 def joined_vertices(table: FloatArray) -> tuple[FloatArray, IntArray]:

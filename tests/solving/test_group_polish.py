@@ -52,6 +52,16 @@ def test_split_groups_pay_the_same_everywhere() -> None:
     np.testing.assert_allclose(found, VERTICES, rtol=1e-7, atol=0)
 
 
+def test_groups_that_only_look_split_do_not_count() -> None:
+    """Groups 0 and 2 have a hundred-thousandth where they pay three times as much, as near the end of a path: only group 1 is split."""
+    spoilt = VERTICES * np.array([[1.0 + 1e-8], [1.0]])
+    near = Y + 1e-5 * np.array([[0, 0, 1, 0], [0] * 4, [0, 1, 0, 0]])
+    found = tied(spoilt, PIECE, near, TAKE)
+    paid = TAKE[1] @ found.T
+    assert paid[0] == pytest.approx(paid[1], rel=1e-15)
+    np.testing.assert_allclose(found, VERTICES, rtol=1e-7, atol=0)
+
+
 def test_prices_that_are_far_from_equal_stay() -> None:
     """What is far away is not polished; and nothing is where no group is split."""
     far = VERTICES * np.array([[1.1], [1.0]])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.certificate import Certificate, certify_one_level
 from fairopt.program import Program
 from fairopt.solving import grouping
 from fairopt.solving.formulation import notion_of
@@ -109,6 +111,29 @@ def test_a_program_on_which_the_engine_gets_lost_is_changed(times: int, monkeypa
     assert ("groups" in answer.details) == (times == 1)
     assert answer.certificate.worst < 1e-9
     assert sizes[1] > sizes[0]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("solver", [None, "interior-point"])
+def test_where_an_interior_point_does_not_prove_the_answer_a_vertex_may(solver: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first answer in groups does not prove all users' levels. HiGHS solves the same groups, unless another engine was asked for."""
+    proofs: list[Certificate] = []
+
+    def proved(*arguments: Any) -> Certificate:
+        certificate = certify_one_level(*arguments)
+        proofs.append(certificate if proofs else replace(certificate, fairness=1e-3))
+        return proofs[-1]
+
+    monkeypatch.setattr(grouping, "certify_one_level", proved)
+    instance = fo.generate(**MANY)
+    answer = fo.solve(instance, solver=solver)
+    assert ("groups" in answer.details) == (solver is None)
+    assert len(proofs) == (2 if solver is None else 1)
+    assert answer.certificate.worst < 1e-12
+    if solver is None:
+        assert {"interior-point", "highs"} <= set(answer.details["engines"])
+    monkeypatch.setattr(grouping, "_LEAST_PAIRS", np.inf)
+    np.testing.assert_allclose(answer.tasks_per_user, fo.solve(instance).tasks_per_user, rtol=1e-9)
 
 
 @pytest.mark.usefixtures("small")
