@@ -164,16 +164,8 @@ def plot(measured: dict[str, Row], quantity: str, label: str, title: str, path: 
     figure.suptitle(title, x=0.01, ha="left", fontsize=12, weight="bold")
     figure.legend(handles=handles, loc="lower center", ncols=3, frameon=False, fontsize=9, handlelength=3.5)
     figure.tight_layout(rect=(0, legend / height, 0.97, 1))
-    measuring.write(path, _svg(figure))
+    measuring.write(path, measuring.svg(figure))
     plt.close(figure)
-
-
-def _svg(figure: Any) -> str:
-    from io import StringIO
-
-    text = StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
 def _panel(axes: Any, series: Row, quantity: str) -> None:

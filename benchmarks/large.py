@@ -8,7 +8,7 @@ proportional fairness (`fairopt.solving.worth_groups`).
 Each solve is a process of its own with one thread for linear algebra, which builds the instance before the clock starts. Memory is the
 peak of the solve above what is in use before it; the table of tasks is part of it. "linear" is the
 processor time of a pair, in parts of that of the first row of this notion with as many servers.
-Writes benchmarks/results/large.md and large.json; with cases named, it measures these and keeps the others.
+Writes benchmarks/results/large.md, large.svg and large.json; with cases named, it measures these and keeps the others.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from unittest.mock import patch
 
 import instances
 import numpy as np
+from large_pages import plot
 from measuring import Row, best_of, commit, in_own_process, machine, write
 
 import fairopt as fo
@@ -47,14 +48,23 @@ class Case:
 
 
 CASES = {
+    "1e5-users": Case(1_000, 100),
     "1e6-users": Case(10_000, 100),
+    "1e7-users": Case(100_000, 100),
     "1e6-users-all-pairs": Case(10_000, 100, grouped=False),
+    "1e5": Case(100, 1_000, grouped=False),
     "1e6": Case(1_000, 1_000, grouped=False),
     "1e7": Case(10_000, 1_000),
     "1e8": Case(100_000, 1_000),
+    "1e5-proportional": Case(1_000, 100, notion="proportional"),
     "1e6-proportional": Case(10_000, 100, notion="proportional"),
     "1e6-proportional-all-pairs": Case(10_000, 100, grouped=False, notion="proportional"),
     "1e7-proportional": Case(100_000, 100, notion="proportional"),
+}
+CURVES = {
+    "DRFH, 1,000 servers": ("1e5", "1e6", "1e7", "1e8"),
+    "DRFH, 100 servers": ("1e5-users", "1e6-users", "1e7-users"),
+    "proportional fairness, 100 servers": ("1e5-proportional", "1e6-proportional", "1e7-proportional"),
 }
 
 
@@ -99,6 +109,10 @@ def main() -> None:
         print(key, rows[key], flush=True)
         write(kept, json.dumps(rows, indent=1) + "\n")
         write(RESULTS / "large.md", page(rows))
+    plot(
+        {name: [rows[key] for key in keys if "failed" not in rows.get(key, {"failed"})] for name, keys in CURVES.items()},
+        RESULTS / "large.svg",
+    )
 
 
 def page(rows: dict[str, Row]) -> str:
@@ -108,6 +122,8 @@ def page(rows: dict[str, Row]) -> str:
         "",
         "Weighted DRFH, and proportional fairness where it says so; users x servers x resources, all pairs eligible, distinct servers; one "
         "thread. `benchmarks/large.py` says what the columns are.",
+        "",
+        "![Time and memory against the number of pairs](large.svg)",
         "",
         "| | pairs | seconds | processor | linear | memory, MiB | certificate | groups | programs |",
         "|---|---|---|---|---|---|---|---|---|",

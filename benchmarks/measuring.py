@@ -129,6 +129,15 @@ def _lines(path: str) -> list[str]:
     return Path(path).read_text(encoding="utf-8").splitlines() if Path(path).exists() else []
 
 
+def svg(figure: Any) -> str:
+    """Return a matplotlib figure as SVG that is the same on every run."""
+    from io import StringIO
+
+    text = StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+
+
 def write(path: Path, text: str) -> None:
     """Write a file at once or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
