@@ -16,7 +16,7 @@ _NUMBER = 8  # bytes of a number of tasks
 
 
 def plot(curves: dict[str, list[Row]], path: Path) -> None:
-    """Draw processor time and peak memory of each curve, with a straight line through its first point and the size of the table of tasks."""
+    """Draw processor time and peak memory of each curve, with a straight line through its first point, and the size of the table."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -147,9 +147,7 @@ def alike(instance: Instance, sharing: Sharing) -> bool:
     return endless and instance.rates_per_server is None and bool((instance.demands > 0).all() and instance.eligibility.all())
 
 
-def solve_in_groups(
-    instance: Instance, notion: Notion, tolerance: float, deadline: Deadline, solver: str | None = None
-) -> InGroups | None:
+def solve_in_groups(instance: Instance, notion: Notion, tolerance: float, deadline: Deadline, solver: str | None = None) -> InGroups | None:
     """Return the certified answer to an instance that `fits`; None where groups lead nowhere, and the program has to be solved as it is.
 
     Raises
