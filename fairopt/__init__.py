@@ -154,7 +154,7 @@ __all__ = [
     "worst_case",
 ]
 
-__getattr__ = door(  # imported when it is asked for first, so that ``import fairopt`` is light
+__getattr__ = door(  # a name is imported when it is first used, so that ``import fairopt`` is light
     __name__,
     {
         "allocation": ["Allocation", "Level"],

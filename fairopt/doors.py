@@ -1,6 +1,6 @@
-"""Packages whose names are imported when they are asked for first (PEP 562), so that a package is light until it is used.
+"""Lazy imports (PEP 562): a package imports a name when it is first used, so that importing the package itself is fast.
 
-A package with such a door imports its names for type checkers under ``if TYPE_CHECKING``, and says here in which of its modules they are.
+Such a package imports its names for type checkers under ``if TYPE_CHECKING``, and tells `door` which of its modules has which names.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ def door(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], An
     Parameters
     ----------
     package : str
-        Its name: ``__name__`` there.
+        Its name, ``__name__``.
     names : mapping
-        From modules of the package to the names that are found there.
+        From each module of the package to the names that it defines.
 
     >>> door("email", {"message": ["Message"]})("Message").__name__
     'Message'

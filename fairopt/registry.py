@@ -259,8 +259,8 @@ def _run(file: str, path: Path) -> dict[str, Any]:
 
 
 @cache
-def _installed_points(_: tuple[str, ...]) -> Any:  # until Python 3.12 no EntryPoints, but SelectableGroups, which select alike
-    """Return the entry points of all installed packages on a path: every registry asks, and the files of all packages are read."""
+def _installed_points(_: tuple[str, ...]) -> Any:  # before Python 3.12 SelectableGroups, which select like EntryPoints
+    """Return the entry points of all installed packages on a path; cached, since each registry asks and it reads files of all packages."""
     return importlib.metadata.entry_points()
 
 

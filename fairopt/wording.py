@@ -177,7 +177,7 @@ def figure(value: float | Fraction | None, digits: int = 3, missing: str = "") -
 
 
 def quotient(part: float | Fraction, whole: float | Fraction) -> str:
-    """Return a quotient as it is written for floats, and divided for Fractions.
+    """Return a quotient as text: "1/3" from floats, the reduced fraction from Fractions.
 
     >>> quotient(1.0, 3.0), quotient(Fraction(1, 3), Fraction(2, 3)), quotient(Fraction(2), Fraction(1))
     ('1/3', '1/2', '2')
@@ -281,7 +281,7 @@ def _contrast_of_fractions(value: Fraction, limit: Fraction, digits: int) -> tup
 def percent(part: float | Fraction | None, decimals: int | None = None, missing: str = "") -> str:
     """Return a part of a whole in percent: in three digits, or, for a column of a table, with so many decimals.
 
-    A Fraction that is no whole number of percent is written as the part that it is.
+    A Fraction that is not a whole number of percent is written as a fraction.
 
     >>> percent(5 / 7), percent(1.0), percent(1.0, 1), percent(-1e-17, 1), percent(None)
     ('71.4 %', '100 %', '100.0 %', '0.0 %', '')

@@ -150,7 +150,7 @@ class PSDSF(ShareNotion):
         for name, value in (("seed", self.seed), ("delay", self.delay)):
             check_whole_number(f"the {name} of psdsf", value, 0, below=_END)
         if self.delay and self.order != "asynchronous":
-            raise Unsupported('only asynchronous servers have a delay, in actions of others; use order="asynchronous"')
+            raise Unsupported('only asynchronous servers have a delay; use order="asynchronous"')
         turns = self.order != "sequential" or self.seed != 0
         if self.formulation == "market" and (turns or self.prefer is not None):
             raise Unsupported('formulation="market" is one program, without turns of servers or a choice; leave order, seed and prefer out')

@@ -5,9 +5,9 @@
 ``question``      the arguments that led to an allocation
 ``exact_answer``  tasks, shares, levels and prices as Fractions
 ``holdings``      what each user and queue holds
-``promises``      guarantees and limits of queues: what is held of them, and what is missing
-``most_held``     the linear program behind that, in fractions
-``records``       what an allocation is written as: plain data, a table, labelled arrays
+``promises``      guarantees and limits of queues: amounts held and missing
+``most_held``     the linear program of a missing guarantee, in fractions
+``records``       an allocation as plain data, a table, labelled arrays
 ================  ====================================================================
 """
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GIVEN", "Allocation", "Level"]
 
-_NEAR = 1e-6  # relative distance to the optimum of what users have, of which nothing is said
+_NEAR = 1e-6  # relative distance of a user's utility from its optimum, up to which the proof does not mention it
 
 GIVEN = "given"  # notion and solver of an allocation that fairopt did not compute
 
@@ -139,7 +139,7 @@ class Allocation(ShowsItself):
 
     @property
     def in_fractions(self) -> Allocation:
-        """The same allocation with its instance, tasks, shares and prices in fractions (``exact``), for formulas written for floats.
+        """The allocation with the instance, tasks, shares and prices of ``exact``: code written for floats then computes in fractions.
 
         >>> import fairopt as fo
         >>> fo.solve(fo.Instance([[5]], [[3], [1]]), "drf", exact=True).in_fractions.usage
@@ -249,9 +249,7 @@ class Allocation(ShowsItself):
         if "gap" in self.details:  # the best of a set, chosen by branch and cut
             return f"Fairness recomputed; the best of all fair allocations by branch and cut: relative error or gap {worst}"
         if self.exact is not None and self.exact.radius:
-            return (
-                f"Proved in rational and ball arithmetic: the optimum gives every user the same to a relative {worst}; limits kept exactly"
-            )
+            return f"Proved in rational and ball arithmetic: each user's optimum lies within a relative {worst}; limits kept exactly"
         if certificate.exact:
             return "Proved exact in rational arithmetic: no tolerance, recomputed from the answer in fractions and its prices"
         source = "answer and prices" if self.levels or self.prices is not None else "the answer"
@@ -363,10 +361,10 @@ class Allocation(ShowsItself):
 
 
 def _of_single_users(certificate: Certificate) -> str:
-    """Return what an alpha-fair goal proves of single users, where it is much less than of the total worth."""
+    """Return what the certificate of an alpha-fair goal proves of single users, if that is much weaker than its residual."""
     distance = certificate.distance
     if distance is None or distance <= _NEAR:
         return ""
     if distance < 1:
-        return f"; what each user has is proved to a relative {residual(distance)}"
-    return "; what users with little of all worth have is not proved by it"
+        return f"; the tasks of each user are proved to a relative {residual(distance)}"
+    return "; it does not prove the tasks of users with little of the total worth"

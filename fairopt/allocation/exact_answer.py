@@ -39,16 +39,16 @@ class ExactAnswer:
     levels : array (levels,)
         Their values, ascending; empty where the goal has none.
     radius : Fraction
-        0: the numbers are the answer. Else, of goals whose optimum is irrational: the tasks are feasible, and what the optimum gives to a
-        user is within ``radius`` times what it has here. Where the worth of a task does not depend on the server, that holds of
-        ``tasks_per_user`` as well.
+        0 if the numbers are the optimum. Positive for goals whose optimum is irrational: the tasks are feasible, and the optimal utility
+        of each user is within ``radius`` times its utility here. If the worth of a task does not depend on the server, the same bound
+        holds for ``tasks_per_user``.
     prices : array (servers, resources) or (servers, 1), or None
     proved_levels : tuple of Level
     queue_prices : dict
-        As ``prices``, ``levels`` and ``queue_prices`` of `fairopt.Allocation`, with Fractions for all numbers. Where several steps of the
-        proof settle users at one level, its prices are the mean of theirs, which proves that level, too.
+        ``prices``, ``levels`` and ``queue_prices`` of `fairopt.Allocation`, with Fractions for all numbers. If several steps of the proof
+        settle users at one level, the prices of the level are the mean of the prices of its steps, which also proves the level.
     steps : tuple of Level
-        These steps, each with the users whom it settles and its own prices.
+        The steps of the proof, each with the users that it settles and its own prices.
     """
 
     tasks: ExactArray

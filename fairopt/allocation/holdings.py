@@ -130,7 +130,7 @@ class QueueHoldings:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; None stands for a missing number.
 
-        Fractions (of `fairopt.Allocation.in_fractions`) are written as floats, and beside them as text: ``exact``.
+        Fractions (from `fairopt.Allocation.in_fractions`) are written as floats, and as text under ``exact``.
         """
         plain = {
             "name": self.name,
@@ -159,7 +159,7 @@ def _plain(each: Guaranteed | Limited) -> dict[str, Any]:
 
 
 def _with_exact(plain: dict[str, Any]) -> dict[str, Any]:
-    """Return plain data with floats in the place of Fractions, and with these as text beside them.
+    """Return plain data with floats for Fractions, and the Fractions as text under "exact".
 
     >>> _with_exact({"tasks": Fraction(1, 2), "used": {"gpu": Fraction(3)}, "users": 1})
     {'tasks': 0.5, 'used': {'gpu': 3.0}, 'users': 1, 'exact': {'tasks': '1/2', 'used': {'gpu': '3'}}}
@@ -169,7 +169,7 @@ def _with_exact(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _apart(value: Any) -> Any:
-    """Return a value with floats in the place of Fractions, and its Fractions as text; None where it has none."""
+    """Return a value with floats for Fractions, and its Fractions as text (None if it has none)."""
     if isinstance(value, dict):
         parts = {name: _apart(each) for name, each in value.items()}
         exact = {name: text for name, (_, text) in parts.items() if text is not None}

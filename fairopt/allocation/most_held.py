@@ -1,6 +1,6 @@
-"""How much of a resource a queue could hold within its guarantees, in fractions: the linear program of `fairopt.allocation.promises`.
+"""The most of a resource that a queue could hold within its guarantees: the linear program of `fairopt.allocation.promises` in fractions.
 
-It is solved in rationals, and its optimum is proved by prices that the certificate recomputes.
+It is solved in rationals, and `fairopt.certificate` proves its optimum by dual prices.
 
 >>> from fractions import Fraction
 >>> from fairopt.instance.queues import Queue
@@ -27,13 +27,13 @@ from fairopt.solvers.backend import Deadline
 
 __all__ = ["most_held"]
 
-Line = tuple[dict[int, Any], Any]  # of a linear program: coefficients by column, and the bound
+Line = tuple[dict[int, Any], Any]  # a row of the linear program: coefficients by column, and the bound
 
 
 def most_held(
     instance: Instance, tasks: ExactArray, sharing: str, node: int, claimants: BoolArray, servers: BoolArray, r: int
 ) -> Fraction | None:
-    """Return the most of resource ``r`` on ``servers`` that the users below a queue could hold; None if no point keeps all limits.
+    """Return the most of resource ``r`` on ``servers`` that the users below a queue could hold; None if the program is infeasible.
 
     ``instance`` and ``tasks``, (users, servers), are in fractions. ``claimants``, (users,), may get more than they have.
     """
@@ -67,7 +67,7 @@ def _of_servers(instance: Instance, pairs: list[tuple[int, int]], sharing: str) 
 
 
 def _of_users(instance: Instance, pairs: list[tuple[int, int]], tasks: ExactArray, claimants: BoolArray) -> Iterator[Line]:
-    """Yield the limits of users: of tasks and parallelism; at least what each has now, and no more than that of those who claim nothing."""
+    """Yield the limits of users: tasks and parallelism; no user loses tasks, and a user that is no claimant gains none."""
     for n in sorted({n for n, _ in pairs}):
         own = [j for j, (user, _) in enumerate(pairs) if user == n]
         has = tasks[n].sum()
@@ -80,11 +80,11 @@ def _of_users(instance: Instance, pairs: list[tuple[int, int]], tasks: ExactArra
 
 
 def _of_queues(instance: Instance, pairs: list[tuple[int, int]]) -> Iterator[Line]:
-    """Yield the limits of queues, and what they lend."""
+    """Yield the limits and lending limits of queues."""
     for row in limit_rows(instance):
         yield _used(instance, pairs, row.users, row.servers, row.resource), row.bound
 
 
 def _used(instance: Instance, pairs: list[tuple[int, int]], users: BoolArray, servers: BoolArray, r: int) -> dict[int, Any]:
-    """Return what each pair uses of a resource, if its user and its server count, by column."""
+    """Return the use of a resource by column, for pairs whose user and server are among these."""
     return {j: instance.demands[n, r] for j, (n, i) in enumerate(pairs) if users[n] and servers[i]}

@@ -1,15 +1,15 @@
-"""The guarantees and limits of queues: what each queue holds of them, and what is missing.
+"""The guarantees and limits of queues: what each queue holds, and what is missing of a guarantee.
 
-A guarantee is *met* as far as its queue asks for it. Where a queue holds less than it is guaranteed, a linear program says how much of the
-resource it could hold besides, with the cluster to itself:
+A guarantee is *met* if its queue holds all of it that its users can use. If a queue holds less than its guarantee, a linear program
+computes how much of the resource it could hold if it had the cluster to itself:
 
     maximise    sum over users n below the queue, servers i in the group, of d[n,r] x[n,i]
     subject to  the limits of servers, of tasks and of queues, over the columns of these users alone
-                what they hold of every guaranteed resource <= the larger of the guarantee and of what they hold now
-                every user below the queue has at least the tasks that it has now.
+                these users' use of each guaranteed resource <= max(guarantee, present use)
+                every user below the queue has at least its present tasks.
 
-What this is more than the queue holds now is *missing*. If it is nothing, the queue asks for no more: its users have all their tasks, or a
-limit stops them, or another guarantee of the same queue.
+The optimum less the present use is *missing*. If it is 0, the queue asks for no more: its users have all their tasks, or a limit or another
+guarantee of the same queue stops them.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from fairopt.program.queue_limits import guarantee_rows, limit_name, queue_limit
 __all__ = ["Guaranteed", "Limited", "Promises", "number"]
 
 _NONE: Mapping[str, float] = MappingProxyType({})
-_SAME = 1e-7  # relative: a guarantee or a limit that is missed by a smaller part is reached
+_SAME = 1e-7  # relative: a guarantee or a limit counts as reached if less than this part of it is left
 
 
 def number(value: Any) -> Any:
-    """Return a Fraction as it is, an empty sum of Fractions (the integer 0) as a Fraction, and a number of NumPy as a float."""
+    """Return a Fraction, or the integer 0 (an empty sum of Fractions), as a Fraction, and a NumPy number as a float."""
     return Fraction(value) if isinstance(value, Fraction | int) else float(value)
 
 
@@ -50,13 +50,13 @@ def _beyond(held: float, amount: float) -> float:
 
 
 def _tolerance(held: float | Fraction) -> float:
-    """Return the part by which an amount may be missed: none where what is held is a Fraction."""
+    """Return the relative tolerance of an amount: 0 for a Fraction."""
     return 0 if isinstance(held, Fraction) else _SAME
 
 
 @dataclass(frozen=True, slots=True)
 class Guaranteed:
-    """A guarantee of a queue, and what the queue holds of it.
+    """A guarantee of a queue, and how much the queue holds.
 
     Attributes
     ----------
@@ -65,8 +65,7 @@ class Guaranteed:
         Name of the group of servers; "" for the whole cluster.
     amount, held : float
     missing : float
-        How much the queue lacks although it asks for it; 0 where the guarantee is met. Of `fairopt.Allocation.in_fractions` all three are
-        Fractions.
+        How much the queue asks for and lacks; 0 if the guarantee is met. All three are Fractions for `fairopt.Allocation.in_fractions`.
     """
 
     resource: str
@@ -77,31 +76,31 @@ class Guaranteed:
 
     @property
     def met(self) -> bool:
-        """Does the queue hold its guarantee as far as it asks for it?"""
+        """Does the queue hold all of its guarantee that it asks for?"""
         return self.missing == 0
 
     @property
     def borrowed(self) -> float:
-        """What the queue holds beyond its guarantee."""
+        """The amount that the queue holds beyond its guarantee."""
         return _beyond(self.held, self.amount)
 
     @property
     def unused(self) -> float:
-        """What the queue does not ask for."""
+        """The part of the guarantee that the queue does not ask for."""
         return self.held * 0 if self.missing else _beyond(self.amount, self.held)
 
     @property
     def where(self) -> str:
-        """The resource, and the group of servers where the guarantee is not for the whole cluster: "gpu on model = A100"."""
+        """The resource, and the group of servers unless it is the whole cluster: "gpu on model = A100"."""
         return _place(self.resource, self.group)
 
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A limit of a queue, and what the queue holds of it; the names are those of `Guaranteed`.
+    """A limit of a queue, and how much the queue holds; the attributes are those of `Guaranteed`.
 
-    ``price`` is its dual price, None where the allocation has none: by how much the level at which it stops users, or the goal, rises
-    at most with one more unit.
+    ``price`` is the dual price of the limit, None if the allocation has no prices: the most that one more unit could raise the level at
+    which the limit stops users, or the goal.
     """
 
     resource: str
@@ -112,17 +111,17 @@ class Limited:
 
     @property
     def where(self) -> str:
-        """As of `Guaranteed`."""
+        """The resource and the group of servers, as for `Guaranteed`."""
         return _place(self.resource, self.group)
 
     @property
     def reached(self) -> bool:
-        """Is nothing left of it?"""
+        """Is nothing left of the limit?"""
         return self.held >= self.amount * (1 - _tolerance(self.held))
 
 
 class Promises:
-    """What queues hold of their guarantees and limits, and could hold with the cluster to themselves."""
+    """The guarantees and limits of the queues of an allocation, with the amounts held and missing."""
 
     def __init__(
         self, instance: Instance, tasks: FloatArray, sharing: str, *, whole: bool = False, prices: Mapping[str, float] = _NONE
@@ -159,7 +158,7 @@ class Promises:
         return number(self.instance.demands[users, r] @ self.tasks[np.ix_(users, servers)].sum(axis=1))  # type: ignore[no-any-return]
 
     def _claimants(self, node: int) -> BoolArray:
-        """Return the users to whom the guarantee of a node goes: those below it with weights > 0 all the way, (users,)."""
+        """Return the users that the guarantee of a node serves: weights are > 0 on the whole path down to them, (users,)."""
         tree, weights = self.tree, self.instance.weights
         inside = np.zeros(tree.n_nodes, bool)
         inside[node] = True
@@ -178,7 +177,7 @@ class Promises:
         if not wanting.any():
             return held * 0
         if isinstance(held, Fraction):
-            from fairopt.allocation.most_held import most_held  # and with it all that computes in fractions
+            from fairopt.allocation.most_held import most_held  # imports everything that computes in fractions
 
             most: Any = most_held(instance, self.tasks, self.sharing, node, self._claimants(node), servers, r)
         else:
@@ -188,7 +187,7 @@ class Promises:
         return more if more >= least * (1 - _tolerance(held)) else held * 0
 
     def _most(self, node: int, servers: BoolArray, r: int) -> float:
-        """Return the optimum of the linear program above; what the queue holds now where that has no point, as own tasks do not fit."""
+        """Return the optimum of the linear program; the present use if it is infeasible because present tasks exceed limits."""
         instance, (users, rows) = self.instance, self.pairs
         below = self.tree.below[node]
         columns = np.flatnonzero(below[users])

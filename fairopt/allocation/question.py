@@ -1,4 +1,4 @@
-"""What was asked: the arguments that led to an allocation, so that it can be computed again for another instance."""
+"""The arguments that led to an allocation, with which it can be computed again for another instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an allocation is written as: plain data for JSON, a table of its users, and arrays with labels."""
+"""An allocation as plain data for JSON, as a table of its users, and as arrays with labels."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def _judged(case: Case, name: str) -> Verdict:
         return CHECKS[name](case)
     found = CHECKS[name](case)
     if case.whole and name in OF_WHOLE_TASKS and case.members.size:
-        return found  # which says itself where it rests on floats
+        return found  # its statement says if it rests on floats
     return dataclasses.replace(found, exact=Fraction(0)) if found.holds and not case.radius else found
 
 

@@ -292,8 +292,8 @@ class _Work:
                     found = regret(allocation, against, exact=self._solved(against, reference))
                 if found.best_found:
                     note = (
-                        f"regret against the best whole tasks that were found for {against.name} within the time limit, "
-                        f"which reach a bound up to {percent(found.gap)}: a lower bound"
+                        f"regret against the best whole tasks found for {against.name} within the time limit, "
+                        f"which are within {percent(found.gap)} of a bound: a lower bound"
                     )
                 return found, note
             except FairoptError as error:

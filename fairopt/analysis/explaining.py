@@ -30,7 +30,6 @@ import numpy as np
 
 from fairopt.allocation import Allocation, Exact
 from fairopt.analysis.explanation import Explanation, Gain, number
-from fairopt.analysis.explanation.changes import seen
 from fairopt.analysis.explanation.gains import gains, prices_of_level
 from fairopt.analysis.explanation.queue_gains import gains_of_queue, what_would_help
 from fairopt.analysis.explanation.queues import about_queue, stops_of
@@ -58,9 +57,9 @@ def explain(
 ) -> Explanation:
     """Explain what one user gets, what stops it, and what would help.
 
-    An allocation in fractions (``allocation.exact``, with a radius of 0) is explained in fractions, without a tolerance: what is full, who
-    has as much, dual prices, and what each change gives. Every change is solved again in fractions, and proved. If the optimum is
-    irrational, its explanation is in floats.
+    An allocation in fractions (``allocation.exact``, with a radius of 0) is explained in fractions, without a tolerance: full resources,
+    equal shares, dual prices, and gains. Every change is solved again in fractions, and proved. If the optimum is irrational, the
+    explanation is in floats.
 
     If there are more than 50 rows of servers, identical rows appear as one ("node-1 and 49 like it"), provided that the notion treats them
     alike.
@@ -127,7 +126,7 @@ def explain(
         if against is not None:
             raise InvalidInstance("only users are compared with each other; leave against out, or name a user")
         node = allocation.instance.tree.index(queue)
-        below, view = np.flatnonzero(allocation.instance.tree.below[node]), seen(allocation)
+        below, view = np.flatnonzero(allocation.instance.tree.below[node]), allocation.as_known
         tasks = number(view.tasks_per_user[below].sum())
         deadline = Deadline(time_limit)
         would = gains_of_queue(allocation, node, resolves=resolves, deadline=deadline, done=done)
@@ -143,7 +142,7 @@ def explain(
     if other == n:
         raise InvalidInstance(f'"{user}" cannot be compared with itself; leave against out, or name another user')
     deadline = Deadline(time_limit)
-    view = seen(allocation)
+    view = allocation.as_known
     room = Room(view, n)
     _, there = stops_of(view, n)
     room.helps = room.helps & ~there

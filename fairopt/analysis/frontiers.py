@@ -333,9 +333,7 @@ def _asks(queue: Queue) -> str:
 def _no_request(instance: Instance) -> Allocation:
     """Raise the reason why a notion that divides requests is not among the default notions."""
     user = instance.users[int(np.isinf(instance.tasks).argmax())]
-    raise Unsupported(
-        f'it divides whole requests, and "{user}" has no number of tasks: it would ask for one; give tasks, or name the notion'
-    )
+    raise Unsupported(f'it divides whole requests, and "{user}" has no number of tasks; give tasks, or name the notion')
 
 
 class _Exact:

@@ -76,7 +76,7 @@ def rerun(
     before = allocation.instance
     for rows, old, new, word in ((users, before.users, instance.users, "users"), (servers, before.servers, instance.servers, "servers")):
         if rows is None and old != new and question.notion.restricted(**{word: np.arange(len(old))}) is not question.notion:
-            raise Unsupported(f'the options of "{question.notion.name}" are about {word}, and here are others; say which they are: {word}=')
+            raise Unsupported(f'the options of "{question.notion.name}" name {word}, and this instance has others; say which with {word}=')
     notion = question.notion.restricted(users, servers)
     sharing: Any = allocation.sharing
     if isinstance(question, Exact):
@@ -140,7 +140,7 @@ def merged_servers(allocation: Allocation) -> Allocation:
     notion = question.notion.restricted(servers=first)
     shares = notion.shares(small if exact is None else small.exact, tasks) if view.shares.ndim == 2 else view.shares
     shares = view.shares[:, first] if shares is None else shares
-    part = merging.server_part[first][:, None] if allocation.sharing == "tdm" else 1  # the time of a row is a part of all rows' time
+    part = merging.server_part[first][:, None] if allocation.sharing == "tdm" else 1  # the time of a row is a part of the merged row's time
 
     def cut(prices: FloatArray | None) -> FloatArray | None:
         return None if prices is None else prices[first] / part

@@ -88,9 +88,9 @@ def in_fractions(notion: Notion, program: Program, allocation: Allocation, exact
 
 
 def tasks_in_fractions(allocation: Allocation) -> ExactArray | None:
-    """Return tasks, (users, servers), as Fractions; None where they are not known so.
+    """Return tasks, (users, servers), as Fractions; None if they are not known exactly.
 
-    They are known of an allocation in fractions whose ``radius`` is 0, and of whole tasks that keep every limit in fractions.
+    They are known for an allocation in fractions whose ``radius`` is 0, and for whole tasks that keep every limit in fractions.
     """
     if allocation.exact is not None:
         return None if allocation.exact.radius else allocation.exact.tasks

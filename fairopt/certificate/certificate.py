@@ -17,8 +17,8 @@ magnitude, and the sum does not show a user with a tiny weight that lacks most o
   price of the tasks of such a user can be so large that its other spending is lost to rounding, although it takes servers from others.
   Only users whose tasks have the same worth on all servers are checked.
 
-All of these measure worth. How far what a user has can be from the optimum, follows from the gap and the curvature of the goal:
-``distance`` (``fairopt.certificate.distance``).
+All of these are differences of the goal. ``distance`` bounds the distance of each user's utility from its optimum, by the gap and the
+curvature of the goal (``fairopt.certificate.distance``).
 
 *Trade-off*, (1 - e) log M(U) + e log sum U: the same, with the gradient phi[n] U[n]^-beta + kappa, where kappa = e / (1 - e) * sum phi[n]
 U[n]^(1-beta) / sum U[n] is computed from the answer. The goal g is concave, so g(U') - g(U) is at most the gradient times U' - U. The
@@ -80,11 +80,11 @@ class Certificate(ShowsItself):
     best_found : bool
         The same for the best whole tasks found within the time limit, which are not proved optimal.
     exact : bool
-        Proved in rational arithmetic, without a tolerance: all residuals are 0, not nearly (``solve(..., exact=True)``).
+        Proved in rational arithmetic, without a tolerance: all residuals are exactly 0 (``solve(..., exact=True)``).
     distance : float or None
-        Alpha-fair goals and trade-offs: the largest relative distance that the optimal utility of any user is proved to have from that of
-        the answer, inf if it may be 1 or more. It goes with the root of the residuals, since the goal is flat at the optimum, and is no
-        part of ``worst``. None of other goals, and where nobody can run anything.
+        Alpha-fair goals and trade-offs: a proved bound on the relative distance between a user's utility and its optimum, over all users;
+        inf if it may be 1 or more. It grows with the square root of the residuals, since the goal is flat at the optimum, and ``worst``
+        does not include it. None for other goals, and if nobody can run anything.
 
     >>> Certificate(1e-16, 2e-12, 3e-11).worst
     3e-11
@@ -135,11 +135,11 @@ class Certificate(ShowsItself):
 
         meanings = {
             "feasibility": "largest excess over a limit, relative to it",
-            "optimality": "how much higher a level, or the total, could be at most",
-            "fairness": "how much a user could gain at most without harm to a user no better off; or the violation of a condition",
+            "optimality": "the most by which a level, or the total, could be higher",
+            "fairness": "the most that a user could gain without harm to a user no better off; or the violation of a condition",
         }
         if self.distance is not None:
-            meanings["distance"] = "how far what a user has can be from the optimum at most, relative to it"
+            meanings["distance"] = "the largest relative distance of a user's optimum from what it has"
         rows = [(getattr(self, name), meaning) for name, meaning in meanings.items()]
         return pd.DataFrame(rows, index=pd.Index(list(meanings), name="residual"), columns=["value", "bounds"])
 

@@ -1,15 +1,15 @@
-r"""How far the tasks of any user can be from an alpha-fair optimum at most, in floats: from the gap of the total to each user.
+r"""A bound in floats on the distance of each user's utility from an alpha-fair optimum, derived from the gap of the total.
 
-In the symbols of `fairopt.certificate.enclosure`, with the gradient z of the goal at U and the gap of z . U, every user by itself has
+In the symbols of `fairopt.certificate.enclosure`, with the gradient z of the goal at U and the gap of z . U, every user n satisfies
 
     phi[n] U[n]^(1-alpha) d(U*[n] / U[n])  <=  gap,     d(rho) = rho - 1 - (rho^(1-alpha) - 1) / (1-alpha),
 
-so |U*[n] - U[n]| <= r U[n] for each r with d(1 + r) >= limit and d(1 - r) >= limit, where limit is the gap relative to the user's part of
-all worth. As d'' = alpha rho^(-alpha-1), both hold if alpha r^2 / 2 >= limit (1 + r)^(alpha+1).
+so |U*[n] - U[n]| <= r U[n] for each r with d(1 + r) >= limit and d(1 - r) >= limit, where limit is the gap divided by the user's part of
+the total worth. As d'' = alpha rho^(-alpha-1), both hold if alpha r^2 / 2 >= limit (1 + r)^(alpha+1).
 
-The gap is a difference of sums: rounding adds 1e-15 to it, and an excess over a limit adds as much as its size. So r is about 1e-7 at best,
-and the larger the smaller a user's part of all worth is: an allocation with all digits right has no smaller proof in floats. For more,
-`fairopt.solve(..., exact=True)` proves r with as many digits as asked for.
+The gap is a difference of sums: rounding adds 1e-15 to it, and an excess over a limit adds its size. So r is at least about 1e-7, and grows
+as a user's part of the total worth shrinks, even if all digits of the allocation are right. `fairopt.solve(..., exact=True)` proves as many
+digits as asked for.
 
 For a trade-off the bound has two factors, as in `fairopt.certificate.enclosure`.
 """
@@ -38,10 +38,10 @@ def proved_distance(goal: AlphaFair | Tradeoff, weights: FloatArray, utilities: 
     weights, utilities : arrays (users,)
         phi[n] and U[n] of the users that can have something.
     gap : float
-        By what part z . U can be larger in any feasible allocation, with what the allocation has too much.
+        Relative bound on how much larger z . U can be in a feasible allocation, plus the excess of the allocation over its limits.
 
     >>> goal = AlphaFair(1.0, np.ones(2))
-    >>> proved_distance(goal, goal.weights, np.ones(2), 1e-6)  # half of the worth each: r^2 / 2 = 2e-6 (1 + r)^2
+    >>> proved_distance(goal, goal.weights, np.ones(2), 1e-6)  # each has half of the worth: r^2 / 2 = 2e-6 (1 + r)^2
     0.002004...
     """
     if not utilities.size:

@@ -83,7 +83,7 @@ class _Point:
         if prices is None or any(price < 0 for price in prices.tolist()):
             raise CertificateError("a price is negative, or missing")
         if any(value < 0 for value in x.tolist()):
-            raise CertificateError("a pair holds less than nothing")
+            raise CertificateError("a pair holds a negative number of tasks")
         for j, (used, bound) in enumerate(zip(program.usage(x).tolist(), program.bounds.tolist(), strict=True)):
             if used > bound:
                 raise CertificateError(f"the limit {program.program.limit_name(j)} is exceeded")

@@ -30,7 +30,7 @@ def prove_equilibrium(program: ExactProgram, solution: Solution) -> None:
     goal, names, x = program.goal, program.program, solution.x
     assert isinstance(goal, Equilibrium)
     for p in [p for p, value in enumerate(x.tolist()) if value < 0]:
-        raise CertificateError(f"{_pair(program, p)} holds less than nothing")
+        raise CertificateError(f"{_pair(program, p)} holds a negative number of tasks")
     usage = program.usage(x)
     for j, (used, bound) in enumerate(zip(usage.tolist(), program.bounds.tolist(), strict=True)):
         if used > bound:

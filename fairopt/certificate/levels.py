@@ -130,7 +130,7 @@ class LevelProofs:
         self.by_column = self.limits.transposed
         self.largest = program.largest()
         left, digits = self.limits.bounds - self.limits.matrix @ x, self.limits.bounds * _DIGITS
-        self.free, self.over = np.maximum(left - digits, 0.0), np.maximum(-left - digits, 0.0)  # of each limit, beyond its rounding
+        self.free, self.over = np.maximum(left - digits, 0.0), np.maximum(-left - digits, 0.0)  # per limit, beyond rounding
         self.used, self.short = np.maximum(x, 0.0), np.maximum(-x, 0.0)
         # Upper bounds for pairs, free limits and surpluses of users, and the level that each comes from.
         self.most = [np.full(size, np.inf) for size in (x.size, left.size, levels.size)]
@@ -187,20 +187,20 @@ class LevelProofs:
         proof : array (limits,)
             Its prices.
         settled : int array
-            Users who are settled at it.
+            Users settled at this level.
         rising : bool array (users,)
-            R, who rises to it.
+            R, the users that rise to this level.
         target, rate : arrays (users,)
-            Their shares at this level, and how fast these rise.
+            Their shares at this level, and the rates at which the shares rise.
         size : array (users,)
-            What a residual is relative to; ``target``, unless that is 0.
+            Residuals are relative to it; ``target``, unless that is 0.
         is_last : bool
-            Nothing is asked about levels above it, so what it implies for them is not worked out.
+            There are no levels above it, so its implications for them are not computed.
         """
         bounds, per_level, levels, users = self.limits.bounds, self.per_level, self.levels, self.users
         most_of_pairs, most_left, most_above = self.most
         prices = proof / max(float(np.abs(proof).max(initial=0.0)), _TINY)  # the unit does not matter
-        below_0 = bool(prices.min(initial=0.0) < 0)  # rarely: much of what follows is there for such prices alone
+        below_0 = bool(prices.min(initial=0.0) < 0)  # rare; much of the code below serves only prices below 0
         if below_0:
             prices = np.where(most_left > _CLOSED * bounds, np.maximum(prices, 0.0), prices)
         cost = np.asarray(self.by_column @ prices)
@@ -213,7 +213,7 @@ class LevelProofs:
         q = np.full(levels.size, np.inf)
         np.minimum.at(q, users_of_open, price_of_open)
         q[np.isinf(q)] = 0.0
-        climbs = rising & (rate > 0)  # the others wait at their target, and what keeps them there may still have a price of either sign
+        climbs = rising & (rate > 0)  # the others wait at their target; the limits that keep them there may have prices of either sign
         if below_0:
             q = np.where(climbs | (most_above > _CLOSED * scale), np.maximum(q, 0.0), q)
         sigma, held = float(q[climbs] @ rate[climbs]), float(q[climbs] @ size[climbs])
@@ -240,7 +240,7 @@ class LevelProofs:
             below_price = [np.maximum(worth - cost, 0.0) * closed, np.maximum(-prices, 0.0), np.maximum(-q, 0.0)]
             charges = self._charges(below_price)
             charged, charged_real = float(charges @ self.totals), float(charges @ self.real)
-        if below_0:  # a pair with a cost below 0 is not bounded by the level of its user: charge the most that it could be used
+        if below_0:  # the level of its user does not bound a pair with a cost below 0: charge its largest possible use
             unbounded = float((np.maximum(-cost, 0.0) * (opened & (q[users] >= 0))) @ self.largest)
         gap = own_gap + (charged + unbounded) / sigma
         if not is_last:
@@ -259,7 +259,8 @@ class LevelProofs:
     def _taken(self, price: FloatArray) -> float:
         """Return the cost, at these prices, of the possible shortfalls of users settled before.
 
-        Those of a level come to the largest of them, or to what this level bounds of a surplus: a higher level may have a smaller bound.
+        The shortfalls of one level cost at most the largest of them, or less if a level bounds the matching surplus: a higher level may
+        have a smaller bound.
         """
         alone = self.settled_at < 0
         worth = np.where(price > 0, price, 0.0) * np.where(price > 0, self.doubt, 0.0)

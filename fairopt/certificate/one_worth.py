@@ -1,8 +1,8 @@
 r"""Proof of an alpha-fair optimum on a table of tasks, in blocks of users: no array of all pairs is formed.
 
-Everybody may run everywhere, demands some of everything, has no end of tasks, and a task is worth the same on all servers. The residuals
-are those of `fairopt.certificate.conditions` and of the total of marginal worths: see there for the mathematics. Of the two bounds on the
-total this takes the one at which no pair is worth more than it costs, which needs no sum over pairs.
+Every user may run everywhere, demands some of every resource and has no task limit, and a task is worth the same on all servers. The
+residuals are those of `fairopt.certificate.conditions` and of the total of marginal worths; the mathematics is there. The bound on the
+total is the one at which no pair is worth more than it costs, which needs no sum over pairs.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def certify_one_worth(instance: Instance, goal: AlphaFair, share: FloatArray, ta
     Parameters
     ----------
     instance : Instance
-        Everybody may run everywhere and demands some of everything, without limits on tasks, on servers at once or of queues.
+        Every user may run everywhere and demands some of every resource; no limits on tasks, no parallelism, no queues.
     goal : AlphaFair
     share : array (users,)
-        What a task is worth.
+        The worth of a task.
     tasks : array (users, servers)
     prices : array (servers, resources)
         In any unit.
@@ -37,7 +37,7 @@ def certify_one_worth(instance: Instance, goal: AlphaFair, share: FloatArray, ta
     Returns
     -------
     Certificate
-        With the distance of users to the optimum. All residuals are infinite if a number is not finite, or the instance is of another kind.
+        Includes ``distance``. All residuals are infinite if a number is not finite, or the instance is of another kind.
     """
     one_kind = instance.eligibility.all() and not instance.is_tree and instance.weights.ndim == 1 and instance.rates_per_server is None
     endless = np.isinf(instance.tasks).all() and np.isinf(instance.parallelism).all() and (instance.demands > 0).all()

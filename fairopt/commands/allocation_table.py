@@ -279,13 +279,13 @@ def _exact(answer: ExactAnswer, values: Iterable[Fraction]) -> list[str]:
 
 
 def _rounded(blocks: Iterable[Table | Text | str]) -> str:
-    """Return what the sign of rounded fractions means, where one is too long for a column; names may have the sign, too."""
+    """Return the legend of the sign of rounded fractions if the table shows it; else "". Names may have the sign, too."""
     texts = [block for block in blocks if isinstance(block, str)]
     for table in blocks:
         if isinstance(table, FittingTable):
             shown = [column for kind, column in zip(table.kinds, table.columns, strict=True) if kind != "names"]
             texts += [str(cell) for column in shown for cell in column.cells]
-    return f"{ROUNDED} a decimal in the place of a long fraction; --json has the fraction" if any(ROUNDED in text for text in texts) else ""
+    return f"{ROUNDED} a decimal in place of a long fraction; --json has the fraction" if any(ROUNDED in text for text in texts) else ""
 
 
 def _times_text(seconds: dict[str, float]) -> str:

@@ -89,8 +89,8 @@ def audit(
 ) -> None:
     """Audit an allocation of FILE: which properties hold; if one fails, by how many tasks, with an example.
 
-    Strategy-proofness is tested by trying lies: to find none that pays does not prove that there is none. Exit status 1: a property of
-    --fail-on is violated.
+    Strategy-proofness is tested by trying lies: finding none that pays does not prove that there is none.
+    Exit status 1: a property of --fail-on is violated.
     """
     form = choose_form(output, as_json=as_json, kinds=("json",))
     sources = [word for word, value in (("--notion", notion), ("--schedule", schedule), ("--allocation", allocation)) if value is not None]
@@ -102,9 +102,7 @@ def audit(
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
     watched = words(fail_on or "")
     if fail_on is not None and not watched:
-        raise typer.BadParameter(
-            "no property is named, so that nothing could fail; such as guarantees,sharing-incentive", param_hint="--fail-on"
-        )
+        raise typer.BadParameter("name at least one property, such as guarantees,sharing-incentive", param_hint="--fail-on")
     instance = read_instance(file, changes)
     wanted = None if properties is None else words(properties)
     if watched:
@@ -144,7 +142,7 @@ def audit(
     if watched and found.violations:
         say(
             "warning",
-            f"the allocation exceeds its limits ({found.violations[0]}), so that what holds of it says little: is it of this cluster?",
+            f"the allocation exceeds its limits ({found.violations[0]}), so the verdicts say little; does it belong to this cluster?",
         )
     for name in watched:
         if found[name].holds is None:
@@ -208,7 +206,7 @@ def _print(console: Console, found: fo.Audit, everything: bool) -> None:
     how = (
         "given"
         if made.solver == made.notion
-        else f"given, by the measure of {made.notion}"
+        else f"given, measured by {made.notion}"
         if made.solver == GIVEN
         else f"{made.notion}, {made.certificate.reservation or 'exact'} by {made.solver}"
     )

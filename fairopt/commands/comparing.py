@@ -51,7 +51,7 @@ def compare(
             "--what-if",
             metavar="PATH=VALUE",
             autocompletion=completion.changes,
-            help="Compare FILE with itself changed so, as in servers.new.count+=2. Can be repeated; --set changes both.",
+            help="Compare FILE with a changed copy, as in servers.new.count+=2. Can be repeated; --set changes both.",
         ),
     ] = None,
     notions: Notions = "drfh",
@@ -73,14 +73,14 @@ def compare(
     ] = None,
     by: Annotated[
         Literal["user", "queue", "owner"],
-        typer.Option(help="Also what each queue of the tree holds, or each owner of tasks (namespace, account), side by side."),
+        typer.Option(help="Also show, side by side, what each queue or each owner of tasks (namespace, account) holds."),
     ] = "user",
     fail_if: Annotated[
         list[str] | None,
         typer.Option(
             metavar="'MEASURE > N'",
-            help="Exit with status 1 if this holds of one of your allocations (without any: of a schedule): regret, level, leximin, "
-            "largest, goal, condition, queue, total, envy, efficiency, share or jain, as in 'regret > 0.1'. Can be repeated.",
+            help="Exit with status 1 if this condition holds for one of your allocations (or, without any, for a schedule). Measures: "
+            "regret, level, leximin, largest, goal, condition, queue, total, envy, efficiency, share, jain. Can be repeated.",
         ),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="In fractions: the allocations, and all measures that are rational.")] = False,
@@ -178,7 +178,10 @@ def compare(
         raise typer.Exit(3)
     for row in comparison if conditions else ():
         if row.violations:
-            say("warning", f"{row.name} exceeds its limits ({row.violations[0]}), so that its measures say little: is it of this cluster?")
+            say(
+                "warning",
+                f"{row.name} exceeds its limits ({row.violations[0]}), so its measures say little; does it belong to this cluster?",
+            )
     broken = [sentence for condition in conditions for sentence in condition.broken(comparison)]
     for sentence in broken:
         say("failed", sentence)

@@ -39,13 +39,13 @@ _IN_FRACTIONS = {
     )
 }
 _REGRETS = {
-    "level": "level: of the lowest share.",
+    "level": "level: shortfall of the lowest share.",
     "leximin": "leximin: sort both share lists; the gap at the first difference (its position in brackets).",
     "largest": "largest: the largest gap in those lists.",
-    "goal": "goal: of the power mean that the notion maximises.",
+    "goal": "goal: shortfall of the power mean that the notion maximises.",
     "condition": "condition: largest violation of the theorem that defines the equilibrium.",
     "queue": "queue: the largest gap of a queue's share.",
-    "total": "total: of all tasks (negative: more tasks than the exact allocation).",
+    "total": "total: shortfall of all tasks together (negative: more tasks than the exact allocation).",
 }
 _QUEUES = 12  # side by side; --by queue shows all
 _LINES = 3  # violations listed for one allocation
@@ -259,13 +259,13 @@ def _legend(rows: list[Row], by: str) -> str:
         lines.append("owners: tasks, and the dominant share of what each holds (not divided by weights).")
     elif in_queues:
         tasks = "tasks, and the " if by == "queue" else ""
-        lines.append(f"queues: {tasks}dominant share of what each holds; !: a part of its guarantee is missing although it asks for it.")
+        lines.append(f"queues: {tasks}dominant share of what each holds; !: it gets less of a guarantee than it asks for.")
     if regrets:
         lines.append(
             "regret: relative shortfall from the exact allocation, of whole tasks if it says so, else of divisible tasks (an upper bound)."
         )
     if regrets and any(row.kind == "greedy" for row in rows) and any(_on_top_of_guarantees(row) for row in rows):
-        lines.append("Greedy schedules count guarantees as --guarantees clamp does: with it, regret is that of their own meaning.")
+        lines.append("Greedy schedules count guarantees as --guarantees clamp does; add it to measure their regret by the same rule.")
     shown = [name for name in _REGRETS if any(getattr(regret, name) is not None for regret in regrets)]
     in_a_tree = "leximin" not in shown  # there each user is compared with itself
     lines += ["largest: the largest gap of a user's share." if name == "largest" and in_a_tree else _REGRETS[name] for name in shown]

@@ -64,7 +64,7 @@ def explain(
         typer.Option(
             metavar="NAME",
             autocompletion=completion.users,
-            help="User to compare with; default: the one whose resources would let it run most tasks.",
+            help="User to compare with; default: the user whose resources would let --user run the most tasks.",
         ),
     ] = None,
     integral: Annotated[bool, typer.Option("--integral", help="Explain the exact allocation of whole tasks.")] = False,
@@ -177,7 +177,7 @@ def _print_blockers(console: Console, blockers: tuple[Blocker, ...]) -> None:
     if len(blockers) > _ROWS:
         console.print(Text(f"and {len(blockers) - _ROWS:,} more; --json has all"))
     if priced:
-        console.print(Text("price: by how much the level at which it stops, or the goal, rises at most with one more unit."))
+        console.print(Text("price: the most that one more unit could raise the level at which the user stops, or the goal."))
     if not all(each.bottleneck for each in blockers):
         console.print(Text('stops it: "no" if its holders have larger shares and would give way, or if its price is 0.'))
 

@@ -43,11 +43,11 @@ _RESOURCE = "Name of a resource in the scheduler, such as gpu=nvidia.com/gpu. Ca
 Resources = Annotated[list[str] | None, typer.Option("--resource", metavar="NAME=KEY", help=_RESOURCE)]
 _UNIT = "Unit of a resource of FILE, such as memory=MiB or cpu=millicores; default: GiB and cores. Can be repeated."
 Units = Annotated[list[str] | None, typer.Option("--unit", metavar="NAME=UNIT", help=_UNIT)]
-Headroom = Annotated[float, typer.Option(metavar="FACTOR", help="Limits are so many times the exact amounts, rounded up.")]
+Headroom = Annotated[float, typer.Option(metavar="FACTOR", help="Multiply the exact amounts by this factor; limits are rounded up.")]
 Borrowed = Annotated[
     float | None,
     typer.Option(
-        "--headroom", metavar="FACTOR", help="A queue may hold so many times its quota; 1: no more than it. Default: whatever is idle."
+        "--headroom", metavar="FACTOR", help="A queue may hold its quota times this factor; 1: no borrowing. Default: whatever is idle."
     ),
 ]
 TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="For the exact allocation.")]

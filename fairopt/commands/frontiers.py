@@ -28,7 +28,7 @@ def frontier(
     alphas: Annotated[
         str, typer.Option(metavar="A,...", help="Alpha-fair allocations to compute, from 0 (largest total) to inf (max-min).")
     ] = "0,0.5,1,2,5,inf",
-    of: Annotated[str, typer.Option(metavar="tasks|shares", help="Quantity in which those are fair.")] = "tasks",
+    of: Annotated[str, typer.Option(metavar="tasks|shares", help="What these allocations divide fairly.")] = "tasks",
     notions: Annotated[
         str | None,
         typer.Option(

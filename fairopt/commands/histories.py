@@ -77,7 +77,8 @@ def history(
         str | None, typer.Option(metavar="NAME", help="Time zone of local times, such as Europe/Berlin, if clocks change in the log.")
     ] = None,
     keep: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Keep results here from part to part; the same command goes on from there.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep results in this folder after each part; the same command goes on from there."),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random moments.")] = 0,
     lenient: Annotated[
@@ -92,7 +93,7 @@ def history(
         Literal["shortfall", "surplus", "entitled", "received", "waiting", "name"],
         typer.Option("--sort", help="Order of the owners that are shown: the largest first."),
     ] = "shortfall",
-    top: Annotated[int | None, typer.Option("--top", metavar="N", min=1, help="Show at most so many owners.")] = None,
+    top: Annotated[int | None, typer.Option("--top", metavar="N", min=1, help="Show at most N owners.")] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: the table of --by.")] = False,
     output: Annotated[
@@ -118,8 +119,8 @@ def history(
 ) -> None:
     """Judge the log of a cluster: what owners received, and what the exact allocation would have given them.
 
-    Share-hours: the whole cluster for an hour is 1. Entitled is what the exact allocation gives to the jobs that are there at each moment;
-    a shortfall was due and not given while work waited; a surplus was given beyond what was due.
+    Share-hours: the whole cluster for an hour is 1. Entitled: what the exact allocation gives to the jobs present at each moment.
+    Shortfall: due and not given while work waited. Surplus: given beyond what was due.
     Waits that a scheduler could not have ended (held, dependency, limits, no server that is large enough) are left out and counted.
     With --keep, a run that is stopped by Ctrl-C or SIGTERM goes on when it is started again.
     """

@@ -158,10 +158,10 @@ def yarn(
 )
 def ray(
     nodes: Annotated[Path, typer.Option(metavar="JSON", help="ray list nodes --format json --detail --limit 10000")],
-    tasks: Annotated[Path | None, typer.Option(metavar="JSON", help="The same of tasks.")] = None,
-    actors: Annotated[Path | None, typer.Option(metavar="JSON", help="The same of actors.")] = None,
-    placement_groups: Annotated[Path | None, typer.Option(metavar="JSON", help="The same of placement-groups.")] = None,
-    jobs: Annotated[Path | None, typer.Option(metavar="JSON", help="The same of jobs, for their metadata.")] = None,
+    tasks: Annotated[Path | None, typer.Option(metavar="JSON", help="The same command for tasks.")] = None,
+    actors: Annotated[Path | None, typer.Option(metavar="JSON", help="The same command for actors.")] = None,
+    placement_groups: Annotated[Path | None, typer.Option(metavar="JSON", help="The same command for placement-groups.")] = None,
+    jobs: Annotated[Path | None, typer.Option(metavar="JSON", help="The same command for jobs: their metadata.")] = None,
     users: Annotated[str, typer.Option(metavar="WORD", help="Owners: namespace, job or metadata:KEY.")] = "namespace",
     weight: Weights = None,
     demand: Demand = "shapes",
@@ -223,7 +223,7 @@ def google2011(
 
 @_example("swf log.swf --at 864000 -o cluster.yaml --current held.csv")
 def swf(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="A log in the Standard Workload Format, or that in .gz.")],
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A log in the Standard Workload Format; .gz too.")],
     at: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Moment to import; default: when most processors are asked for.")
     ] = None,

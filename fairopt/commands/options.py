@@ -87,8 +87,8 @@ Guarantees = Annotated[
     typer.Option(
         metavar="WORD",
         autocompletion=completion.words(lambda: ("surplus", "clamp")),
-        help="How the rest is divided once guarantees are met: surplus (default) on top of them, by weights; clamp counts them, so that a "
-        "queue with more than its part by weight waits for the others.",
+        help="How capacity beyond guarantees is divided: surplus (default) adds it to guarantees, by weight; clamp counts guarantees "
+        "toward the share by weight, so a queue above its share waits for the others.",
         rich_help_panel=_OF_QUEUES,
     ),
 ]
@@ -97,8 +97,8 @@ QueueShare = Annotated[
     typer.Option(
         metavar="WORD",
         autocompletion=completion.words(lambda: ("dominant", "sum")),
-        help="The share of a queue: dominant, the dominant share of what its users hold together (default for drf and drfh); sum, of their "
-        "shares (default for the others).",
+        help="The share of a queue: dominant (default for drf and drfh), the dominant share of what its users hold together; sum (default "
+        "for the others), the sum of their shares.",
         rich_help_panel=_OF_QUEUES,
     ),
 ]
@@ -112,7 +112,7 @@ Sort = Annotated[
     Literal["tasks", "share", "weight", "-tasks", "-share", "-weight", "name"] | None,
     typer.Option("--sort", help="Order of the users that are shown: the largest first, with - the smallest."),
 ]
-Top = Annotated[int | None, typer.Option("--top", metavar="N", min=1, help="Show at most so many users.")]
+Top = Annotated[int | None, typer.Option("--top", metavar="N", min=1, help="Show at most N users.")]
 Output = Annotated[
     Path | None,
     typer.Option(

@@ -89,7 +89,7 @@ def _legend(allocation: Allocation, tables: Sequence[Table]) -> Text:
     shown = {str(column.header) for table in tables for column in table.columns}
     lines = [" ".join(text for name, text in _COLUMNS.items() if name in shown)]
     if allocation.queue_prices:
-        lines.append("price: by how much the level at which the limit stops users, or the goal, rises at most with one more unit of it.")
+        lines.append("price: the most that one more unit of the limit could raise the level at which it stops users, or the goal.")
     if any(level.part for level in allocation.levels) and isinstance(allocation.question, Exact):
         notion = allocation.question.notion
         if isinstance(notion, ShareNotion):

@@ -57,8 +57,8 @@ def print_side_by_side(console: Console, found: fo.SideBySide) -> None:
     notes = (
         f"wait: mean time until the first task of a job starts{_of_started(found)}.\n"
         "slow: mean of (end - submission) / run time, of the jobs that ended. bounded: the same, with run times of at least 10 s.\n"
-        "short: hours of the cluster that users who waited lacked, against the exact simulation.\n"
-        "envy: hours that they would have had more with the weighted share of another user.\n"
+        "short: cluster-hours that waiting users lacked, against the exact simulation.\n"
+        "envy: cluster-hours that waiting users would have gained with the weighted share of another user.\n"
         "Jain: mean index of shares by weight; 1: all have the same."
     )
     console.print(Text(f"\n{notes}", style="dim"))

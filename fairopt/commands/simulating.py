@@ -68,12 +68,12 @@ def simulate(
         bool,
         typer.Option(
             "--gangs",
-            help="Of a log in the Standard Workload Format: all processors of a job start at one instant. (A table has a column gang.)",
+            help="For a log in the Standard Workload Format: all processors of a job start at one instant. (A table has a column gang.)",
         ),
     ] = False,
     exact: Annotated[
         str,
-        typer.Option(metavar="NOTION", help="Of several schedulers: the notion whose exact simulation shortfalls are measured against."),
+        typer.Option(metavar="NOTION", help="With several schedulers: measure shortfalls against the exact simulation of this notion."),
     ] = "drfh",
     keep: Annotated[
         Path | None,
@@ -99,26 +99,27 @@ def simulate(
     ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the simulation: .svg, .png or .pdf.")] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Of several schedulers: also write a page with the pictures and all tables: .html.")
+        Path | None,
+        typer.Option(metavar="FILE", help="With several schedulers: also write a page with the pictures and all tables: .html."),
     ] = None,
 ) -> None:
     """Follow the jobs of a trace on a cluster over time, under a scheduler.
 
     Greedy schedulers start whole tasks and never stop one.
-    Those of real clusters also start gangs, all of whose tasks begin at one instant.
-    Exact ones divide tasks and move them at no cost: the optimum to compare a heuristic with.
-    With psdsf:period=SECONDS, each server acts on its own and approaches the optimum; the output shows how close they come.
-    Its options are :phases=random, sweep or at-once, :seed=N, and :sharing=rdm or tdm.
+    Schedulers of real clusters also start gangs: all tasks of a gang begin at one instant.
+    Exact schedulers divide tasks and move them at no cost: the optimum to compare a heuristic with.
+    With psdsf:period=SECONDS, each server acts on its own; the output shows how close the servers come to the optimum.
+    Options of psdsf are :phases=random, sweep or at-once, :seed=N, and :sharing=rdm or tdm.
     With several schedulers: a table of waiting, slowdown, use, shortfall against the exact simulation, envy and Jain's index.
-    Ctrl-C or SIGTERM stops the simulation and keeps its results; if schedulers are missing then, the exit status is 130.
+    Ctrl-C or SIGTERM stops the simulation and keeps its results; if some schedulers have not run by then, the exit status is 130.
     With --keep, the same command goes on from there.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     if scheduler and len(scheduler) > 1 and regret:
-        raise typer.BadParameter("regret is that of one scheduler; several are compared with the exact simulation", param_hint="--regret")
+        raise typer.BadParameter("leave it out: several schedulers are compared with the exact simulation", param_hint="--regret")
     check_page(report, "--report")
     if report is not None and len(scheduler or ()) < 2:
-        raise typer.BadParameter("the page is of several schedulers; give --scheduler more than once", param_hint="--report")
+        raise typer.BadParameter("the page compares several schedulers; give --scheduler more than once", param_hint="--report")
     instance = read_instance(cluster, changes)
     swf = trace.name.lower().removesuffix(".gz").endswith(".swf")
     if swf and events is not None:
@@ -126,7 +127,7 @@ def simulate(
             "events cannot be combined with a log in the Standard Workload Format; leave --events out", param_hint="--events"
         )
     if gangs and not swf:
-        raise typer.BadParameter("a table says of each job whether it is a gang, in a column gang; leave --gangs out", param_hint="--gangs")
+        raise typer.BadParameter("a table marks gangs in its column gang; leave --gangs out", param_hint="--gangs")
     if not swf and _is_log(trace):
         raise typer.BadParameter(
             f"{trace} is the log of a scheduler, which fairopt history judges; to simulate its jobs, give a table of them (.csv with the "

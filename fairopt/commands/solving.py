@@ -59,13 +59,16 @@ def solve(
     integral: Annotated[bool, typer.Option("--integral", help="Whole tasks on single servers.")] = False,
     exact: Annotated[
         bool,
-        typer.Option("--exact", help="In fractions, proved without a tolerance: 20/3. Numbers as written, 1/3 too. See --digits."),
+        typer.Option(
+            "--exact",
+            help="Solve in fractions (20/3), proved without a tolerance; numbers of FILE count as written, 1/3 too. See --digits.",
+        ),
     ] = False,
     digits: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="With --exact, of goals whose optimum is irrational (proportional, bbf, fds, gfj): so many digits (default 30).",
+            help="With --exact, for goals whose optimum is irrational (proportional, bbf, fds, gfj): number of digits (default 30).",
         ),
     ] = None,
     formulation: Annotated[

@@ -36,7 +36,7 @@ _ERRORS = "±: standard error over the seeds.\n"
 _LEGEND = f"""\
 {MEASURES}
 regret: relative shortfall from the exact allocation.
-level: of the lowest share.
+level: shortfall of the lowest share.
 worst: the largest gap between the sorted share lists; for other notions, the regret of the goal or of the condition."""
 
 

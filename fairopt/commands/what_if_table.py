@@ -25,7 +25,7 @@ _SIDE_BY_SIDE = 2  # allocations in a table of measures
 _LEGEND = """\
 efficiency: weighted tasks, in % of the most possible with divisible tasks of each instance.
 low share: smallest weighted dominant share."""
-_ONLY = "only {}: tasks more, if this difference were the only one. The parts need not add up: differences may work together."
+_ONLY = "only {}: gain in tasks if this were the only difference. Gains need not add up: differences may work together."
 
 
 def print_what_if(console: Console, found: WhatIf, *, everything: bool = False, choice: Choice | None = None) -> None:

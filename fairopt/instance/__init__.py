@@ -10,7 +10,7 @@
 ``ratios``       quotients where a resource may be missing
 ``pooling``      all servers as one
 ``aggregation``  identical servers and users as one row, and the way back
-``records``      what an instance is written as: plain data, labelled arrays, one line
+``records``      an instance as plain data, labelled arrays, one line
 ``remarks``      what a tree of queues allows but what must be said
 ===============  ================================================================================
 """

@@ -55,7 +55,7 @@ ExactArray: TypeAlias = npt.NDArray[Any]
 
 _EXACT = 2.0**53  # whole floats below are the integers that they print as
 _SHORT = 16  # a decimal of fewer characters is the shortest of its float
-_DIGITS = frozenset("123456789")  # one of them is in every number but 0
+_DIGITS = frozenset("123456789")  # every number but 0 has one of these
 _FAINTEST = math.ulp(0.0)  # the smallest float
 _POWERS = 400  # a larger power of ten is beyond every float
 
@@ -81,7 +81,7 @@ def written(value: Fraction | str) -> float:
     >>> written(Fraction(1, 4)), written(Fraction(1, 3)).fraction, written("0.1000000000000000000001").fraction - Fraction(1, 10)
     (0.25, Fraction(1, 3), Fraction(1, 10000000000000000000000))
 
-    A number that is not 0, but smaller than every float, is the smallest float, as of `nearest`: no check takes it for 0.
+    A positive number smaller than every float becomes the smallest float, as in `nearest`, so that no check takes it for 0.
 
     >>> written("1e-400") > 0, written("0e-400"), written("-0.0")
     (True, 0.0, -0.0)

@@ -236,7 +236,7 @@ class Instance(ShowsItself):
         as_written = {name: kept(value, floats) for name, (value, floats) in arguments.items() if floats is not None}
         not_floats = {name: exact for name, exact in as_written.items() if exact is not None}
         object.__setattr__(self, "_written", not_floats or None)
-        if not {"guarantees", "tasks"}.isdisjoint(not_floats):  # of floats it is checked already
+        if not {"guarantees", "tasks"}.isdisjoint(not_floats):  # for floats this is checked already
             guarantees_within(self.given("guarantees"), self.given("tasks"), user_labels)
         object.__setattr__(self, "queues", tree)
         object.__setattr__(self, "queue_of", places)

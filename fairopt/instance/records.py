@@ -1,4 +1,4 @@
-"""What an instance is written as: plain data in the schema of its files, arrays with labels, and one line about it."""
+"""An instance as plain data in the schema of its files, as arrays with labels, and in one line."""
 
 from __future__ import annotations
 

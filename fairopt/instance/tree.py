@@ -1,4 +1,4 @@
-"""The tree in which the users of a cluster sit: its nodes are the cluster and the queues, and its leaves are the users.
+"""The tree of queues and users: its root is the cluster, its inner nodes are the queues, and its leaves are the users.
 
 >>> from fairopt.instance.queues import Queue
 >>> tree = Tree.of([Queue("research", weight=2), Queue("vision", parent="research")], ["vision", None])
@@ -30,11 +30,11 @@ class Tree:
     ----------
     queues : tuple of Queue
     parent : int array (nodes,)
-        -1 of the root.
+        -1 for the root.
     depth : int array (nodes,)
-        0 of the root.
+        0 for the root.
     user_node : int array (users,)
-        The node that each user is in.
+        The node of each user.
     """
 
     queues: tuple[Queue, ...]
@@ -49,7 +49,7 @@ class Tree:
         Raises
         ------
         InvalidInstance
-            Where two queues have one name, where a parent or a queue does not exist, and where parents go round in a circle.
+            Two queues have one name, a parent or a queue does not exist, or the parents form a cycle.
         """
         for queue in queues:
             if not isinstance(queue, Queue):
@@ -112,23 +112,23 @@ class Tree:
 
     @cached_property
     def order(self) -> list[int]:
-        """The nodes but for the root, children before parents."""
+        """The nodes without the root, children before parents."""
         return [v for v in self.upwards() if v]
 
     @cached_property
     def layers(self) -> list[IntArray]:
-        """The nodes but for the root, those of one depth together, the deepest first."""
+        """The nodes without the root, grouped by depth, the deepest first."""
         return [np.flatnonzero(self.depth == depth) for depth in range(int(self.depth.max()), 0, -1)]
 
     @cached_property
     def weights(self) -> FloatArray:
-        """Weight of each node among its siblings, (nodes,); 1 of the root."""
+        """Weight of each node among its siblings, (nodes,); 1 for the root."""
         weights = np.array([1, *(queue.weight for queue in self.queues)])
         return weights if weights.dtype == object else weights.astype(np.float64)
 
     @cached_property
     def tiers(self) -> IntArray:
-        """Tier of each node, (nodes,): its own, or where that is 0 that of the nearest node above which has one."""
+        """Tier of each node, (nodes,): its own, or if that is 0, the tier of the nearest node above that has one."""
         tiers = np.array([0, *(queue.tier for queue in self.queues)], dtype=np.int64)
         for node in self.downwards():
             if node and tiers[node] == 0:
@@ -163,7 +163,7 @@ class Tree:
 
 
 def circle(parents: Mapping[str, str | None]) -> list[str]:
-    """Return queues whose parents go round in a circle, in the order of the first of them; none if there is no such circle.
+    """Return the queues on a cycle of parents, starting at the first in the given order; an empty list if there is no cycle.
 
     >>> circle({"a": "b", "b": "c", "c": "b"}), circle({"a": "b", "b": None})
     (['b', 'c'], [])
@@ -183,12 +183,12 @@ def circle(parents: Mapping[str, str | None]) -> list[str]:
 
 
 def circular(way: Sequence[str]) -> str:
-    """Return what is wrong with parents that go round in a circle."""
+    """Return the message on a cycle of parents."""
     return f"go round in a circle: {' -> '.join([*way, way[0]])}; one must be in the root"
 
 
 def _depths(parent: IntArray) -> IntArray:
-    """Return how far each node is below the root."""
+    """Return the depth of each node below the root."""
     depth = np.full(parent.size, -1, dtype=np.int64)
     depth[0] = 0
     for start in range(1, parent.size):

@@ -5,7 +5,7 @@
 ``policy``       which engines try a program, in which order; certify, polish, and when to try the next one
 ``answer``       from the solution of the merged program back to the rows that were given
 ``grouping``     leximins of one level with very many users: groups of users, and ``group_polish``, their last digits
-``worth_groups``  the same of alpha-fair goals, and ``piece_prices``, their exact prices
+``worth_groups`` the same for alpha-fair goals, with exact prices from ``piece_prices``
 ``exact``        `solve`: all of it
 ===============  ==============================================================================================
 """

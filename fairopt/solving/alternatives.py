@@ -49,7 +49,7 @@ def best_alternative(program: ExactProgram, near: Solution, deadline: Deadline) 
     search = _Search(program, deadline)
     found = search.best({k: search.chosen(k, near, program.program.goal) for k in range(len(search.clauses))})
     if found is None:
-        raise NoSolution("of the alternatives that hold in floats, no allocation in fractions has all; leave exact out")
+        raise NoSolution("no allocation in fractions satisfies all alternatives that hold in floats; leave exact out")
     value, point = found
     open_parts: list[Choice] = [{}]
     proved = True

@@ -131,7 +131,7 @@ def levels_of(
     by_stage: list[dict[str, float]],
     same: float = _SAME_LEVEL,
 ) -> tuple[Level, ...]:
-    """Stages -> levels of the original users; prices become d(level) / d(capacity); those of queues are given. In fractions, too.
+    """Stages -> levels of the original users; prices become d(level) / d(capacity); prices of queues are given. Works in fractions too.
 
     Values that differ by at most the part ``same`` are one level.
     """

@@ -142,7 +142,7 @@ def solve(
                 in_groups = solve_in_groups(small, reduced, tolerance, deadline, solver)
             if in_groups is not None:
                 return _of_groups(merging, in_groups, Exact(chosen, solver, integral, tolerance), how, (started, formulated))
-            log.info("groups of users lead nowhere: all pairs")
+            log.info("groups of users give no exact answer: solving with all pairs")
     program = reduced.formulate(small, sharing=how, integral=integral)
     if integral:
         _check_whole(program)

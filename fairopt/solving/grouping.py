@@ -1,25 +1,25 @@
 r"""Many users on many servers: an exact answer from a few hundred groups of users.
 
-Where everybody may run everywhere, demands everything and has no end of tasks, a leximin of shares has one level. In units of that level
+If every user may run everywhere, demands every resource and has no task limit, a leximin of shares has one level. In units of that level
 user n takes v[n,r] = phi[n] d[n,r] / u[n] of resource r, and
 
     maximise t   subject to   sum_n v[n,r] y[n,i] <= c[i,r],   sum_i y[n,i] = t,   y >= 0          dual prices p[i,r] >= 0
     minimise sum_i p[i].c[i]   subject to   q[n] <= p[i].v[n],   sum_n q[n] = 1.
 
-So every server takes, of all price vectors that cost no user less than q, the one at which it is worth least. Only a few of them are
-taken by anybody: the dual function q(v) = min over l of p[l].v has few pieces, whatever the number of users and servers.
+So each server has, among all price vectors that cost no user less than q, the one at which its capacity is worth least. Few distinct price
+vectors p[l] occur: the dual function q(v) = min over l of p[l].v has few pieces, whatever the number of users and servers.
 
-*Groups of users* that spread over the servers in the same proportions are one user with the sum of their v. That restricts the program.
-It costs nothing if the same piece is the least for all users of the group: then q(sum of v) is the sum of the q(v). *Groups of servers*
-are one server with the sum of their c. That relaxes the program, and costs nothing in the dual under the same condition. So we
+*Groups of users* that spread over the servers in the same proportions are one user with the sum of their v. That restricts the program,
+but not its optimum if the same piece is the least for all users of the group: then q(sum of v) is the sum of the q(v). *Groups of servers*
+are one server with the sum of their c. That relaxes the program, but not its dual optimum under the same condition. So we
 
     group users, and servers, of similar shape;  solve;  split each group whose members have different least pieces;  solve again,
 
-first with few groups of servers, at last with every server by itself. It ends when no group of users is split: what is missing between the
-level and the bound is the sum of q(sum of v) - sum of q(v) over groups, and that is 0. Boundaries between pieces move less from round to
-round, so that few users are left between the old and the new ones; those nearest to a boundary become groups of their own.
+first with few groups of servers, at last with every server by itself. It ends when no group of users is split: the gap between the level
+and the bound is the sum over groups of q(sum of v) - sum of q(v), which is then 0. Boundaries between pieces move less in each round, so
+few users lie between an old and a new boundary; near the end, the users nearest to a boundary become groups of their own.
 
-Nothing of this is trusted: `fairopt.certificate.one_level` checks the tasks of all users against the prices, pair by pair.
+The certificate does not rely on this: `fairopt.certificate.one_level` checks the tasks of all users against the prices, pair by pair.
 
 >>> split(np.array([0, 0, 1]), np.array([[2.0, 1.0], [1.0, 2.0], [1.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])).group
 array([2, 1, 0])
@@ -62,7 +62,7 @@ _MOST_GROUPS = 2_500
 _SAME_PRICES = 1e-7  # relative to the largest
 _NO_PRICE = 1e-9  # relative to the largest
 _SAME_WORTH = 1e-13  # relative: what groups lose by rounding
-_NEAREST, _NEAR_END = 12, 1e-4  # how many users nearest to each boundary stand alone, from which relative gap on
+_NEAREST, _NEAR_END = 12, 1e-4  # users nearest to each boundary that become groups of their own; the relative gap below which they do
 
 
 class Split(NamedTuple):
@@ -121,7 +121,7 @@ class _Round(NamedTuple):
 
     @property
     def shares(self) -> FloatArray:
-        """What groups have at servers, (groups, servers)."""
+        """Shares of groups on servers, (groups, servers)."""
         return self.found.solution.x.reshape(len(self.program.users), len(self.program.servers))
 
 
@@ -137,7 +137,7 @@ def fits(instance: Instance, notion: Notion, sharing: Sharing, solver: str | Non
 
 
 def alike(instance: Instance, sharing: Sharing) -> bool:
-    """Do users differ in nothing but weights and demands, all of them positive, and are they so many that groups of them are faster?"""
+    """Do users differ only in weights and demands, all positive, and are they so many that groups are faster?"""
     n, k = instance.n_users, instance.n_servers
     if sharing != "rdm" or instance.is_tree or instance.weights.ndim > 1:
         return False
@@ -166,7 +166,7 @@ def solve_in_groups(instance: Instance, notion: Notion, tolerance: float, deadli
     engine, iterations, lost = _ENGINE, 0, 0
     for round_ in range(1, _MOST_ROUNDS + 1):
         last = _solved(_program(users, instance.weights, servers, group, row), engine, tolerance, deadline)
-        if last is None:  # the engine got lost: more groups are another program
+        if last is None:  # the engine did not converge: try a program with more groups
             lost += 1
             if lost > _MOST_LOST:
                 return None
@@ -239,7 +239,7 @@ def split(group: IntArray, vectors: FloatArray, vertices: FloatArray, nearest: i
     vertices : array (pieces, resources)
         Prices.
     nearest : int
-        Near the end, that many members that are nearest to a boundary between pieces at which groups are split become groups of their own.
+        Near the end, this many members nearest to each boundary between pieces become groups of their own.
     """
     cost = vectors @ vertices.T
     piece = cost.argmin(axis=1)
@@ -256,7 +256,7 @@ def split(group: IntArray, vectors: FloatArray, vertices: FloatArray, nearest: i
 
 
 def _nearest(cost: FloatArray, mixed: BoolArray, number: int) -> IntArray:
-    """Return that many members nearest to each boundary, between two pieces, that members of mixed groups are next to."""
+    """Return ``number`` members nearest to each boundary between two pieces, for boundaries that divide a mixed group."""
     two = np.argpartition(cost, 1, axis=1)[:, :2]
     each = np.arange(len(cost))[:, None]
     ratio = np.ptp(cost[each, two], axis=1) / cost[each, two].min(axis=1)
@@ -279,8 +279,8 @@ def sums(group: IntArray, vectors: FloatArray) -> FloatArray:
 def _program(users: FloatArray, weights: FloatArray, servers: FloatArray, group: IntArray, row: IntArray) -> Program:
     """Return the program of the one level of groups of users on groups of servers; a task is a unit of share.
 
-    It is no leximin: where a group has a millionth of all that is spent, prices hardly prove that it stops at this level, and
-    the engine would look for a second one.
+    The goal is one equal level, not a leximin: prices hardly prove that a group with a millionth of all spending stops at this level, and
+    the engine would look for a second level.
     """
     of_group = sums(group, weights[:, None])[:, 0]
     small = Instance(sums(row, servers), sums(group, users) / of_group[:, None], weights=of_group)
@@ -289,9 +289,9 @@ def _program(users: FloatArray, weights: FloatArray, servers: FloatArray, group:
 
 
 def _solved(program: Program, engine: str, tolerance: float, deadline: Deadline) -> _Round | None:
-    """Return an engine's answer to a program, where servers with the same prices but for rounding have the same; None where there is none.
+    """Return an engine's answer to a program, with equal prices for servers whose prices differ by rounding only; None if there is none.
 
-    Rounding would tell apart pairs that cost the same: a user with a millionth of all spending would seem to waste much of it.
+    Otherwise rounding would separate pairs of equal cost, and a user with a millionth of all spending would seem to waste much of it.
 
     Raises
     ------
@@ -315,9 +315,9 @@ def _solved(program: Program, engine: str, tolerance: float, deadline: Deadline)
 
 
 def joined_vertices(table: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the different rows of a table of prices (servers, resources), and which of them each server has.
+    """Return the distinct rows of a table of prices (servers, resources), and the position of each server's row among them.
 
-    Rows that are the same but for rounding are one, and what is next to 0 is 0.
+    Rows that differ by rounding only are one row, and prices next to 0 become 0.
     """
     largest = float(table.max())
     _, of, members = np.unique(np.round(table / (_SAME_PRICES * largest)), axis=0, return_inverse=True, return_counts=True)

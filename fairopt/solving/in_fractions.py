@@ -113,7 +113,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
 
 
 def _certificate(program: ExactProgram, radius: Fraction, proved: bool) -> Certificate:
-    """Return what is proved: everything, or the relative distance of what users have to the optimum."""
+    """Return a certificate without residuals, or with the relative distance of users from the optimum."""
     distance = 0.0 if radius == 0 else in_floats_above(radius)
     return Certificate(0.0, 0.0, distance, exact=radius == 0 and proved, distance=distance if is_enclosed(program) else None)
 
@@ -158,7 +158,7 @@ def _shares(program: ExactProgram, pairs: ExactArray, merging: Merging) -> Exact
 
 
 def _joined(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Return the stages that settle somebody, those of one value as one; levels of servers by themselves are none of the whole."""
+    """Return the stages that settle users, with stages of equal value joined, except levels of separate servers."""
     joined: list[list[Stage]] = []
     for stage in stages:
         if not stage.users.size:
@@ -171,7 +171,7 @@ def _joined(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 
 def _together(steps: Sequence[Stage]) -> Stage:
-    """Return steps of one level as one: the mean of prices that prove each step proves them all, as every proof is linear in its prices."""
+    """Return the steps of one level as one. The mean of their prices proves every step, since each proof is linear in its prices."""
     users = np.concatenate([step.users for step in steps])
     proofs = [step.prices for step in steps if step.prices is not None]
     return replace(steps[0], users=users, prices=np.asarray(sum(proofs[1:], proofs[0]) / len(proofs)) if proofs else None)
@@ -180,7 +180,7 @@ def _together(steps: Sequence[Stage]) -> Stage:
 def _priced(
     program: ExactProgram, solution: Solution, stages: Sequence[Stage], merging: Merging, sharing: str
 ) -> tuple[ExactArray | None, tuple[Level, ...], dict[str, Any], tuple[Level, ...]]:
-    """Return the prices of the goal, the levels with theirs, the prices of queues, and the steps of the proof, all in Fractions."""
+    """Return the prices of the goal, the levels with their prices, the prices of queues, and the steps of the proof, in Fractions."""
 
     def fractions(prices: ExactArray | None) -> ExactArray | None:
         return None if prices is None else from_rationals(prices)

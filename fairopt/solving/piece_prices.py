@@ -1,13 +1,13 @@
-r"""Exact prices of an alpha-fair optimum once it is known who buys where: Newton's method on the few pieces of the dual function.
+r"""Exact prices of an alpha-fair optimum from the pieces at which each user buys: Newton's method on the few pieces of the dual function.
 
-Servers with the same price vector p[l] are one, with capacities C[l]. Users who buy at one piece alone demand t[n] = (phi[n] / y)^(1/alpha)
-at y = p[l].d[n]; the few users S that are split between pieces pay the same at all of theirs. So
+Servers with the same price vector p[l] form piece l, with capacities C[l]. A user of one piece demands t[n] = (phi[n] / y)^(1/alpha) at
+y = p[l].d[n]; the few users S that are split between pieces pay the same at each of their pieces. So
 
     sum over n of l of t[n] d[n,r]  +  sum over s of z[s,l] d[s,r]  =  C[l,r]         for limits with a price
     p[l].d[s] = p[k].d[s]                                                             for pieces l, k of s
     sum over l of z[s,l] = t[s]
 
-are as many equations as there are unknowns p and z: some dozens, whatever the number of users and servers.
+has as many equations as unknowns p and z: some dozens, whatever the number of users and servers.
 
 >>> pieces = Pieces(np.array([[1.0, 0.0]]), np.array([[3.0, 9.0]]), [])
 >>> exact_prices(pieces, np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones(2), np.zeros(2, int), 1.0).round(12)
@@ -26,8 +26,8 @@ from fairopt.instance import FloatArray, IntArray
 __all__ = ["Pieces", "SplitUser", "exact_prices"]
 
 _STEPS = 20
-_EXACT = 5e-14  # what an equation lacks at the end, relative
-_BOUNDARY = 0.9  # part of the way to a price of 0
+_EXACT = 5e-14  # relative residual of an equation at the end
+_BOUNDARY = 0.9  # largest step, relative to the step at which a price becomes 0
 
 
 class SplitUser(NamedTuple):
@@ -39,7 +39,7 @@ class SplitUser(NamedTuple):
     phi : float
     pieces : int array (two or more,)
     amounts : array (two or more,)
-        What it has at each of them, about.
+        Approximate tasks at each of these pieces.
     """
 
     demand: FloatArray
@@ -50,7 +50,7 @@ class SplitUser(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pieces:
-    """Prices (pieces, resources), some of which are 0 and stay so; capacities of all servers of each; who is split between them."""
+    """Prices (pieces, resources), where zeros stay 0; total capacities of each piece; the split users."""
 
     prices: FloatArray
     capacity: FloatArray
@@ -58,13 +58,13 @@ class Pieces:
 
 
 def exact_prices(pieces: Pieces, demands: FloatArray, phi: FloatArray, piece: IntArray, alpha: float) -> FloatArray | None:
-    """Return the prices at which supply is demand; None where Newton's method finds none.
+    """Return the prices at which supply equals demand; None if Newton's method does not converge.
 
     Parameters
     ----------
     pieces : Pieces
     demands : array (users, resources)
-        Of the users who are not split.
+        Of the users that are not split.
     phi : array (users,)
     piece : int array (users,)
     alpha : float
@@ -89,7 +89,7 @@ def exact_prices(pieces: Pieces, demands: FloatArray, phi: FloatArray, piece: In
         amounts = amounts + length * of_amounts
         ends = np.cumsum([one.amounts.size for one in split])[:-1].astype(int)
         split = [one._replace(amounts=own) for one, own in zip(split, np.split(amounts, ends), strict=True)] if split else []
-        if length < 1 and length == to_amounts:  # who would have less than nothing at a piece does not buy there
+        if length < 1 and length == to_amounts:  # a user whose amount at a piece would become negative does not buy there
             split, alone = _without_least(split)
             if alone is not None:
                 demands, phi = np.concatenate([demands, alone.demand[None]]), np.append(phi, alone.phi)
@@ -104,7 +104,7 @@ def _way(values: FloatArray, changes: FloatArray) -> float:
 
 
 def _without_least(split: list[SplitUser]) -> tuple[list[SplitUser], SplitUser | None]:
-    """Return split users without the smallest part that anybody has, and the one who is not split any more."""
+    """Return the split users without the smallest part of all, and the user that is then no longer split."""
     least = min(range(len(split)), key=lambda s: float((split[s].amounts / split[s].amounts.sum()).min()))
     one = split[least]
     keep = np.arange(one.pieces.size) != one.amounts.argmin()
@@ -116,7 +116,7 @@ def _without_least(split: list[SplitUser]) -> tuple[list[SplitUser], SplitUser |
 def _equations(
     pieces: Pieces, p: FloatArray, demands: FloatArray, phi: FloatArray, piece: IntArray, alpha: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the Jacobian and what the equations lack; unknown are the prices that are not 0, then amounts."""
+    """Return the Jacobian and the residuals; the unknowns are the prices that are not 0, then the amounts."""
     (n_pieces, m), priced = p.shape, p > 0
     cost = np.einsum("nr,nr->n", demands, p[piece])
     t = (phi / cost) ** (1 / alpha)

@@ -121,7 +121,7 @@ def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadli
                 took_part.append(engine.name)
                 answer = _try(program, engine, way, tolerance, deadline, None if of_engine is None else of_engine.solution)
                 if answer is None:
-                    log.info('the %s of "%s" got lost', way.name, engine.name)
+                    log.info('the %s of "%s" did not converge', way.name, engine.name)
                 elif of_engine is None or answer.residual < of_engine.residual:
                     of_engine = answer
         except FairoptError as error:
@@ -145,7 +145,7 @@ def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadli
 def _lost(program: Program, engines: Sequence[Backend]) -> NoSolution:
     names = " and ".join(f'"{engine.name}"' for engine in engines)
     others = other_engines(program, engines)
-    return NoSolution(f'{names} found no answer of "{program.name}"; use {" or ".join(others) or "numbers that are closer together"}', {})
+    return NoSolution(f'{names} found no answer to "{program.name}"; use {" or ".join(others) or "numbers that are closer together"}', {})
 
 
 def _try(program: Program, engine: Backend, way: Way, tolerance: float, deadline: Deadline, best: Solution | None) -> _Answer | None:

@@ -1,19 +1,19 @@
 r"""Alpha-fair goals of many users on many servers: an exact answer from a few hundred groups of users.
 
-The dual of an alpha-fair goal is, like that of a level (`fairopt.solving.grouping`), about the least of a few price vectors:
+As for a level (`fairopt.solving.grouping`), the dual of an alpha-fair goal involves the least of a few price vectors:
 
     minimise sum_i p[i].c[i] + sum_n phi[n] h(q[n])      subject to      q[n] <= p[i].d[n],           t[n] = (phi[n] / q[n])^(1 / alpha)
 
-Users of a group have tasks in fixed proportions, t[n] = a[n] T: one user who demands sum a d and has the weight sum phi a^(1 - alpha). That
-restricts the program, and costs nothing if the proportions are those of the answer and the same price vector is the least for all of the
-group. So we
+Users of a group have tasks in fixed proportions, t[n] = a[n] T: they are one user who demands sum a d, with the weight
+sum phi a^(1 - alpha). That restricts the program, but not its optimum if the proportions are optimal and one price vector is the least for
+all users of the group. So we
 
-    group users of similar shape;  solve;  set the proportions by the prices, and split each group whose members have different least ones
+    group users of similar shape;  solve;  set the proportions by the prices;  split groups whose members have different least prices
 
-until no group is split. By then it is known who buys where, and `fairopt.solving.piece_prices` has the exact prices and, by them, the exact
-proportions; `fairopt.solving.group_polish` moves the tasks until they fill all that has a price.
+until no group is split. The pieces at which each user buys are then known: `fairopt.solving.piece_prices` computes the exact prices and
+proportions, and `fairopt.solving.group_polish` moves tasks until every priced resource is full.
 
-Nothing of this is trusted: `fairopt.certificate.one_worth` checks the tasks of all users against the prices, pair by pair.
+The certificate does not rely on this: `fairopt.certificate.one_worth` checks the tasks of all users against the prices, pair by pair.
 """
 
 from __future__ import annotations
@@ -43,29 +43,29 @@ __all__ = ["fits_worth", "solve_worth_in_groups"]
 log = logging.getLogger(__name__)
 
 _ENGINE = "interior-point"
-_LEAST_ALPHA, _MOST_ALPHA = 0.7, 2.5  # where the path of a round is fast and seldom lost
+_LEAST_ALPHA, _MOST_ALPHA = 0.7, 2.5  # in this range the path of a round is fast and nearly always converges
 _FIRST_GROUPS = 64
 _MOST_ROUNDS, _MOST_GROUPS, _MOST_SERVERS = 16, 2_500, 330
-_NEAREST = 12  # users nearest to each boundary between pieces that stand alone near the end
-_ROUGH = 1e-5  # tolerance of a round; paths end four digits below it: those of an answer come from the exact prices
-_NEAR_END = 1e-3  # relative gap from which on it may show who buys where
-_SPLIT = 1e-6  # part of a group that is on servers of another piece: less is noise
+_NEAREST = 12  # users nearest to each boundary between pieces that become groups of their own near the end
+_ROUGH = 1e-5  # tolerance of a round; paths end four digits below it, and the exact prices give the digits of the answer
+_NEAR_END = 1e-3  # relative gap below which the pieces at which each group buys may be known
+_SPLIT = 1e-6  # a smaller part of a group on servers of another piece is noise
 
 
 class _Users(NamedTuple):
-    """All users: what a task takes, and phi at which a task is a unit of utility."""
+    """All users: demands of a task, and phi in units where a task is a unit of utility."""
 
     demands: FloatArray
     phi: FloatArray
     alpha: float
 
     def tasks(self, vertices: FloatArray) -> FloatArray:
-        """Return what everybody demands where the least of these price vectors counts, (users,)."""
+        """Return the demand of each user at the least of these price vectors, in tasks, (users,)."""
         return np.asarray((self.phi / (self.demands @ vertices.T).min(axis=1)) ** (1 / self.alpha))
 
 
 class _Groups(NamedTuple):
-    """Groups as users of a program, whose tasks are counted in parts of what the group is expected to have."""
+    """Groups as users of a program; a group's tasks are counted relative to its expected tasks."""
 
     part: FloatArray  # (users,)
     demands: FloatArray  # (groups, resources)
@@ -73,13 +73,13 @@ class _Groups(NamedTuple):
 
     @classmethod
     def of(cls, users: _Users, group: IntArray, tasks: FloatArray) -> _Groups:
-        """Group users who expect these tasks."""
+        """Group users by their expected tasks."""
         weights = sums(group, (users.phi * tasks ** (1 - users.alpha))[:, None])[:, 0]
         return cls(tasks, sums(group, users.demands * tasks[:, None]), weights)
 
 
 class _Round(NamedTuple):
-    """The answer to a program of groups: the prices of server i are vertices[piece[i]], and groups have ``shares`` there."""
+    """The answer to a program of groups: server i has the prices vertices[piece[i]], and groups have ``shares`` on it."""
 
     program: Program
     solution: Solution
@@ -103,7 +103,7 @@ def fits_worth(instance: Instance, notion: Notion, sharing: Sharing, solver: str
 
 
 def solve_worth_in_groups(instance: Instance, notion: Notion, tolerance: float, deadline: Deadline) -> InGroups | None:
-    """Return the certified answer to an instance that `fits_worth`; None where groups lead nowhere.
+    """Return the certified answer to an instance that `fits_worth`; None if groups do not give one.
 
     Raises
     ------
@@ -113,12 +113,12 @@ def solve_worth_in_groups(instance: Instance, notion: Notion, tolerance: float, 
     assert isinstance(notion, ShareNotion)
     goal, share = notion.goal(instance.weights), notion.share_per_task(instance)
     assert isinstance(goal, AlphaFair)
-    with ThreadpoolController().limit(limits=1, user_api="blas"):  # many small products, for which threads would only wait for each other
+    with ThreadpoolController().limit(limits=1, user_api="blas"):  # in many small products threads only wait for each other
         return _in_rounds(instance, goal, share if share.ndim == 1 else share[:, 0], tolerance, deadline)
 
 
 def _in_rounds(instance: Instance, goal: AlphaFair, share: FloatArray, tolerance: float, deadline: Deadline) -> InGroups | None:
-    """Solve for groups of users, and split them, until none is left to be split."""
+    """Solve for groups of users and split groups, until no group is split."""
     alpha, servers = goal.alpha, instance.row_capacity
     users, total = _Users(instance.demands, instance.weights * share ** (1 - alpha), alpha), servers.sum(axis=0)
     tasks = users.tasks(1 / total[None])
@@ -147,7 +147,7 @@ def _in_rounds(instance: Instance, goal: AlphaFair, share: FloatArray, tolerance
 
 
 def _solved(groups: _Groups, alpha: float, servers: FloatArray, deadline: Deadline) -> _Round | None:
-    """Return the answer to the program of groups; None where there is none."""
+    """Return the answer to the program of groups; None if there is none."""
     small = Instance(servers, groups.demands, weights=groups.weights)
     program = notion_of("proportional", alpha=alpha).formulate(small, sharing="rdm", integral=False)
     first = candidates(program, _ENGINE)[0].ways(program, _ROUGH)[0]
@@ -161,7 +161,7 @@ def _solved(groups: _Groups, alpha: float, servers: FloatArray, deadline: Deadli
 
 
 def _exact(users: _Users, group: IntArray, groups: _Groups, last: _Round, servers: FloatArray) -> FloatArray | None:
-    """Return the exact prices if everybody buys at the pieces where its group does; None where there are none."""
+    """Return the exact prices if each user buys at the pieces of its group; None if there are none."""
     n = len(last.vertices)
     held = np.stack([last.shares[:, last.piece == k].sum(axis=1) for k in range(n)], axis=1)
     there = held > _SPLIT * held.sum(axis=1)[:, None]

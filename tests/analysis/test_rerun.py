@@ -84,9 +84,9 @@ def test_rows_that_nobody_explains_are_refused() -> None:
     """Options about users or servers are never cut by guess."""
     first = fo.solve(CLUSTER, "max-min", utility=[[1, 2], [5, 7], [3, 1]])
     two = fo.Instance(CLUSTER.capacities, CLUSTER.demands[:2], users=["a", "b"], servers=["s", "t"])
-    with pytest.raises(fo.Unsupported, match="are about users, and here are others; say which they are: users="):
+    with pytest.raises(fo.Unsupported, match="name users, and this instance has others; say which with users="):
         rerun(first, two)
-    with pytest.raises(fo.Unsupported, match="are about servers"):
+    with pytest.raises(fo.Unsupported, match="name servers"):
         rerun(first, CLUSTER.replace(servers=["s", "u"]))
     assert rerun(fo.solve(CLUSTER, "drfh"), two).instance is two  # where there are none, nothing needs to be said
 

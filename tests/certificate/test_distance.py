@@ -93,7 +93,7 @@ def test_what_is_not_proved_is_said() -> None:
     assert far.certificate.worst <= 1e-12
     assert far.certificate.distance == np.inf
     assert far.to_dict()["certificate"]["distance"] is None
-    assert far.proof.endswith("what users with little of all worth have is not proved by it")
+    assert far.proof.endswith("it does not prove the tasks of users with little of the total worth")
     some = solve(fo.Instance([[1.0], [10.0]], [[1.0], [1.0]], eligibility=[[True, False], [False, True]]), "proportional", alpha=10)
     assert 1e-4 < some.certificate.distance < 1
-    assert f"what each user has is proved to a relative {some.certificate.distance:.1e}" in some.proof
+    assert f"the tasks of each user are proved to a relative {some.certificate.distance:.1e}" in some.proof

@@ -89,7 +89,7 @@ def test_an_impossible_allocation_is_said_to_pass_for_nothing(cluster: Path) -> 
 def test_a_check_that_names_nothing_is_refused(cluster: Path) -> None:
     """An empty variable in a script would let everything pass."""
     for nothing in ("", " , "):
-        assert "no property is named" in flat(run("audit", cluster, "--fail-on", nothing, status=2).stderr)
+        assert "name at least one property" in flat(run("audit", cluster, "--fail-on", nothing, status=2).stderr)
 
 
 def test_compare_by_owner(cluster: Path) -> None:
@@ -166,7 +166,7 @@ def test_an_allocation_is_audited_by_the_measure_of_a_notion(cluster: Path) -> N
     """With drfh, max-min is judged: the smallest share can be three times as large."""
     own = held(cluster, "now", 1, 2)
     arguments = ["audit", cluster, "--allocation", own, "--notion", "drfh", "--properties", "max-min"]
-    assert "Audit of given, by the measure of drfh" in flat(run(*arguments).stdout)
+    assert "Audit of given, measured by drfh" in flat(run(*arguments).stdout)
     assert "max-min is violated" in flat(run(*arguments, "--fail-on", "max-min", status=1).stderr)
     own = held(cluster, "now", 3, 2)
     run(*arguments, "--fail-on", "max-min")

@@ -108,7 +108,7 @@ def test_at_80_columns_no_word_is_broken(monkeypatch: pytest.MonkeyPatch) -> Non
         "course-2 tasks 12 6",
     ]
     assert "+: borrowed, held beyond the guarantee." in flat(text)
-    assert "price: by how much the level at which the limit stops users" in flat(text)
+    assert "price: the most that one more unit of the limit could raise the level" in flat(text)
 
 
 def test_a_narrow_table_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def test_a_long_fraction_in_the_tree_is_marked(thirds: Path) -> None:
     thirds.write_text(thirds.read_text().replace("limit: {cpu: 1/3}", "limit: {cpu: 0.33333333333333333333}"))
     text = run("solve", thirds, "--exact").stdout
     assert row(text, "a").split()[:3] == ["a", "1/3", "~0.333333"]
-    assert "~ a decimal in the place of a long fraction" in flat(text)
+    assert "~ a decimal in place of a long fraction" in flat(text)
 
 
 def test_json_has_queues_in_fractions_beside_their_floats(thirds: Path) -> None:

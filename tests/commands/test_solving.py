@@ -186,7 +186,7 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
             [PAPER, "--notion", "psdsf", "--prefer", "utilization", "--order", "random"],
             "without turns of servers; leave order and seed out",
         ),
-        ([PAPER, "--notion", "psdsf", "--delay", "2"], 'have a delay, in actions of others; use order="asynchronous"'),
+        ([PAPER, "--notion", "psdsf", "--delay", "2"], 'have a delay; use order="asynchronous"'),
         ([PAPER, "--notion", "psdsf", "--formulation", "market"], 'resource division has none; use sharing="tdm"'),
         ([PAPER, "--tolerance", "0"], "error: tolerance is 0"),
         ([PAPER, "--time-limit", "-1"], "error: time_limit is -1"),
@@ -421,7 +421,7 @@ def test_fractions_on_the_command_line(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("20/3", "6.66666666666666666667"))
     rounded = flat(run("solve", path, "--exact").stdout)
     assert "~6.3333" in rounded
-    assert "~ a decimal in the place of a long fraction" in rounded
+    assert "~ a decimal in place of a long fraction" in rounded
     run("solve", path, "--exact", "--integral", status=2)
 
 

@@ -18,12 +18,12 @@ Number: TypeAlias = float | Fraction
 
 
 def number(value: Any) -> Any:
-    """Return a number as a float, or as the Fraction that it is."""
+    """Return a Fraction as it is, and any other number as a float."""
     return value if isinstance(value, Fraction) else float(value)
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    """Return values with floats for Fractions, and these as text under "exact".
+    """Return values with floats for Fractions, and the Fractions as text under "exact".
 
     >>> _plain({"name": "a", "tasks": Fraction(20, 4), "price": Fraction(1, 4)})
     {'name': 'a', 'tasks': 5.0, 'price': 0.25, 'exact': {'tasks': '5', 'price': '1/4'}}
@@ -41,7 +41,7 @@ class Blocker:
     server, resource : str
         "time" under time division.
     capacity, used, own : float, or Fraction
-        For the whole row: the capacity, what is in use, and what the user holds itself; time is a part of the time of the row.
+        Of the whole row: the capacity, the amount in use, and the amount that the user holds; time is a part of the time of the row.
     bottleneck : bool
         Whether this resource stops the user on this row: no user who holds some of it has a larger share, or, if the goal is a sum, it has
         a price. If False, users with larger shares hold some of it, or it has no price. Always True for schedules and whole tasks, where it
@@ -49,8 +49,8 @@ class Blocker:
     holders : tuple of (str, float or Fraction)
         The other users who hold most of it, the largest first, and how much they hold.
     price : float, Fraction or None
-        Its dual price at the level of the user, or of a goal that is a sum: how much the level or the goal rises at most with one more
-        unit; under time division with one more row. None where no prices prove the level of this user.
+        Its dual price at the level of the user, or for a goal that is a sum: the most that one more unit (under time division, one more
+        row) could raise the level or the goal. None if no prices prove the level of this user.
     """
 
     server: str
@@ -105,7 +105,7 @@ class Gain:
 class Explanation(ShowsItself):
     """The explanation of one user's allocation; ``print`` shows its sentences.
 
-    Of an allocation in fractions (`fairopt.Allocation.exact`) all numbers are Fractions, and nothing has a tolerance.
+    If the allocation is in fractions (`fairopt.Allocation.exact`), all numbers are Fractions, without a tolerance.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Explanation(ShowsItself):
         return frame.astype({"by_price": float, "by_solving": float})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON; None stands for a missing number. Fractions are text, "20/3", beside their floats."""
+        """Return plain data, ready for JSON; None stands for a missing number. Fractions are floats, and text ("20/3") under "exact"."""
         blockers = [
             _plain(dataclasses.asdict(each)) | {"holders": [_plain({"user": user, "amount": amount}) for user, amount in each.holders]}
             for each in self.blockers

@@ -17,7 +17,7 @@ from fairopt.instance.queues import Queue, Quota
 from fairopt.program.queue_limits import Row
 from fairopt.wording import figure, named
 
-__all__ = ["Change", "limit_changes", "raised", "seen", "step", "step_of", "with_queue"]
+__all__ = ["Change", "limit_changes", "raised", "step", "step_of", "with_queue"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,11 +29,6 @@ class Change:
     instance: Callable[[], Instance]
     servers: IntArray | None = None
     hint: Number = 0.0  # ranks changes without a price
-
-
-def seen(allocation: Allocation) -> Allocation:
-    """Return the allocation with its numbers in fractions, if it is known in fractions; else as it is."""
-    return allocation.as_known
 
 
 def step_of(amount: Any) -> Any:
@@ -48,8 +43,8 @@ def step(amounts: FloatArray) -> FloatArray:
 
 
 def limit_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
-    """Return a larger limit for each reached one that some of these users are under; first those that have a price."""
-    instance, view, found = allocation.instance, seen(allocation), list[tuple[float, Change]]()
+    """Return a larger limit for each reached limit of a queue above some of these users; the largest price comes first."""
+    instance, view, found = allocation.instance, allocation.as_known, list[tuple[float, Change]]()
     for stop in reached_limits(view):
         row = stop.row
         if not (row.users & users & (instance.demands[:, row.resource] > 0)).any():
@@ -71,7 +66,7 @@ def limit_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
 
 
 def raised(instance: Instance, row: Row, which: str, resource: str, amount: Number) -> Callable[[], Instance]:
-    """Return a change of one amount of the quota that a row is of: of its guarantee, limit or lending limit, ``which``."""
+    """Return a change of one amount of a row's quota; ``which`` names its guarantee, limit or lending limit."""
     node, group = row.of
     queue = instance.queues[node - 1].given
 

@@ -1,12 +1,12 @@
 """The prices of a level of a leximin in fractions, as a bound on that level in any other instance.
 
-The bound t' is that of `fairopt.analysis.explanation.level_prices`. Here it has no tolerance, the program is not merged, and what users pay
-is computed by the code of the certificate (`fairopt.certificate.exact_levels`).
+The bound t' is that of `fairopt.analysis.explanation.level_prices`. Here it has no tolerance, the program is not merged, and
+`fairopt.certificate.exact_levels` computes what users pay.
 
 >>> import fairopt as fo
 >>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
 >>> prices = ExactLevelPrices.of(fo.solve(pool, "drf", exact=True), 0)
->>> prices.tasks(pool), prices.tasks(pool.replace(weights=[2, 1]))  # the second is a bound: solved it is 54/13
+>>> prices.tasks(pool), prices.tasks(pool.replace(weights=[2, 1]))  # the second is a bound; the optimum is 54/13
 (Fraction(3, 1), Fraction(9, 2))
 """
 
@@ -36,7 +36,7 @@ class ExactLevelPrices:
     Attributes
     ----------
     allocation : Allocation
-        Its numbers in fractions (`fairopt.Allocation.in_fractions`).
+        In fractions (`fairopt.Allocation.in_fractions`).
     user : int
     level : Level
         The step of the proof that settles the user (`fairopt.allocation.ExactAnswer.steps`).
@@ -104,7 +104,7 @@ class ExactLevelPrices:
         return tasks
 
     def _of_limits(self, program: ExactProgram, servers: IntArray | None) -> ExactArray:
-        """Return the price of each limit of a program; 0 of limits of single users, whose tasks are counted instead."""
+        """Return the price of each limit of a program; 0 for limits of single users, because their tasks are counted instead."""
         names, counts = program.program, self.allocation.instance.counts
         prices: list[Any] = []
         for kind, keys in zip(names.limits.kinds.tolist(), names.limits.keys.tolist(), strict=True):
@@ -116,7 +116,7 @@ class ExactLevelPrices:
                 continue
             before = keys[0] if servers is None else servers[keys[0]]
             price = self.table[before, max(keys[1], 0)] if self.table.shape[1] > 1 else self.table[before, 0]
-            if kind == LimitKind.TIME:  # a price is one of the time of all servers of a row
+            if kind == LimitKind.TIME:  # the price is for the time of all servers of a row
                 price = price * program.instance.counts[keys[0]] / max(counts[before], 1)
             prices.append(price)
         return rationals(objects(prices))

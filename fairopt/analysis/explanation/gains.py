@@ -22,7 +22,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Gain, Number, number
-from fairopt.analysis.explanation.changes import Change, limit_changes, seen, step, step_of
+from fairopt.analysis.explanation.changes import Change, limit_changes, step, step_of
 from fairopt.analysis.explanation.exact_prices import ExactLevelPrices
 from fairopt.analysis.explanation.level_prices import LevelPrices
 from fairopt.analysis.rerun import rerun
@@ -54,7 +54,7 @@ def gains(
     ``cells`` are the (server, resource) that leave the user no room. Capacity with a price at the user's level is a candidate too. The
     ``resolves`` most promising changes are solved.
     """
-    view = seen(allocation)
+    view = allocation.as_known
     prices = prices_of_level(allocation, user)
     changes = _placement(allocation, user)
     if allocation.instance.servable[user]:
@@ -87,7 +87,7 @@ def gains(
 
 def prices_of_level(allocation: Allocation, user: int) -> LevelPrices | ExactLevelPrices | None:
     """Return the prices of the user's level, in fractions where the allocation is; None where no prices prove the level."""
-    return (LevelPrices if seen(allocation) is allocation else ExactLevelPrices).of(allocation, user)
+    return (LevelPrices if allocation.as_known is allocation else ExactLevelPrices).of(allocation, user)
 
 
 def solved(allocation: Allocation, users: int | BoolArray, change: Change, deadline: Deadline) -> tuple[Number | None, str]:
@@ -99,12 +99,12 @@ def solved(allocation: Allocation, users: int | BoolArray, change: Change, deadl
         answer = rerun(allocation, change.instance(), servers=change.servers, time_limit=limit)
     except FairoptError as error:
         return None, str(error)
-    before, after = (number(np.sum(each.tasks_per_user[users])) for each in (seen(allocation), seen(answer)))
+    before, after = (number(np.sum(each.tasks_per_user[users])) for each in (allocation.as_known, answer.as_known))
     return clean(after - before, before), ""
 
 
 def part_more(more: Number, tasks: Number) -> str:
-    """Return a gain as a part of the tasks before; of fractions rounded, with the sign that says so, where it is no whole percent.
+    """Return a gain relative to the tasks before, in percent; a Fraction that must be rounded has the sign ~.
 
     >>> part_more(1.0, 8.0), part_more(Fraction(1), Fraction(3)), part_more(Fraction(1), Fraction(2))
     ('+12.5 %', '+~33.3 %', '+50 %')
@@ -130,7 +130,7 @@ def clean(difference: Number, own: Number) -> Number:
 
 def _weight(allocation: Allocation, user: int) -> list[Change]:
     instance = allocation.instance
-    weights = seen(allocation).instance.weights.copy()
+    weights = allocation.as_known.instance.weights.copy()
     before = np.atleast_1d(weights[user]).copy()
     more = np.where(before > 0, step(before), 1)
     weights[user] = (before + more)[0] if weights.ndim == 1 else before + more
@@ -146,7 +146,7 @@ def _parallelism(allocation: Allocation, user: int) -> list[Change]:
     instance = allocation.instance
     if not instance.limited[user]:
         return []
-    after = seen(allocation).instance.parallelism.copy()
+    after = allocation.as_known.instance.parallelism.copy()
     before = number(after[user])
     after[user] = before + step_of(before)
     words = f"parallelism {figure(number(after[user]))} instead of {figure(before)}"
@@ -184,7 +184,7 @@ def _capacity(
     allocation: Allocation, user: int, cells: Sequence[tuple[int, int]], prices: LevelPrices | ExactLevelPrices | None, most: int
 ) -> list[Change]:
     """Return one change per kind of server for the resources that leave the user no room, and for those with the largest prices."""
-    view = seen(allocation)
+    view = allocation.as_known
     instance = view.instance
     table = view.prices if prices is None else prices.table
     by_time = allocation.sharing == "tdm"
@@ -199,20 +199,20 @@ def _capacity(
     chosen = dict.fromkeys([*own[:most], *[(int(first[kind[i]]), r) for i, r in priced][:most]])
     changes = []
     for i, r in chosen:
-        hint = value[i, r] + (value.max() if (i, r) in own else 0)  # without prices: what stops the user first
+        hint = value[i, r] + (value.max() if (i, r) in own else 0)  # without prices, resources that stop the user come first
         changes.append(replace(change_of_capacity(allocation, i, r)[1], hint=hint))
     return changes
 
 
 def kinds_of_servers(allocation: Allocation) -> IntArray:
     """Return a number for each row of servers, equal for rows that are alike, (servers,)."""
-    exactly = seen(allocation) is not allocation
+    exactly = allocation.as_known is not allocation
     return (merge_exactly if exactly else merge)(allocation.instance).server_group
 
 
 def change_of_capacity(allocation: Allocation, server: int, resource: int) -> tuple[Number, Change]:
-    """Return the change to more of a resource on one server, or under time division to one server more, and how much more it is."""
-    instance, written = allocation.instance, seen(allocation).instance
+    """Return a change that adds an amount of a resource on one server, or under time division one server, and the amount."""
+    instance, written = allocation.instance, allocation.as_known.instance
     if allocation.sharing == "tdm":
         counts = instance.counts.copy()
         counts[server] += 1
@@ -229,7 +229,7 @@ def _larger(
 ) -> tuple[Callable[[], Instance], IntArray | None]:
     """Return the instance with more of a resource on one server; if its row stands for several servers, the server gets its own row.
 
-    ``written`` is the same instance, in fractions where they are to be kept.
+    ``written`` is the same instance, in fractions if the allocation is.
     """
     several = instance.counts[server] > 1
     rows = np.append(np.arange(instance.n_servers), server) if several else np.arange(instance.n_servers)

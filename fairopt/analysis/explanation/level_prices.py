@@ -19,7 +19,7 @@ used here.
 >>> import fairopt as fo
 >>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
 >>> prices = LevelPrices.of(fo.solve(pool, "drf"), 0)
->>> round(prices.tasks(pool), 6), round(prices.tasks(pool.replace(weights=[2, 1])), 6)  # the second is a bound: solved it is 4.153846
+>>> round(prices.tasks(pool), 6), round(prices.tasks(pool.replace(weights=[2, 1])), 6)  # the second is a bound; the optimum is 4.153846
 (3.0, 4.5)
 """
 

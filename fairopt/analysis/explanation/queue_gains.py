@@ -14,7 +14,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Gain, Number
-from fairopt.analysis.explanation.changes import Change, limit_changes, raised, seen, step_of, with_queue
+from fairopt.analysis.explanation.changes import Change, limit_changes, raised, step_of, with_queue
 from fairopt.analysis.explanation.gains import change_of_capacity, digits, kinds_of_servers, part_more, solved
 from fairopt.analysis.measures import takes_part
 from fairopt.instance import BoolArray, FloatArray
@@ -35,7 +35,7 @@ def gains_of_queue(
     """Return what the ``resolves`` most promising changes would give the users below a node together, the largest gain first."""
     instance = allocation.instance
     below = instance.tree.below[node]
-    wanting = below & takes_part(instance) & ~seen(allocation).complete
+    wanting = below & takes_part(instance) & ~allocation.as_known.complete
     if allocation.question is None or not resolves or not wanting.any():
         return ()
     changes = [
@@ -84,7 +84,7 @@ def _gain(gain: Gain, tasks: Number) -> str:
 
 
 def _of_weight(allocation: Allocation, node: int) -> Change:
-    instance, queue = allocation.instance, seen(allocation).instance.queues[node - 1]
+    instance, queue = allocation.instance, allocation.as_known.instance.queues[node - 1]
     more = queue.weight + (step_of(queue.weight) if queue.weight > 0 else 1)
     words = f"weight {figure(more)} instead of {figure(queue.weight)}"
     return Change(words, "weight", lambda: with_queue(instance, node, queue, weight=more))
@@ -92,7 +92,7 @@ def _of_weight(allocation: Allocation, node: int) -> Change:
 
 def _guarantees(allocation: Allocation, node: int) -> list[Change]:
     """Return a larger guarantee of each resource of which the queue has one and holds all of it or lacks some."""
-    view, instance, changes = seen(allocation), allocation.instance, list[Change]()
+    view, instance, changes = allocation.as_known, allocation.instance, list[Change]()
     queue = view.instance.queues[node - 1]
     own = next(each for each in view.queue_holdings() if each.node == node)
     for each in own.guarantees:
@@ -109,7 +109,7 @@ def _guarantees(allocation: Allocation, node: int) -> list[Change]:
 
 def _capacity(allocation: Allocation, users: BoolArray, most: int) -> list[Change]:
     """Return more of the resources that are full where some of these users may run, one server of each kind; the largest price first."""
-    view = seen(allocation)
+    view = allocation.as_known
     instance = view.instance
     by_time = allocation.sharing == "tdm"
     asks = instance.eligibility[users].T.astype(float)

@@ -1,4 +1,4 @@
-"""What queues have to do with it: the limits that stop a user, and the explanation of a queue itself.
+"""Queues in an explanation: the limits of queues that stop a user, and the explanation of a queue.
 
 A limit of a queue that is reached stops everybody below it who demands the resource, on the servers that the limit is about: one more task
 takes away a task of somebody else below the queue. A *lending limit* does the same to everybody outside a queue.
@@ -37,7 +37,7 @@ class Stop:
     ----------
     queue : str
     lends : bool
-        Is it what the queue lends, a limit on everybody else?
+        Is it the lending limit of the queue, a limit on everybody outside?
     row : Row
     """
 

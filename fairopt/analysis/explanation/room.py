@@ -6,7 +6,7 @@ an equilibrium of servers, a user who is stopped has a *bottleneck* on every ser
 which no user with a larger share holds any. Otherwise the user could get more at the expense of users above it (Khamse-Ashari et al. 2017,
 theorem 1; for a leximin, by the same exchange on one server). If the goal is a sum, the prices show what stops the user.
 
-Of `fairopt.Allocation.in_fractions` all numbers are Fractions, and there is no tolerance.
+For `fairopt.Allocation.in_fractions` all numbers are Fractions, and there is no tolerance.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], servers=["pool"], resources=["cpu", "memory"])
@@ -134,7 +134,7 @@ class Room:
     def blockers(self, prices: FloatArray | None = None) -> tuple[Blocker, ...]:
         """Return the resources that leave no room, bottlenecks first; at most 1,000, on the rows where the user runs most.
 
-        ``prices`` are those of the user's level, (servers, resources), if they are known.
+        ``prices``, (servers, resources), are the prices of the user's level, if known.
         """
         found, table = [], self.prices if prices is None else prices
         for i, r in self.cells[:_MOST]:

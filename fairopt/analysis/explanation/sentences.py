@@ -10,7 +10,6 @@ import numpy as np
 
 from fairopt.allocation import GIVEN, Allocation, Exact, Greedy
 from fairopt.analysis.explanation import Gain, Number, number
-from fairopt.analysis.explanation.changes import seen
 from fairopt.analysis.explanation.gains import part_more
 from fairopt.analysis.explanation.queues import path_of, stops_of
 from fairopt.analysis.explanation.room import Room
@@ -36,7 +35,7 @@ class Sentences:
     """The sentences about one user of one allocation; each public method returns the sentences on one topic, or none."""
 
     def __init__(self, allocation: Allocation, user: int, room: Room, other: int | None, made: Allocation | None = None) -> None:
-        """Take an allocation, in fractions if they are known, and the same as it was ``made``, for what is computed from its floats."""
+        """Take an allocation, in fractions if they are known; ``made`` is the original, for computations in floats."""
         self.made = allocation if made is None else made
         self.allocation, self.instance, self.n, self.room = allocation, allocation.instance, user, room
         self.who = named(self.instance.users[user])
@@ -267,7 +266,7 @@ class Sentences:
         if self.x > 0 or not weight * (1 + rounding) < cost < np.inf:
             return []
         times = f"{figure(cost / weight)} times what it counts"
-        return [f"At the prices that prove this optimum a task of it costs {times}: others use the same for more."]
+        return [f"At the prices that prove this optimum a task of it costs {times}: others get more from the same resources."]
 
     def _optimum(self, deadline: Deadline) -> str:
         return against_optimum(self.made, [self.n], deadline)
@@ -375,11 +374,11 @@ def against_optimum(allocation: Allocation, users: Sequence[int] | IntArray, dea
     try:
         if deadline.left == 0.0:
             raise deadline.passed({})
-        limit, exactly = None if deadline.seconds is None else deadline.left, seen(allocation) is not allocation
+        limit, exactly = None if deadline.seconds is None else deadline.left, allocation.as_known is not allocation
         best = solve(allocation.instance, notion, sharing=sharing, time_limit=limit, exact=exactly)
     except FairoptError as error:
         return f"There is no exact allocation of {name} to compare with: {error}."
-    has, would = (number(each.tasks_per_user[users].sum()) for each in (seen(allocation), seen(best)))
+    has, would = (number(each.tasks_per_user[users].sum()) for each in (allocation.as_known, best.as_known))
     rounding = 0 if isinstance(has, Fraction) and isinstance(would, Fraction) else _SAME
     same = abs(would - has) <= rounding * max(would, has)
     how_many = "as much" if same else f"{figure(would)} instead of {figure(has)}"

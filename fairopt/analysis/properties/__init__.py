@@ -34,10 +34,10 @@ CHECKS: dict[str, Callable[[Case], Verdict]] = {
 }
 
 OF_TREES = (guarantees.NAME,)
-"""Tested without being asked for only where there is a tree of queues, or a guarantee."""
+"""Tested by default only if the instance has a tree of queues, or a guarantee."""
 
 OF_WHOLE_TASKS = (pareto.NAME, max_min.NAME, bottleneck_fairness.NAME, single_resource_fairness.NAME)
-"""Judged among whole tasks, where the allocation is of whole tasks; in floats where that takes branch and cut."""
+"""Properties that compare an allocation of whole tasks with whole tasks; in floats if that takes branch and cut."""
 
 OF_FLAT_LISTS = tuple(check.NAME for check in (bottleneck_fairness, single_resource_fairness, no_justified_complaints, psdsf, max_min))
 """Compare every user with every other, and mean nothing where users are in queues or have guarantees."""

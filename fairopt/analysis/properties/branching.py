@@ -1,15 +1,15 @@
-"""Whole tasks in fractions by branch and bound: is there an integer point that is better? Every bound is proved.
+"""Whole tasks in fractions by branch and bound: does a better integer point exist? Every bound is proved.
 
 The program of whole tasks has a column for each user and single server. Its relaxation is solved in rationals, and its optimum proved by
-prices (`fairopt.analysis.properties.in_fractions`). Where that is no better than what is to be beaten, or nothing is feasible, the part is
-done. Else a column that is no whole number is at most its floor in one part, and at least its ceiling in another one.
+prices (`fairopt.analysis.properties.in_fractions`). A node is closed if its optimum does not beat the given value, or if it is infeasible.
+Otherwise a fractional column is at most its floor in one child node, and at least its ceiling in the other.
 
-*Pareto optimality.* The largest sum of V'[n] with V' >= V is to beat the sum of V[n].
+*Pareto optimality.* The largest sum of V'[n] with V' >= V must beat the sum of V[n].
 
 *Max-min.* Let u be the values of the shares of the allocation, and v one of them. Sorted shares y are larger in lexicographic order, with
 the first difference at a share of v, only if for every u <= v at least as many users have y >= u as in the allocation, and more users have
-y > v; and if that holds for some v, they are larger. With whole tasks, y >= u means at least so many tasks. So the program of v has columns
-that say who has how many of these numbers of tasks, and the largest number of users above v is to beat the present one.
+y > v; if that holds for some v, they are larger. With whole tasks, y >= u means a least number of tasks. So the program of v has a 0/1
+column for each user and number, and the largest number of users above v must beat the present one.
 
 >>> better_point([1, 1], [(0, 0, 2), (0, 1, 2)], [3], 1, Deadline(None)) is None  # one of two halves: 3/2 in fractions, 1 in whole numbers
 True
@@ -35,57 +35,57 @@ from fairopt.solvers.backend import Deadline
 
 __all__ = ["better_for_all", "better_point", "better_sorted", "single_servers_known"]
 
-_PARTS = 300  # of one program
-_COLUMNS = 400  # of a program that is tried
-_SECONDS = 20.0  # for all programs of one property, where no time limit is given
+_NODES = 300  # nodes of the search tree of one program
+_COLUMNS = 400  # of a program; larger ones are not tried
+_SECONDS = 20.0  # for all programs of one property, unless a time limit is given
 Entry = tuple[int, int, Any]
 
 
 def better_point(
     cost: Sequence[Any], entries: Sequence[Entry], right: Sequence[Any], beat: Any, deadline: Deadline, step: int = 0
 ) -> list[int] | None:
-    """Return whole numbers z >= 0 within A z <= right with cost z > beat, None if there are none; cost z is a multiple of ``step``, if any.
+    """Return integers z >= 0 with A z <= right and cost z > beat, or None. With ``step`` > 0, cost z is a multiple of it.
 
     Raises
     ------
     NoSolution
-        It takes too many parts, or too long.
+        It takes too many nodes, or too long.
     """
-    waiting: list[tuple[tuple[int, int, int], ...]] = [()]  # of a part: (column, sign, bound), sign * z <= bound
-    parts = 0
-    while waiting:
-        part = waiting.pop()
-        parts += 1
-        if parts > _PARTS or deadline.left == 0.0:
-            raise NoSolution(f"branch and bound in fractions takes more than {parts - 1} parts")
-        own = [(len(right) + k, column, sign) for k, (column, sign, _) in enumerate(part)]
-        point = largest(cost, [*entries, *own], [*right, *(bound for *_, bound in part)], deadline.left)
+    open_nodes: list[tuple[tuple[int, int, int], ...]] = [()]  # a node is a list of (column, sign, bound): sign * z <= bound
+    nodes = 0
+    while open_nodes:
+        node = open_nodes.pop()
+        nodes += 1
+        if nodes > _NODES or deadline.left == 0.0:
+            raise NoSolution(f"branch and bound in fractions takes more than {nodes - 1} nodes")
+        own = [(len(right) + k, column, sign) for k, (column, sign, _) in enumerate(node)]
+        point = largest(cost, [*entries, *own], [*right, *(bound for *_, bound in node)], deadline.left)
         if point is None:
             continue
         value = sum((c * z for c, z in zip(cost, point.tolist(), strict=True)), Fraction(0))
         if value <= beat or (step and value < beat + step):
             continue
-        broken = [j for j, z in enumerate(point.tolist()) if z.denominator > 1]
-        if not broken:
+        fractional = [j for j, z in enumerate(point.tolist()) if z.denominator > 1]
+        if not fractional:
             return [int(z) for z in point]
-        j = max(broken, key=lambda j: min(point[j] % 1, 1 - point[j] % 1))
+        j = max(fractional, key=lambda j: min(point[j] % 1, 1 - point[j] % 1))
         down = math.floor(point[j])
-        waiting += [(*part, (j, 1, down)), (*part, (j, -1, -down - 1))]
+        open_nodes += [(*node, (j, 1, down)), (*node, (j, -1, -down - 1))]
     return None
 
 
 def single_servers_known(case: Case) -> bool:
-    """Say whether the allocation is one of tasks on single servers: no row has several, or a schedule placed them."""
+    """Say whether the tasks are known to fit single servers: no row has several servers, or a schedule placed the tasks."""
     return case.feasible and (case.allocation.question is not None or bool((case.instance.counts <= 1).all()))
 
 
 def better_for_all(case: Case) -> ExactArray | None:
-    """Return whole tasks in which nobody has less and somebody has more, (users, servers); None where it is proved that there are none.
+    """Return whole tasks in which nobody has less and somebody has more, (users, servers); None if it is proved that there are none.
 
     Raises
     ------
     NoSolution
-        It is not decided.
+        The search did not decide it.
     """
     program = _Program(case)
     value = [1 if case.worth is None else case.worth[n, i] for n, i in program.columns]
@@ -104,7 +104,7 @@ def better_sorted(case: Case, per_task: ExactArray) -> ExactArray | None:
     Raises
     ------
     NoSolution
-        It is not decided.
+        The search did not decide it.
     """
     program = _Program(case)
     shares = {int(n): per_task[n] * case.allocation.tasks_per_user[n] for n in case.members}
@@ -120,9 +120,9 @@ def better_sorted(case: Case, per_task: ExactArray) -> ExactArray | None:
 
 
 def _with_steps(program: _Program, steps: dict[int, list[int]], counts: list[int]) -> tuple[list[int], list[Entry], list[Any]]:
-    """Return the program with a column z for each user and each of its numbers of tasks: z is 1 only if it has as many.
+    """Return the program with a column z for each user and each of its ``steps`` of tasks: z is 1 only if the user has that many.
 
-    At least so many users, ``counts``, have each of the numbers but the last; how many have the last is the goal.
+    At least ``counts[k]`` users reach step k; the goal is the number of users that reach the last step.
     """
     entries, right = list(program.entries), list(program.right)
     first = len(program.columns)
@@ -161,7 +161,7 @@ class _Program:
             self.right.append(bound)
 
     def tasks(self, point: Sequence[int]) -> ExactArray:
-        """Return a point as tasks, (users, servers), with those of users who do not take part as they are."""
+        """Return a point as tasks, (users, servers), in which users who do not take part keep their tasks."""
         table = np.full(self.case.allocation.tasks.shape, Fraction(0), dtype=object)
         for (n, i), tasks in zip(self.columns, point[: len(self.columns)], strict=True):
             table[n, i] += tasks

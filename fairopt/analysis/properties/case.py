@@ -48,7 +48,7 @@ from fairopt.program.parallelism import tasks_within
 __all__ = ["PATIENCE", "ROUNDED", "TANGLED", "Case", "as_asked", "capped", "quietly"]
 
 TANGLED = (
-    "Does not apply: users are limited in servers, and their tasks are worth more on one than on another: what they could run is a choice."
+    "Does not apply: users of limited parallelism have tasks of different worth on different servers, so what they could run is not unique."
 )
 ROUNDED = 1e-6  # relative: numbers in files are rounded
 PATIENCE = 60.0  # seconds for each search, if no time limit is given

@@ -40,7 +40,7 @@ def check(case: Case) -> Verdict:
     """Compute the envy of every user towards every other user."""
     instance = case.instance
     if not envy_applies(case.allocation):
-        return does_not_apply(NAME, "Does not apply: with weights per resource no one number scales what another holds of a server's time.")
+        return does_not_apply(NAME, "Does not apply: with weights per resource, no single number scales another user's time on a server.")
     if case.tangled:
         return does_not_apply(NAME, TANGLED)
     best: Any = 0
@@ -99,7 +99,7 @@ def _among_queues(case: Case) -> Verdict:
         bundles = [families.held(child) - families.promised(child) for child in children]
         for child in children:
             if time.monotonic() > end:
-                return does_not_apply(NAME, "Undecided: not all queues were compared until time was up.")
+                return does_not_apply(NAME, "Undecided: time was up before all queues were compared.")
             gains = [
                 families.gain(child, bundle * (child.weight / other.weight))
                 if other is not child and (child.is_queue or other.is_queue) and other.tier == child.tier

@@ -1,11 +1,11 @@
 """Guarantees: every queue and every user holds what it is guaranteed, as far as it asks for it.
 
-`fairopt.allocation.promises` says how much is missing of the guarantee of a queue: what the queue could hold besides, within its guarantees
-and with the cluster to itself, if its users keep their tasks. Of a user with a guarantee of its own the tasks are missing that it lacks.
-Among whole tasks less than a task is not missing.
+`fairopt.allocation.promises` computes how much of a queue's guarantee is missing: what the queue could hold in addition, within its
+guarantees and with the cluster to itself, if its users keep their tasks. A user with a guarantee of its own misses the tasks that it lacks.
+For whole tasks, less than one task does not count as missing.
 
-The violation is the number of tasks that are missing at least: the amount, divided by the largest demand of the queue's users. The witness
-says who holds more than its guarantees of the same resource, there: siblings of the queue, and of the queues above it.
+The violation is the least number of missing tasks: the amount, divided by the largest demand of the queue's users. The witness names the
+siblings of the queue, and of the queues above it, that hold more of the resource there than they are guaranteed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def check(case: Case) -> Verdict:
     if not promised:
         return does_not_apply(NAME, "Does not apply: no queue and no user has a guarantee.")
     lacking: list[tuple[float | Fraction, Witness]] = [_of_user(case, int(n), lack) for n, lack in _users(case)]
-    deepest_first = sorted(case.allocation.queue_holdings(), key=lambda each: -each.depth)  # of those that lack as much, it says most
+    deepest_first = sorted(case.allocation.queue_holdings(), key=lambda each: -each.depth)  # the most specific wins a tie
     lacking += [_of_queue(case, each.node, promise) for each in deepest_first for promise in each.guarantees if not promise.met]
     if not lacking:
         return holds(NAME, "Every guarantee is met, as far as its users ask for it.")
@@ -71,9 +71,9 @@ def _of_user(case: Case, n: int, lack: float | Fraction) -> tuple[float | Fracti
 
 
 def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
-    """Return what is idle of a resource, and who holds more of it than is guaranteed: siblings of a node and of those above it.
+    """Return a sentence on the idle amount of a resource, and one on siblings of a node and of its ancestors that exceed their guarantees.
 
-    The largest surplus comes first. Idle is what is free where users below the node may run.
+    The largest surplus comes first. Idle means free where users below the node may run.
     """
     instance, tree, group = allocation.instance, allocation.instance.tree, promise.group
     r = instance.resources.index(promise.resource)
@@ -102,11 +102,11 @@ def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
     if order:
         holders = joined([f"{figure(amount, 6)} by {named(name)}" for amount, name in order], _HOLDERS)
         sentences.append(f"Held there beyond guarantees: {holders}.")
-    return " ".join(sentences) or "Nobody beside it holds more than it is guaranteed: the guarantees do not fit together."
+    return " ".join(sentences) or "No sibling holds more than its guarantee: the guarantees together do not fit."
 
 
 def _owed(instance: Instance, r: int, servers: BoolArray) -> FloatArray:
-    """Return what each node is guaranteed of a resource on some servers at most: the larger of its own and of its children's together."""
+    """Return the guarantee of each node on some servers: its own, or the sum of its children's guarantees if that is larger, (nodes,)."""
     tree, resource = instance.tree, instance.resources[r]
     owed: FloatArray = np.zeros(tree.n_nodes, instance.demands.dtype)
     np.add.at(owed, tree.user_node, instance.guarantees * instance.demands[:, r])

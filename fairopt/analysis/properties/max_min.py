@@ -85,7 +85,7 @@ def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
     n = int(rising[own[rising].argmin()])
     losing = np.flatnonzero(gain < -case.slack)
     if (own[losing] <= own[n]).any():
-        return does_not_apply(name, "The allocation exceeds its limits, so that its shares say nothing of what could rise.")
+        return does_not_apply(name, "The allocation exceeds its limits, so its shares do not show what could rise.")
     return violated(
         name,
         gain[n],
@@ -161,15 +161,15 @@ def _whole(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
         return found
     if not proved:
         return does_not_apply(
-            name, f"{_WHOLE}undecided: branch and cut found nothing better in its time, and did not prove that nothing is."
+            name, f"{_WHOLE}undecided: branch and cut found nothing better in its time, and did not prove that nothing better exists."
         )
     if different and not case.feasible:
-        return does_not_apply(name, f"{_WHOLE}the allocation exceeds its limits, and its shares are more than any that keeps to them has.")
+        return does_not_apply(name, f"{_WHOLE}the allocation exceeds its limits, and no allocation within the limits reaches its shares.")
     return holds(name, f"{_WHOLE}sorted, the shares are those of the exact leximin ({what}).")
 
 
 def _against(case: Case, name: str, share: FloatArray, what: str, tasks: FloatArray) -> tuple[Verdict | None, bool]:
-    """Return the verdict if the sorted shares of other whole tasks are larger, and whether any of them differs."""
+    """Return the verdict if the sorted shares of ``tasks`` are larger (else None), and whether the sorted shares differ."""
     own, best = (_shares(share, each, case) for each in (case.allocation.tasks, tasks))
     low, high, same = np.sort(own[case.part]), np.sort(best[case.part]), case.same(_SAME)
     different = np.flatnonzero(np.abs(high - low) > same * np.maximum(high, low))
@@ -188,7 +188,7 @@ def _against(case: Case, name: str, share: FloatArray, what: str, tasks: FloatAr
 
 
 def _whole_in_fractions(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
-    """Compare all placements if they are few; else decide by branch and bound in fractions, or let branch and cut find a better one."""
+    """Compare all placements if they are few; else use branch and bound in fractions, else branch and cut in floats."""
     usable = case.instance.eligibility & case.part[:, None]
     alike = all(len(set(row[may].tolist())) <= 1 for row, may in zip(share, usable, strict=True))
     per_task = np.where(usable, share, 0).max(axis=1)
@@ -199,10 +199,10 @@ def _whole_in_fractions(case: Case, name: str, share: FloatArray, what: str) -> 
             return found
         if different:
             return does_not_apply(
-                name, f"{_WHOLE}the allocation exceeds its limits, and its shares are more than any that keeps to them has."
+                name, f"{_WHOLE}the allocation exceeds its limits, and no allocation within the limits reaches its shares."
             )
         number = plural(len(placements.totals), "largest placement")
-        statement = f"{_WHOLE}sorted, the shares are the largest of all {number}, in fractions ({what})."
+        statement = f"{_WHOLE}sorted, no shares are larger: {number} compared in fractions ({what})."
         return replace(holds(name, statement), exact=Fraction(0))
     if case.feasible and alike and single_servers_known(case):
         with suppress(NoSolution):

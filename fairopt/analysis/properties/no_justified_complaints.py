@@ -31,7 +31,7 @@ def check(case: Case) -> Verdict:
     if instance.weights.ndim == 2:
         return does_not_apply(NAME, "Does not apply: an entitlement is one weight, and there is one for each resource.")
     if instance.limited.any():
-        return does_not_apply(NAME, "Does not apply: a user is limited to a part of the pool, which is no request.")
+        return does_not_apply(NAME, "Does not apply: parallelism limits a user to a part of the pool, which is not a request.")
     pool = int(np.flatnonzero(instance.counts > 0)[0])
     capacity, held = instance.row_capacity[pool], allocation.tasks_per_user
     entitled = (

@@ -152,7 +152,7 @@ def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
     if answer.status == 1:
         return f"Undecided: the linear program had no answer within {case.time_limit:g} s."
     if answer.status == 2 and not case.feasible:
-        return "The allocation exceeds its limits, and no allocation that keeps to them gives everybody as much."
+        return "The allocation exceeds its limits, and no allocation within them gives everybody as much."
     if answer.x is None:
         return f"Undecided: the linear program was not solved ({answer.message})."
     table = np.zeros((len(program.users), len(program.servers)))
@@ -163,10 +163,10 @@ def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
 def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
     """Maximise the sum of V'[n] / R[n] subject to V' >= V in fractions; return the tasks, or why there is no solution.
 
-    Not ``by_reach``: the sum of V'[n].
+    Without ``by_reach``, maximise the sum of V'[n].
     """
     if not case.feasible:
-        return f"The allocation exceeds its limits ({case.limits_exceeded[0]}), so that it says nothing of what could be gained."
+        return f"The allocation exceeds its limits ({case.limits_exceeded[0]}), so it does not show what could be gained."
     instance = case.in_floats.instance
     merging = _servers_merged(instance, case.worth)
     small = merging.instance.replace(weights=None)
@@ -210,19 +210,17 @@ def _whole(case: Case) -> Verdict:
     if case.feasible:
         relaxed = _improvement(case, case.part.astype(float))
         if not isinstance(relaxed, str) and float((case.values(relaxed) - case.value)[case.part].sum()) < 1 - 1e-6 and case.worth is None:
-            return holds(NAME, f"{_WHOLE}even divisible tasks, a relaxation, could not be one more without another's loss.")
+            return holds(NAME, f"{_WHOLE}even with divisible tasks, a relaxation, not one task more would fit without another's loss.")
     if any(each.lending_limit for queue in case.instance.queues for each in queue.everywhere_and_on_groups):
         return does_not_apply(NAME, f"{_WHOLE}undecided: branch and cut does not know the lending limits of queues.")
     if case.instance.limited.any():
-        return does_not_apply(
-            NAME, f"{_WHOLE}undecided: they are limited in servers, which branch and cut cannot tell of two users for one."
-        )
+        return does_not_apply(NAME, f"{_WHOLE}undecided: branch and cut cannot check limits on parallelism.")
     try:
         found, proved = _best_of_whole(case) if case.worth is None else _most_worth(case, case.worth)
     except FairoptError as error:
         return does_not_apply(NAME, f"{_WHOLE}undecided: {error}")
     if found is None and proved:
-        return does_not_apply(NAME, f"{_WHOLE}the allocation exceeds its limits, and none that keeps to them gives everybody as much.")
+        return does_not_apply(NAME, f"{_WHOLE}the allocation exceeds its limits, and no allocation within them gives everybody as much.")
     verdict = None if found is None else _verdict(case, found, "nobody can gain without another's loss, by branch and cut.", _WHOLE)
     if verdict is not None and (verdict.holds is False or proved):
         return verdict
@@ -232,7 +230,7 @@ def _whole(case: Case) -> Verdict:
 
 
 def _whole_in_fractions(case: Case) -> Verdict:
-    """Compare all placements if they are few; else decide by a relaxation or by branch and bound in fractions, or in floats."""
+    """Compare all placements if they are few; else use a relaxation or branch and bound in fractions, else branch and cut in floats."""
     if not case.feasible:
         return judged_in_floats(_whole(case.in_floats))
     placements = None if case.worth is not None else largest_totals(case.instance, case.sharing, case.members)
@@ -240,7 +238,7 @@ def _whole_in_fractions(case: Case) -> Verdict:
         tasks = more_for_somebody(case, placements)
         if isinstance(tasks, str):
             return does_not_apply(NAME, f"{_WHOLE}{tasks}")
-        none = f"nobody can gain without another's loss, of all {plural(len(placements.totals), 'largest placement')}, in fractions."
+        none = f"nobody can gain without another's loss: {plural(len(placements.totals), 'largest placement')} compared in fractions."
         if tasks is None:
             return replace(holds(NAME, f"{_WHOLE}{none}"), exact=Fraction(0))
         return _verdict(case, tasks, none, _WHOLE)
@@ -248,7 +246,7 @@ def _whole_in_fractions(case: Case) -> Verdict:
     if tasks is not None:
         return _verdict(case, tasks, "", _WHOLE)
     if case.worth is None and _no_task_more(case):
-        none = "even divisible tasks, a relaxation, could not be one more without another's loss; a linear program in fractions proves it."
+        none = "even with divisible tasks, a relaxation, not one task more would fit without another's loss; an LP in fractions proves it."
         return replace(holds(NAME, f"{_WHOLE}{none}"), exact=Fraction(0))
     if single_servers_known(case):
         with suppress(NoSolution):
@@ -265,7 +263,7 @@ def _whole_in_fractions(case: Case) -> Verdict:
 
 
 def _no_task_more(case: Case) -> bool:
-    """Say whether a relaxation in fractions proves that not one task more is possible without another's loss."""
+    """Say whether a relaxation in fractions proves that no task can be added without another user's loss."""
     try:
         relaxed = _improvement_in_fractions(case, by_reach=False)
     except NoSolution:

@@ -40,7 +40,7 @@ def check(case: Case) -> Verdict:
     if instance.weights.ndim == 2:
         return does_not_apply(NAME, "Does not apply: it takes one weight per user, and there is one for each resource.")
     if instance.limited.any():
-        return does_not_apply(NAME, "Does not apply: a user is limited in servers, of which no server by itself knows.")
+        return does_not_apply(NAME, "Does not apply: a user has limited parallelism, which no single server can check.")
     best: Any = 0
     where, lacking = (0, 0), np.zeros(instance.n_users, bool)
     for i in range(instance.n_servers):

@@ -127,7 +127,7 @@ def check(case: Case) -> Verdict:
         return does_not_apply(NAME, TANGLED)
     if case.whole and case.instance.limited.any():
         return does_not_apply(
-            NAME, "Does not apply: which whole tasks a user runs with what it is given is a choice where it is limited in servers."
+            NAME, "Does not apply: with limited parallelism, the whole tasks that a user runs with its resources are not unique."
         )
     liars = case.members[~case.complete[case.members]]
     if not liars.size:
@@ -152,8 +152,8 @@ def check(case: Case) -> Verdict:
     assert not isinstance(answer, FairoptError)
     honest = case.value[lie.n]
     witness = Witness(
-        f"{case.name(lie.n)} says that {lie.words(case.instance)}. It is given {plural(answer[lie.n].sum(), 'task')} so declared, and "
-        f"with what they hold runs {figure(honest + gain, 6)} of its own instead of {figure(honest, 6)}.",
+        f"{case.name(lie.n)} says that {lie.words(case.instance)}. It is then given {plural(answer[lie.n].sum(), 'task')} as declared, and "
+        f"with their resources runs {figure(honest + gain, 6)} of its own instead of {figure(honest, 6)}.",
         (case.instance.users[lie.n],),
         tuple(case.instance.servers[i] for i in np.flatnonzero(answer[lie.n])),
         tasks=answer,
@@ -169,7 +169,7 @@ def _of_queue(case: Case, search: _Search, gain: Any, lie: Lie | Joint, node: in
     said = lie.said if isinstance(lie, Joint) else f"says of {case.name(lie.n)} that {lie.words(case.instance)}"
     honest = search.families.value(queue)
     witness = Witness(
-        f"{named_child(case, queue, first=True)} {said}. With what its users are given then they run {figure(honest + gain, 6)} of their "
+        f"{named_child(case, queue, first=True)} {said}. With what they are then given, its users run {figure(honest + gain, 6)} of their "
         f"own tasks instead of {figure(honest, 6)}, and none of them runs less.",
         tuple(case.instance.users[n] for n in queue.users),
         tasks=answer,

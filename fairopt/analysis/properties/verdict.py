@@ -142,7 +142,7 @@ def does_not_apply(name: str, reason: str, searched: int | None = None) -> Verdi
 
 
 def judged_in_floats(verdict: Verdict) -> Verdict:
-    """Return a verdict on an allocation in fractions that rests on floats, which its statement says; one that is undecided as it is."""
+    """Return the verdict with a statement that says that it rests on floats; an undecided verdict is returned unchanged."""
     if verdict.holds is None:
         return verdict
     return replace(verdict, statement=f"Judged in floats: {verdict.statement[:1].lower()}{verdict.statement[1:]}")

@@ -1,17 +1,17 @@
-"""Whole tasks in fractions: all placements are compared that could be better than another one.
+"""Whole tasks in fractions: enumerate all maximal placements.
 
-A task less always fits. So only *largest* totals matter, those of placements that no other placement exceeds: not one user has fewer tasks
-in the other one, and somebody has more. They are found server by server. On one server a placement is a list q of whole numbers with
-sum over n of q[n] d[n,r] <= c[r], which is decided in integers; to the largest totals of some servers each largest placement on the next
-one is added, and of the sums the largest are kept.
+A placement stays feasible with a task less. So only maximal totals matter (called *largest*): no other placement gives every user at least
+as many tasks and some user more. They are found server by server. A placement on one server is an integer vector q with
+sum over n of q[n] d[n,r] <= c[r], which is decided in integers. Each largest placement on the next server is added to each largest total
+of the servers before, and the largest sums are kept.
 
 >>> from fractions import Fraction
 >>> pool = Instance([[1, 1]], [[Fraction(1, 3), Fraction(1, 10)], [Fraction(1, 4), Fraction(1, 2)]])
 >>> largest_totals(pool.exact, "rdm", np.array([0, 1])).totals.tolist()
 [[2, 1], [3, 0], [0, 2]]
 
-There are too many of them on all but small instances. Limits of queues and of parallelism are about several servers together, so that
-totals do not say whether they are kept: such instances are not compared here.
+All but small instances have too many largest totals. Totals do not show whether limits of queues and parallelism, which concern several
+servers together, are kept: such instances are not compared here.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from fairopt.program.parallelism import servers_at_once
 
 __all__ = ["Placements", "best_sorted", "exact_tasks", "largest_totals", "more_for_somebody", "one_more", "proved"]
 
-_MOST = 20_000  # totals that are compared at a time
-_IN_ALL = 60_000  # totals that are compared
-_SERVERS = 200  # single servers
+_MOST = 20_000  # totals compared at a time
+_IN_ALL = 60_000  # totals compared altogether
+_SERVERS = 200  # single servers at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,8 +45,8 @@ class Placements:
     users : int array (members,)
     totals : int array (number, members)
     steps : tuple of (row, placements, array (number, 2))
-        For each single server its row, the placements on it, (placements, members), and of each total that was kept up to it the total
-        before and the placement that was added.
+        For each single server: its row; the placements on it, (placements, members); and, for each total kept after it, the positions of
+        the previous total and of the placement added.
     """
 
     users: IntArray
@@ -74,7 +74,7 @@ def exact_tasks(tasks: FloatArray | IntArray) -> ExactArray:
 
 
 def largest_totals(instance: Instance, sharing: str, users: IntArray) -> Placements | None:
-    """Return the largest totals of tasks of some users, each with a placement; None where there are too many, or totals do not tell.
+    """Return the largest totals of tasks of some users, each with a placement; None if there are too many, or totals do not decide.
 
     ``instance`` is in fractions.
     """
@@ -140,25 +140,25 @@ def _largest(totals: IntArray) -> IntArray:
 
 
 def more_for_somebody(case: Case, placements: Placements) -> ExactArray | str | None:
-    """Return tasks in which nobody has fewer and somebody more, those of the largest sum; None if there are none.
+    """Return the tasks of the largest sum in which nobody has fewer and somebody has more; None if there are none.
 
-    The text says that the allocation itself is no placement of whole tasks on single servers.
+    Return a text if the allocation itself is not a placement of whole tasks on single servers.
     """
     held = _held(case, placements.users)
     at_least = np.flatnonzero((placements.totals >= held).all(axis=1))
     if not at_least.size:
-        return "the allocation exceeds its limits, and none that keeps to them gives everybody as much."
+        return "the allocation exceeds its limits, and no allocation within them gives everybody as much."
     best = at_least[placements.totals[at_least].sum(axis=1).argmax()]
     if (placements.totals[best] == held).all():
         return None
-    return _beside(case, placements.tasks(int(best), case.instance))
+    return _others_kept(case, placements.tasks(int(best), case.instance))
 
 
 def best_sorted(case: Case, placements: Placements, per_task: ExactArray) -> ExactArray:
     """Return tasks whose sorted shares are largest in lexicographic order; ``per_task``, (users,), is the share of a task."""
     own = per_task[placements.users]
     best = max(range(len(placements.totals)), key=lambda k: sorted((own * placements.totals[k]).tolist()))
-    return _beside(case, placements.tasks(best, case.instance))
+    return _others_kept(case, placements.tasks(best, case.instance))
 
 
 def one_more(case: Case) -> ExactArray | None:
@@ -178,11 +178,11 @@ def one_more(case: Case) -> ExactArray | None:
 
 
 def proved(case: Case, tasks: Any) -> ExactArray | None:
-    """Return whole tasks that were found in floats as Fractions, if they keep every limit in fractions; else None.
+    """Return whole tasks found in floats as Fractions if they keep every limit in fractions; else None.
 
-    Of rows of several servers it is not known how tasks are placed on each.
+    Also None if a row has several servers, since the placement on each server is not known.
     """
-    table = _beside(case, exact_tasks(np.asarray(tasks)))
+    table = _others_kept(case, exact_tasks(np.asarray(tasks)))
     fits = (case.instance.counts <= 1).all() and not violations(case.instance, table, case.sharing, 0)
     return table if fits else None
 
@@ -191,7 +191,7 @@ def _held(case: Case, users: IntArray) -> IntArray:
     return np.array([int(value) for value in case.allocation.tasks_per_user[users]], np.int64)
 
 
-def _beside(case: Case, tasks: ExactArray) -> ExactArray:
-    """Return tasks with those of users who do not take part as they are."""
+def _others_kept(case: Case, tasks: ExactArray) -> ExactArray:
+    """Return tasks in which users who do not take part keep their tasks."""
     tasks[~case.part] = case.allocation.tasks[~case.part]
     return tasks

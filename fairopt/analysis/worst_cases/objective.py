@@ -136,9 +136,9 @@ class Objective:
             schedule = given(instance, answer[0].tasks, answer[0].sharing, exact=True)
             exceeded = violations(instance.exact, schedule.in_fractions.tasks, schedule.sharing, 0)
             if exceeded:
-                raise CertificateError(f"the schedule exceeds a limit by what counts as rounding of floats: {exceeded[0]}")
+                raise CertificateError(f"the schedule exceeds a limit by an amount that floats take for rounding: {exceeded[0]}")
         if np.abs(schedule.tasks - answer[0].tasks).max() > _TOLERANCE:
-            raise CertificateError("in fractions the schedule gives other tasks than in floats, so that nothing is proved of it")
+            raise CertificateError("in fractions the schedule gives other tasks than in floats, so nothing is proved")
         exact = answer[1] if self.whole else solve(instance, self.notion, exact=True)
         return schedule, exact, regret(schedule, self.notion, exact=exact)
 

@@ -100,9 +100,9 @@ class WorstCase:
 
     @property
     def proved(self) -> Fraction | None:
-        """The value of ``measure`` as a Fraction, where the search was asked to prove it.
+        """The value of ``measure`` as a Fraction, if the search was asked to prove it.
 
-        None where it is irrational in general, and of ``condition``, which is computed in floats.
+        None for measures that are irrational in general, and for ``condition``, which is computed in floats.
         """
         numbers = self.regret.exact or {}
         names = ("largest", "goal") if self.measure == "worst" else (self.measure,)
@@ -112,13 +112,13 @@ class WorstCase:
     def in_fractions(self) -> tuple[ExactArray, ExactArray] | None:
         """Tasks of the schedule and of the exact allocation as Fractions, (users, servers), which keep every limit in fractions.
 
-        They are there wherever the regret is `proved`, and also where only its number is computed in floats; else None.
+        None unless the regret is `proved`, or only its number is computed in floats.
         """
         own, best = tasks_in_fractions(self.schedule), tasks_in_fractions(self.exact)
         return None if self.regret.exact is None or own is None or best is None else (own, best)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON; the instances in the schema of instance files, Fractions as text."""
+        """Return plain data, ready for JSON: instances in the schema of instance files, Fractions as text."""
         fractions = {} if self.in_fractions is None else dict(zip(("schedule", "exact"), map(as_text, self.in_fractions), strict=True))
         return {
             "schedule": self.name,

@@ -52,7 +52,7 @@ def test_what_children_are_guaranteed_is_no_surplus_of_their_parent() -> None:
     queues = [fo.Queue("a", guarantee={"gpu": 6}), fo.Queue("b"), fo.Queue("b1", "b", guarantee={"gpu": 6})]
     verdict = fo.audit(tree([4, 6], queues, ["a", "b1"]), "guarantees")["guarantees"]
     assert verdict.witness is not None
-    assert verdict.witness.text.endswith("Nobody beside it holds more than it is guaranteed: the guarantees do not fit together.")
+    assert verdict.witness.text.endswith("No sibling holds more than its guarantee: the guarantees together do not fit.")
 
 
 def test_a_user_lacks_tasks_of_its_own_guarantee() -> None:
