@@ -1,10 +1,10 @@
 """The engines, one folder or file each: Program -> Solution. No engine knows a notion, and none calls another.
 
-This is the door of the room, and what is behind it is imported when it is asked for. `choosing` has the registry `SOLVERS` and the
-`candidates` for a program, `polishing` what makes their answers exact. `fairopt.solving.policy` tries the candidates in order, certifies
-what they find, and improves it by the polishes.
+A name is imported when it is first used. `choosing` has the registry `SOLVERS` and the `candidates` for a program; `polishing` makes their
+answers exact. `fairopt.solving.policy` tries the candidates in order, certifies their answers, and polishes them.
 
-To choose an engine, all are asked what they can do. So a module ``engine`` only declares that, and imports what solves when it solves.
+Choosing an engine asks every engine what it can solve. So a module ``engine`` only declares this, and imports the code that solves when it
+solves.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ __all__ = [
     "to_model",
 ]
 
-__getattr__ = door(  # imported when it is asked for first: nobody needs every engine
+__getattr__ = door(  # a name is imported when it is first used: nobody needs every engine
     __name__,
     {
         "backend": ["Backend"],

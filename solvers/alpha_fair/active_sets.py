@@ -9,12 +9,12 @@ and Newton's method solves them. Where placements are not unique the system is s
 quasi-definite, and selects a solution near the given one. Then the sets are corrected: pairs and prices that turned negative leave; pairs
 that are worth more than they cost, and limits that overflow, join.
 
-*Degenerate optima*: a limit that is full at the price 0, a pair whose worth is its cost and which holds nothing. There both factors of a
-product are about the root of its size, and either set is right. The metric holds a price near 0 where it is, so the limit would stay as
-full as it was. Where the steps stall for this reason, a weaker metric follows, which lets the price go to 0.
+*Degenerate optima*: a limit is full at the price 0, or a pair that holds nothing has the reduced cost 0. Then both factors of the product
+are about the square root of mu, and either set is right. The metric keeps a price that is almost 0 where it is, so the limit would keep
+its slack. If the steps stall for this reason, a weaker metric lets the price go to 0.
 
-*Negligible* users have so little that no other user is affected (at a small alpha, a small weight can ask for 1e-60 of what others have).
-They are no part of the equations: each has its demand at the current prices, at its cheapest pair.
+*Negligible* users have so little that they affect no other user (at a small alpha, a small weight can ask for 1e-60 of what others have).
+They are left out of the equations: each has its demand at the current prices, at its cheapest pair.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Point
 
 __all__ = ["ActiveSets", "negligible_users", "solve_near", "solve_on_sets", "with_demands"]
 
-_ROUNDS = 12  # of correcting the sets
-_STEPS = 30  # of Newton's method in each
-_PATIENCE = 4  # of these steps without progress: sets that are tried on the way are often wrong
+_ROUNDS = 12  # corrections of the sets
+_STEPS = 30  # Newton steps on fixed sets
+_PATIENCE = 4  # steps without progress before the sets are given up: on the way, sets are often wrong
 _PATIENT = 8  # the same for the sets of an answer, which are mostly right
 _EXACT = 1e-11  # KKT violation of a solution that needs no other sets
 _CLOSE = 1e-8  # residual at which steps without progress are the end, not a failure
 _ROUNDING = 1e-14
-_NEARLY, _MENDABLE = 1e-13, 1e-5  # residuals between which steps without progress may be those of the metric
+_NEARLY, _MENDABLE = 1e-13, 1e-5  # if steps stall between these residuals, the metric may be the cause
 _SINGULAR = 1e-10  # the multiple of the metric
-_LEAST = 1e-8  # part of what a user holds, or of a limit's money, below which the metric is that of this part
-_WEAK = 1e-2  # the same of the metric that follows where steps stall
-_ABSENT = 1e20  # what holds an unused pair, or a limit that is not full, at 0
-_JOINS, _OVERFLOWS = 1e-12, 1e-13  # relative violations from which on pairs and limits join
-_NEGLIGIBLE = 1e-7  # part of what a pair can hold
-_NEARLY_CHEAPEST = 1e-3  # relative difference of the cost of pairs, any of which may turn out to be the one to use
+_LEAST = 1e-8  # least size in the metric: part of what a user holds, or of a limit's money
+_WEAK = 1e-2  # the same in the weaker metric, used if steps stall
+_ABSENT = 1e20  # weight that keeps unused pairs, and prices of limits that are not full, at 0
+_JOINS, _OVERFLOWS = 1e-12, 1e-13  # relative violations above which pairs and limits join the sets
+_NEGLIGIBLE = 1e-7  # relative to what a pair can hold
+_NEARLY_CHEAPEST = 1e-3  # relative excess over the lowest cost up to which a pair may turn out to be the cheapest
 _LEAST_NUMBER = 1e-300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActiveSets:
-    """Used pairs (columns,), full limits (limits,), and users who are negligible (users,)."""
+    """Used pairs (columns,), full limits (limits,), and negligible users (users,)."""
 
     used: BoolArray
     full: BoolArray
@@ -57,7 +57,7 @@ class ActiveSets:
 
 
 def solve_near(problem: AlphaFairProblem, near: Point) -> Point | None:
-    """Return the exact solution near an approximate one, whose prices may be in any unit of money; None where its sets do not show."""
+    """Return the exact solution near an approximate one, whose prices may be in any unit; None if it does not show the right sets."""
     x, p = near.x, near.p
     t = problem.utility(x)
     if not (t > 0).all():
@@ -118,13 +118,13 @@ def _demand(problem: AlphaFairProblem, p: FloatArray) -> tuple[FloatArray, IntAr
 
 
 def negligible_users(problem: AlphaFairProblem, p: FloatArray) -> BoolArray:
-    """Return who demands next to nothing at prices p, (users,): of any pair that it may use, since a server may be small."""
+    """Return the users that demand next to nothing at prices p, (users,), on every pair that they may use: servers may be small."""
     if problem.alpha >= 1:
         return np.zeros(problem.n_users, bool)
     demand, cheapest = _demand(problem, p)
     price = problem.cost(p) / problem.v
     near = price <= (1 + _NEARLY_CHEAPEST) * price[cheapest][problem.user]
-    held = np.where(near, demand[problem.user] / problem.v, 0.0)  # in parts of what the pairs can hold
+    held = np.where(near, demand[problem.user] / problem.v, 0.0)  # relative to what the pairs can hold
     negligible = np.ones(problem.n_users, bool)
     negligible[problem.user[held >= _NEGLIGIBLE]] = False
     return negligible
@@ -144,7 +144,7 @@ def with_demands(problem: AlphaFairProblem, x: FloatArray, p: FloatArray, neglig
 def _metric(problem: AlphaFairProblem, at: Point, sets: ActiveSets, least: float) -> tuple[FloatArray, FloatArray]:
     """Return the metric of an interior point, of columns and of limits: pairs that hold little move little, and so do low prices.
 
-    Below the part ``least`` of what the user holds, or of the money of the limit's users, little counts as this part.
+    Sizes below the part ``least`` of what the user holds, or of the money of the limit's users, are raised to this part.
     """
     t = problem.utility(at.x)
     y = problem.worth(t)
@@ -158,7 +158,7 @@ def _metric(problem: AlphaFairProblem, at: Point, sets: ActiveSets, least: float
 
 
 def _newton(problem: AlphaFairProblem, start: Point, sets: ActiveSets, patience: int) -> tuple[Point, FloatArray | None]:
-    """Solve the equations of these sets; return the point with the number of steps, and y, which is None where that failed."""
+    """Solve the equations of these sets; return the point with the number of steps, and y (None if the steps do not converge)."""
     x, p, used, full, negligible = start.x, start.p, sets.used, sets.full, sets.negligible
     t = problem.utility(x)
     y = problem.worth(t)

@@ -26,10 +26,10 @@ _FULL = 1e-6  # part of its tasks that a user may miss in an approximate answer
 
 
 def reduced_weights(program: Program, goal: AlphaFair, found: Solution, *, least: bool = False) -> AlphaFair | None:
-    """Return the goal with reduced weights of users who hold all their tasks at ``found``: their money is what servers cost them, plus the
-    mean money of the other users; or the ``least``, beside which users are seen who have next to no money.
+    """Return the goal with reduced weights of users who hold all their tasks at ``found``; None if no weight changes.
 
-    None where no weight changes.
+    Their money becomes their cost of servers plus the mean money of the other users; with ``least``, plus the least money of the others,
+    so that users with next to no money still count.
     """
     limits, users, has_room = program.limits, program.pair_users, program.largest() > 0
     tasks = np.flatnonzero((limits.kinds == LimitKind.TASKS) & (limits.bounds > 0))
@@ -59,7 +59,7 @@ def reduced_weights(program: Program, goal: AlphaFair, found: Solution, *, least
 
 
 def with_full_weights(program: Program, goal: AlphaFair, reduced: AlphaFair, found: Solution) -> Solution:
-    """Return an answer for ``reduced`` weights as one for ``goal``: limits on tasks cost more by what the difference in weight is worth."""
+    """Return an answer for ``reduced`` weights as one for ``goal``: prices of limits on tasks rise by the difference in marginal worth."""
     assert found.prices is not None
     limits = program.limits
     level = program.per_user(program.utilities * found.x)

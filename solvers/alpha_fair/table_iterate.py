@@ -1,9 +1,10 @@
 """An iterate of the path of `fairopt.solvers.alpha_fair.table_path`: its variables, its products, and its residuals.
 
-Symbols and the central path are explained there.
+The symbols and the central path are defined there.
 
-A user of many servers spends a small part of its money at each; while w z = mu, prices may be far off where limits are nearly full at
-p s = mu * money. A ``balanced`` path keeps them back: p s = mu * money times the servers of a user, a weight that falls to 1 with mu.
+A user of many servers spends a small part of its money at each. With w z = mu, limits with p s = mu * money may then be nearly full at
+prices that are far off. A ``balanced`` path keeps more slack: p s = mu * money * weight, where the weight falls from the mean number of
+servers of a user to 1 as mu falls.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from fairopt.solvers.structure.user_tables import UserTables
 
 __all__ = ["Iterate", "Scaling", "Setting", "Variables", "demand", "measured"]
 
-_END = 1e-13  # mu
-_WASTE = 1e-10  # the same over all servers of a user: part of its money that pairs waste
+_END = 1e-13  # mu at the end
+_WASTE = 1e-10  # the same for all servers of a user together: part of its money that pairs waste
 _FADES = 0.25  # power of mu by which the weight of limits falls to 1
-_FREE = 1e-6  # mean money of a limit, of about 1 where a path begins, below which it counts as none
-_POOREST = 1e-9  # money, relative to the mean, of the poorest user that the price of a limit is measured by
-_SHOWS = 1e-7  # mu from which on it shows which limits are full
-_SLOWLY = 0.5  # factor by which the measure of a limit may fall in a step
+_FREE = 1e-6  # least mean money of a limit (about 1 at the start of a path)
+_POOREST = 1e-9  # least measure of the price of a limit, relative to the mean money of a limit
+_SHOWS = 1e-7  # mu below which the full limits are known
+_SLOWLY = 0.5  # the measure of a limit falls by this factor at most in a step
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """What is fixed along a path: the users, numbers of pairs and limits, the weight of limits at mu = 1, and mu at the end."""
+    """The constants of a path: the users, numbers of pairs and limits, the weight of limits at mu = 1, and mu at the end."""
 
     users: UserTables
     n_pairs: float
@@ -41,7 +42,7 @@ class Setting:
 
     @classmethod
     def of(cls, users: UserTables, balanced: bool) -> Setting:
-        """Return what is fixed along the path of these users."""
+        """Return the constants of the path of these users."""
         xp = users.arrays.xp
         n_pairs = float(xp.sum(xp.astype(users.may, xp.float64)))
         last_mu = min(_END, _WASTE / users.may.shape[0])
@@ -53,7 +54,7 @@ class Setting:
         return values if self.all_eligible else self.users.arrays.xp.where(self.users.may, values, 0.0)
 
     def mean_money(self, weight: float, money: Any) -> float:
-        """Return the mean money of a limit; not 0 where all users hold all their tasks, and nothing has a price."""
+        """Return the mean money of a limit; positive even if all users hold all their tasks and nothing has a price."""
         return max(weight * float(self.users.arrays.xp.sum(money)) / self.n_limits, _FREE)
 
 
@@ -61,7 +62,7 @@ class Setting:
 class Variables:
     """A point: parts w of the users' money (servers, users), their marginal worth y (users,), prices p and slacks s (slots, servers).
 
-    It belongs to an alpha on the way, and to a unit of money: phi is exp(log_phi), the users' own times exp(log_unit).
+    ``alpha`` may be one on the way to the goal's. phi is exp(log_phi), the users' weights times the unit of money exp(log_unit).
     """
 
     alpha: float
@@ -75,7 +76,7 @@ class Variables:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaling:
-    """Of the products: mu; the width by which kinks of capped demands are rounded; the weight of limits, and the money of each of them."""
+    """Scales of the products: mu; the width that smooths kinks of capped demands; the weight of limits, and the money of each limit."""
 
     mu: float
     width: float
@@ -84,7 +85,7 @@ class Scaling:
 
     @classmethod
     def first(cls, setting: Setting, money: Any) -> Scaling:
-        """Return that of a point where a path begins, and users have this much money."""
+        """Return the scaling at the start of a path, where users have this much money."""
         shape, weight = setting.users.used.shape, setting.first_weight
         return cls(1.0, 1.0, weight, np.full(shape, setting.mean_money(weight, money)))
 
@@ -106,7 +107,7 @@ class Iterate:
     largest_product, largest_residual : float
         Relative.
     missed_money : float
-        Part of all spending that residuals of limits are worth.
+        Residuals of limits at their prices, relative to all spending.
     """
 
     at: Variables
@@ -125,7 +126,7 @@ class Iterate:
 
 
 def demand(setting: Setting, at: Variables, y: Any, width: float) -> tuple[Any, Any]:
-    """Return what users get where a unit costs y, and its elasticity, in parts of 1 / alpha."""
+    """Return the demands of users if a unit costs y, and their elasticity, relative to 1 / alpha."""
     users = setting.users
     return rounded_demand(users.arrays, (at.log_phi - users.arrays.xp.log(y)) / at.alpha, users.log_cap, width)
 
@@ -136,7 +137,7 @@ def measured(setting: Setting, at: Variables, scaling: Scaling) -> Iterate:
     width = min(scaling.width, scaling.mu)
     t, part = demand(setting, at, at.y, width)
     w, total = at.w, xp.sum(at.w, axis=0)
-    if users.log_cap is not None:  # a user at its cap may pay next to nothing, and its parts are rounding: they add up all the same
+    if users.log_cap is not None:  # a user at its cap may pay next to nothing, so that its parts are rounding errors: make them add up to 1
         w = w / xp.where(part < 0.5, total, 1.0)
         total = xp.sum(w, axis=0)
     money = at.y * t
@@ -158,17 +159,17 @@ def measured(setting: Setting, at: Variables, scaling: Scaling) -> Iterate:
         limit_products=limit_products,
         r_limits=r_limits,
         largest_product=max(float(xp.max(products)), float(relative.max())),
-        # p s is small as soon as p is; of a limit with a price, nothing may be missing.
+        # p s is small as soon as p is; a limit with a price must be full.
         largest_residual=max(float(np.abs(r_limits).max()), float(xp.max(xp.abs(total - 1)))),
         missed_money=float((at.p * np.abs(r_limits)).sum() / at.p.sum()),
     )
 
 
 def _measured_limits(setting: Setting, at: Variables, scaling: Scaling, t: Any, money: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the slack, the money by which its product is measured, and the residual of each limit, (slots, servers).
+    """Return the slack of each limit, the money that its product p s is relative to, and its residual, (slots, servers).
 
-    A price is not small unless it is small for the user with the least money, in proportion to its part of the limit: the measure falls to
-    that of the poorest users, step by step. Harmonic means.
+    A price must be small even for the user with the least money, in proportion to the user's part of the limit. So the money is a harmonic
+    mean over the users of the limit; it falls to that mean step by step.
     """
     users, xp = setting.users, setting.users.arrays.xp
     mean = setting.mean_money(scaling.weight, money)
@@ -180,10 +181,10 @@ def _measured_limits(setting: Setting, at: Variables, scaling: Scaling, t: Any, 
     harmonic = np.clip(scaling.weight * used / np.where(per_money > 0, per_money, 1.0), _POOREST * mean, mean)
     shows = scaling.mu < _SHOWS
     full = shows & (at.p > at.s * harmonic)
-    harmonic = np.where(full, np.minimum(harmonic, at.p), harmonic)  # or a limit with a low price would end with room left
+    harmonic = np.where(full, np.minimum(harmonic, at.p), harmonic)  # otherwise a limit with a low price would keep some slack
     arrived = at.alpha == users.alpha
     measure = np.maximum(np.where(used > 0, harmonic, mean), _SLOWLY * scaling.money) if arrived else np.full(used.shape, mean)
-    # Users who get all their tasks for next to nothing may have them anywhere: where rounding puts them changes slacks, and no price.
+    # Users who get all their tasks for next to nothing may have them on any server: rounding there changes slacks, and no price.
     free = users.used & shows & (at.p < at.s * measure) & (2 * left > at.s)
     s = np.where(free, left, at.s)
     return s, measure, np.where(users.used, left - s, 0.0)

@@ -15,7 +15,7 @@ s; c - y is linear in p and y, so prices stay feasible, and t follows y.
 A limit on tasks caps t: `fairopt.solvers.alpha_fair.capped_demand` has t(y) and its elasticity there, from 0 to 1 / alpha, in place of
 1 / alpha.
 
-Tables are arrays of the array API standard, users last; what belongs to limits is small and in NumPy.
+Tables are arrays of the array API standard, with users on the last axis; arrays of limits are small, and in NumPy.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def walk(users: UserTables, deadline: Deadline, near: Near | None = None, enough
         if not arrived and now.missed_money < _NEAR:
             now = measured(setting, with_lower_alpha(setting, now), now.scaling)
         try:
-            kkt = newton_system(setting, now)  # kept until the next one is there: memory that was given back would have to be fetched again
+            kkt = newton_system(setting, now)  # kept until the next one exists, so that its memory can be reused
             variables, scaling = step_ahead(setting, now, kkt), now.scaling
         except np.linalg.LinAlgError:
             break

@@ -1,7 +1,7 @@
-"""Where the path of `fairopt.solvers.alpha_fair.table_path` begins: at equal prices, or at prices near those of a later point.
+"""The start of the path of `fairopt.solvers.alpha_fair.table_path`: equal prices, or prices near those of a later point.
 
-For alpha < 1 a price that is wrong by little moves money by orders of magnitude. The path then begins at alpha = 1, and alpha falls step by
-step while the iterate follows.
+For alpha < 1, a small error of a price moves money by orders of magnitude. The path then begins at alpha = 1, and alpha falls step by step
+while the iterate follows.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from fairopt.solvers.structure.user_tables import UserTables
 
 __all__ = ["Near", "join", "start", "with_lower_alpha"]
 
-_FALL = 0.8  # factor on alpha in a step on the way from 1
-_CENTRINGS, _CENTRED = 12, 1e-3  # of y for given prices: steps, and the part of the money by which parts may be missed where a path begins
+_FALL = 0.8  # factor on alpha in each step on the way from 1
+_CENTRINGS, _CENTRED = 12, 1e-3  # steps for y at given prices, and the relative error of y at which they end
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Near:
-    """Prices near those of the path at ``mu``, in the unit of the prices at the end of a path: a place to join it."""
+    """Prices near those of the path at ``mu``, from which to join it; their unit is that of the prices at the end of a path."""
 
     p: FloatArray
     log_unit: float
@@ -32,11 +32,11 @@ class Near:
 
 
 def start(setting: Setting) -> tuple[Variables, Scaling]:
-    """Return equal prices of all limits, at which half of them is spent, and everybody's money divided as on the path at mu = 1."""
+    """Return equal prices of all limits, at which half of all limits is bought, with money divided as on the path at mu = 1."""
     users = setting.users
     p = np.where(users.used, 1.0, 0.0)
     w, y = _divided(users, p, 1.0)
-    # At mu = 1 a user spends its money once more on every server where it is eligible; half of what there is.
+    # At mu = 1, a user pays its money once, and once more for every server where it is eligible: together half of all limits.
     variables = Variables(max(users.alpha, 1.0), 0.0, users.log_phi, w, y, p, np.ones(p.shape))
     variables = in_money(setting, variables, 0.5 * float(p.sum()) / (1 + setting.n_pairs / users.n_users))
     t, _ = demand(setting, variables, y, 1.0)
@@ -45,7 +45,7 @@ def start(setting: Setting) -> tuple[Variables, Scaling]:
 
 
 def join(setting: Setting, near: Near) -> tuple[Variables, Scaling]:
-    """Return everybody's money divided as on the path at given prices; residuals of limits are as large as the prices are wrong."""
+    """Return the given prices, with money divided as on the path at these prices; limits then have residuals."""
     users = setting.users
     p, unit = np.where(users.used, near.p, 0.0), -near.log_unit
     w, y = _divided(users, p, near.mu)
@@ -57,7 +57,7 @@ def join(setting: Setting, near: Near) -> tuple[Variables, Scaling]:
 
 
 def _divided(users: UserTables, p: FloatArray, mu: float) -> tuple[Any, Any]:
-    """Return the parts w of everybody's money, and y, as they are on the path at prices p."""
+    """Return the parts w of each user's money, and y, on the path at prices p."""
     xp, may, c = users.arrays.xp, users.may, users.cost(p)
     y = _centred(users, c, mu)
     w = xp.where(may, mu / xp.where(may, c / y - 1, 1.0), 0.0)
@@ -65,7 +65,7 @@ def _divided(users: UserTables, p: FloatArray, mu: float) -> tuple[Any, Any]:
 
 
 def _centred(users: UserTables, c: Any, mu: float) -> Any:
-    """Return y at which sum_i mu / (c / y - 1) = 1, by Newton's method for its logarithm."""
+    """Return y such that sum_i mu / (c / y - 1) = 1, by Newton's method in log y."""
     xp, may = users.arrays.xp, users.may
     y = xp.min(c, axis=0) / (1 + mu)
     for _ in range(_CENTRINGS):
@@ -80,7 +80,7 @@ def _centred(users: UserTables, c: Any, mu: float) -> Any:
 
 
 def in_money(setting: Setting, at: Variables, money: float) -> Variables:
-    """Return a point in the unit of phi in which all users together have this much money."""
+    """Return a point with phi scaled such that all users together have this much money."""
     users, xp = setting.users, setting.users.arrays.xp
     log_y = xp.log(at.y)
     log_money = (users.log_phi - log_y) / at.alpha + log_y
@@ -93,7 +93,7 @@ def in_money(setting: Setting, at: Variables, money: float) -> Variables:
 
 
 def with_lower_alpha(setting: Setting, now: Iterate) -> Variables:
-    """Return a point with alpha a step further on its way; parts and the money of all stay."""
+    """Return the point with the next alpha on the way; w and the money of all users together stay."""
     users = setting.users
     alpha = max(users.alpha, _FALL * now.at.alpha)
     return in_money(setting, replace(now.at, alpha=alpha), float(users.arrays.xp.sum(now.money)))

@@ -1,12 +1,12 @@
 """A step along the path of `fairopt.solvers.alpha_fair.table_path`: Newton's direction, a predictor and correctors, and a length.
 
-A step of Newton's method, with q = dp/p, h = dy/y and beta[r,i,n] = Q p / y,
+A Newton step, with q = dp/p, h = dy/y and beta[r,i,n] = Q p / y,
 
     dz = sum_r beta q - h,      w dz + z dw = mu - w z,      sum_i dw + h / alpha = 1 - sum_i w,      p s q + p ds = mu - p s,
 
 (dw at the old t) is solved by `fairopt.solvers.alpha_fair.table_kkt`.
 
-Mehrotra's (1992) predictor and corrector choose mu (centring); a step is shortened where the residuals of limits would become large.
+Mehrotra's (1992) predictor and corrector choose mu (centring); a step is shortened if the residuals of limits would become large.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from fairopt.solvers.alpha_fair.table_kkt import Coefficients, KKTSystem, factor
 __all__ = ["Direction", "direction", "newton_system", "step_ahead"]
 
 _BOUNDARY = 0.95  # part of the way to the boundary
-_CORRECTORS, _LONG_ENOUGH = 3, 0.9  # corrections of products that went astray (Gondzio), of steps that are shorter than this
-_AHEAD, _SPREAD = 0.3, 0.1  # how much further than the step goes; a product further off its target than this factor is corrected
-_GAIN = 0.02  # what a correction has to add to the length
-_LEAST_PART = 0.02  # of a part of a user's money that is left by a step
-_SHORTENINGS = 20  # of a step by half
+_CORRECTORS, _LONG_ENOUGH = 3, 0.9  # corrections of products off their target (Gondzio), for steps shorter than this
+_AHEAD, _SPREAD = 0.3, 0.1  # corrections look this much further than the step, and correct products off by more than this factor
+_GAIN = 0.02  # length that a correction must add
+_LEAST_PART = 0.02  # a step leaves at least this part of each w
+_SHORTENINGS = 20  # halvings of a step at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class Direction:
 
 
 def step_ahead(setting: Setting, now: Iterate, kkt: tuple[Any, KKTSystem]) -> Variables:
-    """Predict, correct, and go as far as all stays positive and residuals of limits stay small."""
+    """Predict, correct, and step as far as all values stay positive and residuals of limits stay small."""
     users, xp, at = setting.users, setting.users.arrays.xp, now.at
     kappa, system = kkt
     affine = direction(setting, now, kappa, system, -now.pair_products, -now.limit_products)
@@ -105,7 +105,7 @@ def direction(setting: Setting, now: Iterate, kappa: Any, system: KKTSystem, pro
 
 
 def _step_length(setting: Setting, now: Iterate, step: Direction) -> float:
-    """Return how far one can go, 1 at most, before a variable or a reduced cost becomes 0."""
+    """Return the largest length, at most 1, before a variable or a reduced cost becomes 0."""
     xp, at = setting.users.arrays.xp, now.at
     steepest = max(
         -float(xp.min(step.dw / (at.w if setting.all_eligible else xp.where(at.w > 0, at.w, 1.0)))),
@@ -118,7 +118,7 @@ def _step_length(setting: Setting, now: Iterate, step: Direction) -> float:
 
 
 def _moved(setting: Setting, now: Iterate, step: Direction, length: float) -> Variables:
-    """Return the point after a step, shortened until what residuals of limits are worth falls, or is little."""
+    """Return the point after a step, shortened until the residuals of limits, at their prices, decrease or are small."""
     users, xp, at = setting.users, setting.users.arrays.xp, now.at
     relative = step.dw + at.w * (step.h * now.elasticity)  # of the new t
     for _ in range(_SHORTENINGS):

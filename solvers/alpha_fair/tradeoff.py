@@ -36,7 +36,7 @@ __all__ = ["find_total_worth", "follow_tradeoff"]
 
 log = logging.getLogger(__name__)
 
-_EXACT = 1e-11  # relative error of kappa, from which on the steps end where they gain nothing more
+_EXACT = 1e-11  # relative error of kappa below which the steps end once they gain nothing more
 _ROUNDING = 1e-14
 _EVALUATIONS = 60
 _LONGEST = 4.0  # largest change of log kappa in a step

@@ -147,7 +147,7 @@ class _System:
         dw = have[pairs.n] - level[pairs.j]
         dx = target - x - pull * dw
         if not (np.isfinite(dx).all() and np.isfinite(dw).all()):
-            raise np.linalg.LinAlgError("the step is no number")
+            raise np.linalg.LinAlgError("the step is not a number")
         return dx, dw, have, level
 
 

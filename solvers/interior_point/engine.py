@@ -1,4 +1,4 @@
-"""The interior points behind one engine (`fairopt.solvers.interior_point.paths`), and which programs they are the fastest for."""
+"""The engine of all interior points (`fairopt.solvers.interior_point.paths`), and the programs for which it is the fastest."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ _GOOD = 1e-9  # good enough to stop looking
 _SIZE_OF_LEVELS, _SIZE_OF_FEW_EACH, _PAIRS_EACH = 100_000, 300_000, 3
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 20_000, 100
 _PAIRS_OF_TREES = 5000  # likewise, for trees of queues
-_SHARP = 1e-13  # of few pairs, which are worth both paths until one is sharp: a residual of 1e-12 may be 1e-9 of x
+_SHARP = 1e-13  # with few pairs, try both paths until one has this residual: a residual of 1e-12 may mean 1e-9 of x
 _DIGIT = 0.1  # of the tolerance, for levels and totals that HiGHS would solve as fast
 _ALWAYS = -1.0  # as a residual above which to polish
 
 
 class InteriorPoint(Backend):
-    """Alpha-fair goals and trade-offs by paths of their own; levels, trees and totals by that of ``structured_steps``.
+    """Levels, trees and totals by ``interior_point.steps``; alpha-fair goals and trade-offs by paths of their own.
 
-    Alpha-fair goals with few limits or few users go by ``structured_alpha`` first. That and the paths of levels and totals run on tables
-    that may live on another device: ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``; ``":numpy"`` is the default.
+    Alpha-fair goals with few limits or few users try the path on tables first (`fairopt.solvers.alpha_fair.tables`). This path and those of
+    levels and totals run on tables that may live on another device: ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``;
+    ``":numpy"`` is the default.
 
     An equilibrium of servers that divide their time is solved as a market.
 
@@ -98,7 +99,7 @@ class InteriorPoint(Backend):
         if self.within and not tables and not isinstance(goal, Leximin | Equalize | TreeFilling | Total):
             raise Unsupported(
                 f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals of few limits of servers or few users, and with '
-                f'limits on tasks only where these are worth the same everywhere; "{program.name}" is another program here: '
+                f'limits on tasks only where these are worth the same everywhere; "{program.name}" is none of these: '
                 f'leave ":{self.within}" out'
             )
         if isinstance(goal, Leximin | Equalize | TreeFilling | Total):
@@ -122,13 +123,13 @@ class InteriorPoint(Backend):
         Raises
         ------
         NoSolution
-            At the deadline, where memory runs out, or where every path got lost.
+            At the deadline, if memory runs out, or if no path converges.
         """
         for way in self.ways(program, tolerance):
             found = way.solve(program, tolerance, deadline, None)
             if found is not None:
                 return found
-        raise NoSolution(f'"{self.name}" found no way to the answer of "{program.name}"; use another solver', {})
+        raise NoSolution(f'"{self.name}" did not converge on "{program.name}"; use another solver', {})
 
     def _way(self, path: Path, unless: float | None = None, polish_above: float | None = None) -> Way:
         """Return a path as a way, with the errors of arrays that do not fit into memory as errors of ours."""

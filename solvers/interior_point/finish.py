@@ -52,10 +52,11 @@ def shown(pairs: Pairs, primal: Any, dual: Any, money: float) -> Sets:
 def finish(
     pairs: Pairs, sets: Sets, primal: Any, dual: Any, t: float, side: Any, a: Any, rows: Any, *, smallest: bool = True
 ) -> tuple[Any, Any, float]:
-    """Return the values of a point, its duals and t on these sets; other arguments are those of ``structured_steps.advance``.
+    """Return the values of a point, its duals and t on these sets; the other arguments are those of `advance` in ``steps``.
 
-    Prices of equations that follow from others are not unique. Of those that fulfil what the sets say we take the ``smallest``, in which
-    the least is lost to rounding; but they need not keep away the pairs that are not used. Else those nearest to the point's, which do.
+    Prices of redundant equations are not unique. With ``smallest``, return the smallest prices that satisfy the conditions on the sets:
+    they lose the least to rounding, but unused pairs may have negative reduced costs. Otherwise return those nearest to the point's prices,
+    which keep the reduced costs of unused pairs >= 0.
 
     Raises
     ------

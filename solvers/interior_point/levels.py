@@ -38,7 +38,7 @@ def solve_levels(
     NoSolution
         At the deadline.
     Unsupported
-        Where the program has no place in the layout of ``structured_pairs`` in these arrays.
+        The program does not fit into the layout of `fairopt.solvers.structure.pairs` in these arrays.
     """
     scaled = ScaledProgram.of(program)
     if not scaled.n_pairs:
@@ -81,7 +81,7 @@ class _Levels:
             return Step(self._tasks(path, reached), None, reached.level * self.unit, at_cap=at_cap, caps=caps)
         proved = path.rising if self.equal else path.stopped(reached, self.tolerance)
         if reached.error > settle_below(self.tolerance) or not proved.any():
-            raise LostError(f"lost on the way to level {len(stages) + 1}, with an error of {reached.error:.1e}")
+            raise LostError(f"no convergence on the way to level {len(stages) + 1}, with an error of {reached.error:.1e}")
         if (path.rising & ~proved).any():
             reached = path.ended(reached)
             self.last = replace(self.last, reached=reached)
@@ -99,6 +99,6 @@ class _Levels:
         path, faces, in_parts = last.path, self.faces, scaled_course(self.scaled, course, self.unit)
         faces.settle(path, last.reached, path.rising & ~course.rising[path.pairs.scaled.member], in_parts)
         if faces.leave_out_some(in_parts):
-            raise LostError(f"lost after level {level}: it left nothing to somebody who rises")
+            raise LostError(f"stopped after level {level}: it left nothing for a user whose share still rises")
         pairs, face = faces.next(in_parts, float(last.reached.level))
         return LevelPath.on(face, pairs)

@@ -1,19 +1,19 @@
 """The path to one level of a leximin.
 
-``structured_steps`` says what the program is, and how a step is taken. What counts here is not the products but the gap that the
-certificate will see: from the prices alone, and from the level that everybody who rises has once x is scaled back into the limits. So a
-path that has lost its way can only be slow or give up; it cannot be wrong. The strictly complementary solution in the middle of the optimal
-face, at which an interior point ends, has a price for every user who is settled at this level.
+`fairopt.solvers.interior_point.steps` states the program and the steps. The path ends by the gap of the certificate, not by the products:
+the bound from the prices alone, less the level of all rising users once x is scaled back into the limits. So a path that does not converge
+is slow or gives up, but is never wrong. An interior point ends at the strictly complementary solution in the middle of the optimal face,
+which has a price for every user who is settled at this level.
 
-The last digits of a step are rounding. So from a small gap on the path is left, wherever that proves the level, for the exact end on the
-sets that it shows (``structured_finish``).
+The last digits of a step are rounding. So below a small gap, if that proves the level, the exact solution on the active sets of the path
+replaces its end (`fairopt.solvers.interior_point.finish`).
 
-The first level starts in the middle, each further one where the last one ended, on what that leaves (``level_faces``). A user whose cap
-lies below what all reach already is settled at it on the way: t can only rise by that. The path goes on from an earlier point then, whose
-prices without that user's are near the new path.
+The path of the first level starts in the middle of the feasible set, later paths start where the one before ended, on the remaining face
+(`fairopt.solvers.interior_point.faces`). A user whose cap lies below what all reach already is settled at its cap on the way, which can
+only raise t. The path then goes on from an earlier point, whose prices without that user's are near the new path.
 
-Points live in the arrays of ``structured_pairs``, which may be those of a device. What is decided by is of users or limits: that comes back
-to NumPy after every step.
+Points live in the arrays of `fairopt.solvers.structure.pairs`, possibly on a device. Decisions need values of users or limits only, which
+come back to NumPy after every step.
 """
 
 from __future__ import annotations
@@ -86,26 +86,26 @@ class Reached:
 
     @property
     def error(self) -> float:
-        """What is left to be mended: the gap (where it is negative, x is not feasible), and levels of settled users."""
+        """The largest error left: the gap (x is infeasible if it is negative), or the missing levels of settled users."""
         return max(self.gap, -self.gap - 2 * self.noise, self.missing if self.missing > _HELD else 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Face:
-    """What the levels so far leave to the next one, and where it may start: see ``level_faces``. Of the pairs that are left,
+    """The face that the levels so far leave to the next one, and a starting point (`fairopt.solvers.interior_point.faces`).
 
     Attributes
     ----------
     course : Course
-        Who still rises, and how, in parts of their reach; the others are settled.
+        The users that still rise and their rates, relative to their reach; the others are settled.
     bounds : array (slots, servers)
-        What is left of the limits.
+        The limits, less what settled users take.
     tight, full : bool arrays (users,), (slots, servers)
         Users whose levels, and limits whose sums, are equations.
     x : array (pairs,)
-        Where the last level ended.
+        The end of the last level.
     t : float
-        That level.
+        The last level.
     """
 
     course: Course

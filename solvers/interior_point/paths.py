@@ -1,8 +1,8 @@
-"""Which interior point solves what.
+"""The interior point for each kind of program.
 
-Large alpha-fair goals go by the steps of levels (``worths``), others by tables of users and servers (``alpha_fair.tables``) or by a path
-in logarithms (``alpha_fair.logarithmic_path``), trade-offs by the latter. Levels and totals go by ``levels`` and ``total``, trees of queues
-by ``tree``, equilibria of servers that divide their time as markets (``alpha_fair.market``).
+Large alpha-fair goals use the steps of levels (``worths``); others use tables of users and servers (``alpha_fair.tables``) or a path in
+logarithms (``alpha_fair.logarithmic_path``); trade-offs use the latter. Levels and totals use ``levels`` and ``total``, and trees of queues
+``tree``. Equilibria of servers that divide their time are solved as markets (``alpha_fair.market``).
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ __all__ = [
     "structured_path",
 ]
 
-# Small alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs
-# are sharpened on their sets, which takes as long as a few steps.
+# Small alpha-fair goals use tables first, if they fit. Tables end at 1e-12, the path in logarithms at 1e-15: below this number of pairs,
+# answers are polished on their active sets, which takes as long as a few steps.
 PAIRS_TO_POLISH = 500
-FEW_PAIRS = 50  # where a limit on tasks may just bind, at no price
+FEW_PAIRS = 50  # below, a limit on tasks that binds at the price 0 decides the order of the paths
 WORTHS, TABLES, _LOGARITHMS = "path of worths", "path on tables", "path in logarithms"
 EASIER, _EASIEST = "path with reduced weights", "path with the least weights"
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A method by name; no name is that of the engine."""
+    """A method and its name; an empty name stands for the engine's own."""
 
     name: str
     follow: Callable[[Program, float, Deadline, Solution | None], Solution | None]
@@ -59,9 +59,9 @@ class Path:
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Look for the libraries once, which takes longer than limiting their threads.
+    """Find the libraries once; this takes longer than limiting their threads.
 
-    The steps of a path are many small products, for which threads would only wait for each other (benchmarks/results/choices.md).
+    The steps of a path are many small products, in which threads only wait for each other (benchmarks/results/choices.md).
     """
     return ThreadpoolController()
 
@@ -75,7 +75,7 @@ def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: 
     """Follow the path to levels or to a total."""
     goal = program.goal
     assert isinstance(goal, Leximin | Equalize | TreeFilling | Total)
-    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):  # a path that overflows is lost, and says so
+    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):  # a path that overflows fails, and says so
         if isinstance(goal, Total):
             return solve_total(program, tolerance, deadline, arrays)
         if isinstance(goal, TreeFilling):
@@ -84,10 +84,10 @@ def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: 
 
 
 def paths_of_alpha_fair(program: Program, arrays: Arrays, tables: bool) -> list[Path]:
-    """Return the paths for an alpha-fair goal or a trade-off: that of worths for many pairs, that on tables where it `fits`; that in
-    logarithms; and those with reduced weights of users who hold all their tasks.
+    """Return the paths for an alpha-fair goal or a trade-off, in order: of worths for many pairs, on tables if it `fits`, in logarithms,
+    and with reduced weights of users who hold all their tasks.
 
-    Few pairs with limits on tasks begin in logarithms: where such a limit just binds, at no price, only logarithms show it.
+    With few pairs and limits on tasks, logarithms come first: only they show a limit that binds at the price 0.
     """
     logarithms = Path(_LOGARITHMS if tables else "", _in_logarithms)
     paths = [Path(TABLES, lambda program, _, deadline, __: _on_tables(program, arrays, deadline)), logarithms] if tables else [logarithms]
@@ -101,7 +101,7 @@ def paths_of_alpha_fair(program: Program, arrays: Arrays, tables: bool) -> list[
 
 
 def paths_of_market(market: Program, arrays: Arrays) -> list[Path]:
-    """Return the paths for the market that an equilibrium is, without its prices, which are not those of the equilibrium."""
+    """Return the paths for the market form of an equilibrium. Answers have no prices: those of the market are others."""
 
     def of_market(path: Path) -> Path:
         def follow(_: Program, tolerance: float, deadline: Deadline, __: Solution | None) -> Solution | None:
@@ -116,27 +116,27 @@ def paths_of_market(market: Program, arrays: Arrays) -> list[Path]:
 
 
 def _of_worths(program: Program, tolerance: float, arrays: Arrays, deadline: Deadline) -> Solution | None:
-    """Follow the path of ``worths``; None where it got lost."""
+    """Follow the path of ``worths``; None if it does not converge."""
     assert isinstance(program.goal, AlphaFair)
     with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
         return solve_worths(program, program.goal, tolerance, deadline, arrays)
 
 
 def _on_tables(program: Program, arrays: Arrays, deadline: Deadline) -> Solution | None:
-    """Follow the path of ``alpha_fair.tables``; None where it got lost: a point that overflows is, and says so."""
+    """Follow the path of ``alpha_fair.tables``; None if it does not converge or overflows."""
     assert isinstance(program.goal, AlphaFair)
     with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
         return solve_alpha_fair(program, program.goal, arrays, deadline)
 
 
 def _in_logarithms(program: Program, _: float, deadline: Deadline, __: Solution | None) -> Solution:
-    """Follow the path in logarithms, of trade-offs for several weights of the total."""
+    """Follow the path in logarithms; for a trade-off, once for each weight of the total that is tried."""
     goal = program.goal
     assert isinstance(goal, AlphaFair | Tradeoff)
     problem = AlphaFairProblem.of(program, goal)
     if not problem.n_users:
         return problem.solution(Point(np.empty(0), np.zeros(problem.n_rows)))
-    # Thousands of small products, for which threads cost more than they give.
+    # In thousands of small products, threads cost more time than they save.
     with _blas().limit(limits=1, user_api="blas"):
         if isinstance(goal, Tradeoff):
             return problem.solution(follow_tradeoff(problem, goal, deadline))
@@ -144,7 +144,7 @@ def _in_logarithms(program: Program, _: float, deadline: Deadline, __: Solution 
 
 
 def _with_reduced_weights(program: Program, _: float, deadline: Deadline, best: Solution | None, *, least: bool) -> Solution | None:
-    """Follow the path in logarithms once more, with smaller weights of users who hold all their tasks; None where there are none."""
+    """Follow the path in logarithms again, with smaller weights of users who hold all their tasks; None if no weight changes."""
     goal = program.goal
     assert isinstance(goal, AlphaFair)
     easier = None if best is None else reduced_weights(program, goal, best, least=least)

@@ -1,24 +1,24 @@
 """Steps of a structured interior point.
 
-In the units of ``scaled_program``, with a[n] = 1 / reach for the users who rise and 0 for those settled at b[n],
+In the units of `fairopt.solvers.structure.scaling`, with a[n] = 1 / reach for the users who rise and 0 for those settled at b[n],
 
     maximise t   subject to   A x + s = 1,   W x - v = a t + b,     x, s, v >= 0
                               A'p - W'm - z = 0,   a m = 1,         z, p, m >= 0        (users with limits on tasks: a row more)
 
-and on the path all products x z, s p, v m are equal. Steps are Mehrotra's predictor and corrector with further corrections for products
-that went astray (Gondzio), and lengths of their own for the two sides. Totals have no t, and a worth of pairs instead. Limits and users'
-rows that are equations have s = 0 and v = 0, and prices of either sign.
+and on the path all products x z, s p, v m are equal. Steps are Mehrotra's predictor and corrector, with further corrections for products
+off their target (Gondzio) and separate primal and dual lengths. Totals have no t, but a worth of each pair. Limits and users' rows that
+are equations have s = 0 and v = 0, and prices of either sign.
 
-Where users are many for each limit, prices that move by a part make many of them leave a server, a few of them before the step is over.
-Who would take less than nothing there does not hold up all the others, as long as all that this is worth is a part of the gap: the step
-goes on, and such a pair keeps a little. What the conditions lack by that is the next step's to mend. No price is cut like this: to raise
-the reduced cost of one pair changes what its user pays everywhere, and the path is lost by it.
+If each limit has many users, a small change of prices makes many of them leave a server, a few of them before the step ends. A pair that
+would become negative does not shorten the step, as long as all such cuts together are worth only a part of the gap: the pair keeps a small
+value, and the next step removes the residual. No price is cut like this: raising the reduced cost of one pair changes what its user pays
+everywhere, and the path does not recover.
 
-Alpha-fair goals have no t either. There v = W x is the utility of a user and m its marginal worth, and their product is not to become
-small but what the goal says: v^alpha m = phi. `Given` has what it lacks. With h = log v and k = log m that is alpha h + k = log phi, of
-which a step in v and m is correct to the second order with half of alpha (dv/v)^2 + (dm/m)^2 added.
+Alpha-fair goals have no t either. There v = W x is the utility of a user and m its marginal worth, and their product has a given target,
+v^alpha m = phi; `Given` has the residual. With h = log v and k = log m the condition is alpha h + k = log phi; a step in v and m satisfies
+it to the second order if half of alpha (dv/v)^2 + (dm/m)^2 is added.
 
-Points live in the arrays of ``structured_pairs``, which may be those of a device.
+Points live in the arrays of `fairopt.solvers.structure.pairs`, possibly on a device.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ __all__ = ["Given", "Point", "advance", "length_with_cuts", "part_of_the_way"]
 log = logging.getLogger(__name__)
 
 _LONG = 0.9995  # part of the way to the boundary near the end
-_AIM = 4  # the products aim at this power of what the predictor leaves of them; correctors bring the astray ones back
+_AIM = 4  # the target of the products is this power of the part that the predictor leaves of them
 _CORRECTORS = 4
-_REFINEMENTS = 2  # of a step near the end, half as many of the predictor; before, the next step mends what one misses
-_AHEAD = 0.5  # how much further than the step goes its products are corrected
+_REFINEMENTS = 2  # of a step near the end, half as many for the predictor; before, the next step removes the residual
+_AHEAD = 0.5  # corrections look this much further than the step goes
 _SPREAD = 0.1  # a product further off its target than this factor is corrected
 _GAIN = 0.02  # what a correction has to add to the lengths of the steps
 _MANY = 20  # users for each limit: with fewer of them a step gains little by cuts
-_CUT = 0.3  # part of the gap: what pairs may lack in all that a step takes below nothing (with 0.03 and 1: 5 % more steps)
-_CUT_ROUNDS, _CUT_DIGITS = 30, 0.01  # to find the length of such a step: it takes 5 or so
-_LEFT_OF_CUT = (0.5, 0.2)  # to such a pair: that part of the aim in its product, that part of what it had at most
+_CUT = 0.3  # part of the gap that all cuts of a step together may be worth
+_CUT_ROUNDS, _CUT_DIGITS = 30, 0.01  # rounds and accuracy of the search for the length of such a step
+_LEFT_OF_CUT = (0.5, 0.2)  # a cut pair keeps this part of the target in its product, and at most this part of its value
 _END = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
-_END_OF_GIVEN = 1e-12  # the same where products are given: what they lack by then is 1e-10, and a step without rounding mends it
+_END_OF_GIVEN = 1e-12  # the same with given products: their residual is then 1e-10, and a step without rounding removes it
 _LEAST_PART = 1e-4  # of a value that a step leaves; rounding would leave 0 or less
 
 
@@ -63,13 +63,13 @@ class Point:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Given:
-    """What products v^alpha m of the rows of users are to be, where they are given.
+    """The targets of the products v^alpha m of the rows of users, if they are given.
 
     Attributes
     ----------
     alpha : float
     off : array (rows,)
-        Logarithm of what they are to be, in parts of what they are.
+        Logarithm of target / present product.
     """
 
     alpha: float
@@ -132,7 +132,7 @@ def advance(
     money : float, optional
         All that is spent, where that is not t.
     given : Given, optional
-        Of alpha-fair goals.
+        For alpha-fair goals.
 
     Raises
     ------
@@ -186,17 +186,17 @@ def advance(
     left = xp.maximum(xp.minimum(_LEFT_OF_CUT[0] * aim / duals, _LEFT_OF_CUT[1] * primal), least) if cuts else least
     after = Point(xp.where(values > least, values, left), duals, point.t + along * step[2])
     if not np.isfinite(float(after.primal @ after.dual) + after.t):
-        raise np.linalg.LinAlgError("the step is no number")
+        raise np.linalg.LinAlgError("the step is not a number")
     return after
 
 
 class _Products:
-    """The products of a point: those that are to become equal, and then small, and those of users that are given."""
+    """The products of a point: those that become equal and then small, and those of users with given targets."""
 
     def __init__(self, pairs: Pairs, primal: Any, dual: Any, given: Given | None) -> None:
         self._pairs, self._dual, self._given = pairs, dual, given
         self._now = pairs.loose(primal * dual)
-        self.primal = primal  # of which the Newton system is made
+        self.primal = primal  # for the Newton system
         self.number = pairs.n_products
         if given is not None:
             x, s, v = pairs.parts(primal)
@@ -205,19 +205,19 @@ class _Products:
             self.number -= pairs.n_rows
 
     def free(self, values: Any) -> Any:
-        """Return values of a point, with 0 for what is given, or for equations."""
+        """Return values of a point, with 0 for given products and for equations."""
         if self._given is None:
             return self._pairs.loose(values)
         return self._pairs.xp.concat([values[: values.shape[0] - self._pairs.n_rows], self._pairs.xp.zeros_like(self._v)])
 
     def mean(self, products: Any) -> float:
-        """Return the mean of those that are not given."""
+        """Return the mean of the products that are not given."""
         if self._given is None:
             return self._pairs.mean(products)
         return float(self._pairs.xp.sum(self._pairs.eligible(self.free(products)))) / self.number
 
     def wanted(self, aim: float, step: tuple[Any, Any, float] | None = None) -> Any:
-        """Return by how much products should change, to the second order of a step that is known."""
+        """Return the wanted changes of the products, to the second order of a known step."""
         across = 0.0 if step is None else step[0] * step[1]
         if self._given is None:
             return self._pairs.loose(aim - self._now - across)

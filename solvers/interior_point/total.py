@@ -2,9 +2,9 @@
 
     maximise c x   subject to   A x + s = 1,   T x + w = 1,   x, s, w >= 0           A'p + T'y - z = c,   z, p, y >= 0
 
-in the units of ``scaled_program``: the program of a level without t and with a constant worth c of every pair, so the same steps. The
-gap is that of the certificate, c x of x scaled back into the limits against what the prices allow, where a pair that is too cheap counts
-in full.
+in the units of `fairopt.solvers.structure.scaling`. It is the program of a level without t and with a constant worth c of every pair, so it
+takes the same steps. The gap is that of the certificate: the bound by the prices, where a pair that is too cheap counts in full, less c x
+for x scaled back into the limits.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: 
     NoSolution
         At the deadline.
     Unsupported
-        Where the program has no place in the layout of ``structured_pairs`` in these arrays.
+        The program does not fit into the layout of `fairopt.solvers.structure.pairs` in these arrays.
     """
     scaled = ScaledProgram.of(program)
     if not scaled.n_pairs:
@@ -71,7 +71,7 @@ def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: 
         except np.linalg.LinAlgError:
             break
     if best is None or gap > tolerance:
-        log.info("lost on the way to the total, with a gap of %.1e", gap)
+        log.info("no convergence on the way to the total, with a gap of %.1e", gap)
         return None
     x, p, y = best
     return Solution(pairs.tasks(x), prices=scaled.prices(arrays.numpy(p), arrays.numpy(y)) * unit, iterations=step)

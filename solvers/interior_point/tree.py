@@ -136,7 +136,7 @@ class _Part:
         mine = scaled_course(scaled, course, unit, now)
         climbing = replace(mine, rising=mine.rising & (mine.rate > 0))  # who waits keeps what it has
         if faces.leave_out_some(climbing):
-            raise LostError(f"lost after level {len(stages)}: it left nothing to somebody who rises")
+            raise LostError(f"stopped after level {len(stages)}: it left nothing for a user whose share still rises")
         faces.x = self._start(climbing)
         pairs, face = faces.next(climbing, 0.0)
         enough = settle_below(filling.tolerance)
@@ -151,7 +151,7 @@ class _Part:
             return Step(x, levels, max(t, float(np.nextafter(change, np.inf))))
         proved = path.stopped(reached, filling.tolerance)
         if reached.error > enough or not proved.any():
-            raise LostError(f"lost on the way to level {len(stages) + 1}, with an error of {reached.error:.1e}")
+            raise LostError(f"no convergence on the way to level {len(stages) + 1}, with an error of {reached.error:.1e}")
 
         part, prices = path.pairs.scaled, np.zeros(filling.rows.size)
         prices[filling.rows] = part.prices(reached.prices, reached.task_prices) * unit

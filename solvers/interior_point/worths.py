@@ -3,14 +3,15 @@ r"""Alpha-fair goals of many users and servers by the steps of levels.
     maximise sum_n phi[n] g(v[n])   subject to   A x + s = 1,   W x = v,   x, s >= 0            g'(v) = v^-alpha
                                                  A'p - W'm - z = 0,        p, z >= 0,           v^alpha m = phi
 
-in the units of ``scaled_program``: the program of a level without t, where a user's utility v and its marginal worth m stand in the place
-of what it has above the level and of its price. All conditions are linear but those of products, as for levels: x z and s p become small
-together, and v^alpha m = phi is aimed at from the first step on. So primal and dual steps have lengths of their own, and pairs may be cut
-(`fairopt.solvers.interior_point.steps`): a third of the steps of `fairopt.solvers.alpha_fair.table_path`, which goes by parts of money and
-keeps the residuals of each user relative to its own. That one is for limits on tasks, for an alpha far from 1, and for one limit a server.
+in the units of `fairopt.solvers.structure.scaling`. It is the program of a level without t: a user's utility v replaces its surplus above
+the level, and its marginal worth m replaces its price. As for levels, all conditions but the products are linear: x z and s p become small
+together, while v^alpha m = phi is the target from the first step on. So primal and dual steps have lengths of their own, and pairs may be
+cut (`fairopt.solvers.interior_point.steps`). This takes a third of the steps of `fairopt.solvers.alpha_fair.table_path`, which works in
+parts of money and keeps the residuals of each user relative to its money; that path serves limits on tasks, an alpha far from 1, and
+servers of one limit.
 
-What counts at the end are not the products, but what the certificate will see: the largest part of its money that a user wastes, at
-x scaled such that the fullest limit of every server is full.
+The path ends by the measure of the certificate, not by the products: the largest part of its money that a user wastes, at x scaled such
+that the fullest limit of every server is full.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ __all__ = ["fits_worths", "solve_worths"]
 
 log = logging.getLogger(__name__)
 
-_LEAST_ALPHA, _MOST_ALPHA = 0.7, 2.5  # others get lost where demands or capacities lie orders of magnitude apart
+_LEAST_ALPHA, _MOST_ALPHA = 0.7, 2.5  # beyond, the path may not converge if demands or capacities differ by orders of magnitude
 _LEAST_PAIRS = 5_000
 _STEPS = 80
-_DIGITS = 1e-4  # of the tolerance: error at which the path ends
-_GOOD = 0.03  # of the tolerance: that of an answer
-_STALLED = 3  # steps near the end that gain nothing
-_LOST = 15  # steps that do not halve the products
-_DEAR = 2.0  # at the beginning, parts of all money that limits cost
-_LEAST_COST = 0.1  # reduced costs there, in parts of the cost
-_SHOWS, _REFINEMENTS = 1e-6, 3  # error from which on the sets of the end show; how often a step on them is refined
-_CLOSE = 1e-8  # relative gap from which on the error is computed
+_DIGITS = 1e-4  # times the tolerance: error at which the path ends
+_GOOD = 0.03  # times the tolerance: largest error of an answer
+_STALLED = 3  # steps without gain near the end, after which the path ends
+_LOST = 15  # steps that do not halve the products, after which the path fails
+_DEAR = 2.0  # cost of all limits at the start, relative to all money
+_LEAST_COST = 0.1  # least reduced cost at the start, relative to the cost
+_SHOWS, _REFINEMENTS = 1e-6, 3  # error below which the active sets are known; refinements of a step on these sets
+_CLOSE = 1e-8  # relative gap below which the error is computed
 
 
 def fits_worths(program: Program) -> bool:
@@ -57,14 +58,14 @@ def fits_worths(program: Program) -> bool:
 
 
 def solve_worths(program: Program, goal: AlphaFair, tolerance: float, deadline: Deadline, arrays: Arrays = NUMPY) -> Solution | None:
-    """Return the alpha-fair allocation, if possible four digits below the tolerance; None where the path got lost.
+    """Return the alpha-fair allocation, if possible four digits below the tolerance; None if the path does not converge.
 
     Raises
     ------
     NoSolution
         At the deadline.
     Unsupported
-        Where the program has no place in the layout of ``structured_pairs`` in these arrays.
+        The program does not fit into the layout of `fairopt.solvers.structure.pairs` in these arrays.
     """
     scaled, enough = replace(ScaledProgram.of(program), has_levels=True), _DIGITS * tolerance
     path = _Path(lay_out(scaled, arrays), goal)
@@ -97,7 +98,7 @@ def solve_worths(program: Program, goal: AlphaFair, tolerance: float, deadline: 
 
 
 class _Path:
-    """What is fixed along a path: pairs, and phi in the unit of money in which all have 1 at the beginning."""
+    """The constants of a path: pairs, and phi in units in which all users together start with the money 1."""
 
     def __init__(self, pairs: Pairs, goal: AlphaFair) -> None:
         scaled, self.pairs, self.alpha = pairs.scaled, pairs, goal.alpha
@@ -110,7 +111,7 @@ class _Path:
         self._ones = pairs.arrays.floats(np.ones(pairs.n_rows))
 
     def start(self) -> Point:
-        """Half of every limit, divided evenly; the same price of all limits, which together cost more than all have."""
+        """Divide half of every limit evenly; give all limits one price, at which together they cost more than all money."""
         pairs, x = self.pairs, self._even
         v = pairs.rows(x)
         m = self._worth(v)
@@ -130,7 +131,7 @@ class _Path:
         return advance(pairs, point, self._ones, None, nothing, 0.0, part_of_the_way(gap), float(v @ m), given)
 
     def gap(self, point: Point) -> float:
-        """Return the products that are to become small, in parts of all money."""
+        """Return the sum of the products x z and s p, relative to all money."""
         pairs = self.pairs
         x, s, v = pairs.parts(point.primal)
         z, p, m = pairs.parts(point.dual)
@@ -138,18 +139,16 @@ class _Path:
         return (pairs_waste + float(pairs.xp.sum(s * p))) / float(v @ m)
 
     def best(self, point: Point, enough: float) -> tuple[float, Any]:
-        """Return the smaller error, and its x: that of the point, or that of its prices and of the x nearest to it that fills exactly what
-        they say.
-        """
+        """Return the smaller of two errors, with its x: of the point, or of the nearest x that fills every priced limit."""
         x, _, _ = self.pairs.parts(point.primal)
         first = self.error(point, x)
         second = self.error(point, self._filled(point)) if enough < first[0] < _SHOWS else first
         return min(first, second, key=lambda each: each[0])
 
     def _filled(self, point: Point) -> Any:
-        """Return the x nearest to the point's, by the least sum of (dx/x)^2, that fills limits with a price and gives users what they pay.
+        """Return the x with the least sum of (dx/x)^2 that fills limits with a price and gives users what they pay for.
 
-        Near the end a step is rounding in all that is small. Here nothing is: pairs that are not used are 0
+        Near the end, a step of the path has only rounding errors in small values. Here unused pairs are 0 and no small values remain
         (`fairopt.solvers.interior_point.finish`).
         """
         pairs, xp = self.pairs, self.pairs.xp
@@ -168,7 +167,7 @@ class _Path:
         return xp.maximum(x + dx, 0.0)
 
     def error(self, point: Point, x: Any) -> tuple[float, Any]:
-        """Return the largest part of its money that a user wastes, or by which a pair is worth more than it costs, and the x meant."""
+        """Return the largest part of its money that a user wastes, or by which a pair is worth more than it costs, and the scaled x."""
         pairs, xp = self.pairs, self.pairs.xp
         _, p, _ = pairs.parts(point.dual)
         fullest = xp.max(pairs.use(x), axis=0)

@@ -93,8 +93,8 @@ def points_near(program: ExactProgram, near: Solution, digits: int, deadline: De
         raise deadline.passed({})
     if not found:
         raise NoSolution(
-            "the optimum was found in floats, but no digits beyond them: which pairs of users and servers hold something, and which limits "
-            "have a price, does not show in floats; leave exact out",
+            "the optimum was found in floats, but floats do not show which pairs of users and servers hold something and which limits "
+            "have a price, so no more digits can be proved; leave exact out",
             {"tasks": near.x},
         )
     solutions = []

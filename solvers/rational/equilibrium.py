@@ -79,8 +79,8 @@ def solve_equilibrium(program: ExactProgram, near: Solution, deadline: Deadline)
         raise deadline.passed({})
     if answer is None:
         raise NoSolution(
-            "an equilibrium in floats was found, but none in fractions near it: so many pairs of users and servers are so nearly tied "
-            "that floats do not show which hold something; leave exact out",
+            "an equilibrium in floats was found, but none in fractions near it: too many pairs of users and servers are nearly tied "
+            "for floats to show which hold something; leave exact out",
             {"tasks": near.x},
         )
     x = np.empty(len(answer), dtype=object)
