@@ -102,7 +102,7 @@ class HighsModel:
         self._entries: dict[int, IntArray] = {}  # positions of a column's entries in the matrix, by row; -1 where there is none
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._integral = integral is not None
-        self._is_limited = False  # in time
+        self._is_limited = False  # has a time limit been set?
         self.set_options(
             output_flag=False,
             primal_feasibility_tolerance=max(tolerance, 1e-10),

@@ -1,4 +1,4 @@
-"""The program of an equilibrium in arrays by server, as the kernels read them, and what the servers give."""
+"""The program of an equilibrium in arrays by server, as the kernels read them, and the state of the servers."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from fairopt.solvers.compiled import Steps
 __all__ = ["NOTHING", "SECONDS", "Layout", "State"]
 
 NOTHING = 1e-9  # part of its largest value below which a pair counts as empty
-SECONDS = 1e-5  # of plain Python for one pair in a sweep, roughly
-_MANY = 100_000  # pairs from which on the condition is checked by compiled code
+SECONDS = 1e-5  # rough time of one pair in a sweep in plain Python
+_MANY = 100_000  # with so many pairs or more, compiled code checks the condition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """The program in arrays by server: what is fixed.
+    """The program of an equilibrium in arrays by server.
 
     Attributes
     ----------
     program : Program
     goal : Equilibrium
     order : int array (pairs,)
-        The pairs, sorted by server; all that follows is in this order.
+        The pairs, sorted by server; the arrays below use this order.
     start : int array (servers + 1,)
         First pair of each server.
     user, g, largest : arrays (pairs,)
     tasks : array (users,)
-        Limits on tasks, inf for users who have none.
+        Limits on tasks, inf for users without a limit.
     matrix, row_bounds : (limits, pairs), (limits,)
         The limits of servers.
     use, bounds, row_of : arrays (pairs, slots), (servers, slots), (servers, slots)
@@ -62,7 +62,7 @@ class Layout:
         Raises
         ------
         Unsupported
-            It has other limits than those of servers and on tasks.
+            The program has limits other than those of servers and on tasks.
         """
         limits = program.limits
         order = np.lexsort((program.pair_users, program.pair_servers))
@@ -84,7 +84,7 @@ class Layout:
         given, row_bounds = limits.matrix if rows.size == len(limits) else sp.csr_array(limits.matrix[rows]), limits.bounds[rows]
         place = np.empty(order.size, given.indices.dtype)
         place[order] = np.arange(order.size)
-        # The pairs of a row are those of one server, in the order of their users as before: their new places ascend, too.
+        # The pairs of a row belong to one server and keep the order of their users, so their new positions ascend, too.
         matrix = sp.csr_array((given.data, place[given.indices], given.indptr), shape=given.shape)
         entries = matrix.tocoo()
         use, bounds, row_of = np.zeros((user.size, width)), np.full((number, width), np.inf), np.full((number, width), -1)
@@ -94,12 +94,12 @@ class Layout:
         return cls(program, goal, order, start, user, g, largest, tasks, matrix, row_bounds, use, bounds, row_of)
 
     def empty(self) -> State:
-        """Return servers that give nothing to anybody."""
+        """Return the state in which nobody has anything."""
         n = self.user.size
         return State(np.zeros(n), np.zeros(self.tasks.size), np.full(n, -1), np.full(self.bounds.shape, np.inf))
 
     def arrays(self, state: State) -> tuple[np.ndarray, ...]:
-        """Return what a sweep reads and writes."""
+        """Return the arrays that a sweep reads and writes."""
         return (self.start, self.user, self.g, self.tasks, self.use, self.bounds, state.x, state.total, state.stop, state.level)
 
     def by_pair(self, values: FloatArray) -> FloatArray:
@@ -114,7 +114,7 @@ class Layout:
         return np.where(state.stop >= 0, self.row_of[servers, np.maximum(state.stop, 0)], -1)
 
     def violation(self, x: FloatArray, steps: Steps) -> float:
-        """Return by how much x (of the program's pairs) is infeasible or violates the condition of the equilibrium."""
+        """Return the largest relative excess of x (by the program's pairs) over a limit, or violation of the condition."""
         limits = self.program.limits
         if x.size >= _MANY:
             arrays = (self.start, self.user, self.g, self.largest, self.tasks, self.use, self.bounds)
@@ -127,15 +127,15 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """What the servers give; sweeps write into these arrays.
+    """The tasks that the servers give; sweeps write into these arrays.
 
     Attributes
     ----------
     x, stop : arrays (pairs,)
-        Tasks, and which limit of its server stopped the pair.
+        Tasks, and the limit of its server that stopped the pair.
     total : array (users,)
     level : array (servers, slots)
-        At which each limit filled up, inf where it did not.
+        The level at which each limit filled up, inf if it did not.
     """
 
     x: FloatArray
@@ -144,6 +144,6 @@ class State:
     level: FloatArray
 
     def go_to(self, layout: Layout, x: FloatArray) -> None:
-        """Go on from x."""
+        """Replace the tasks by x."""
         self.x[:] = x
         self.total[:] = layout.program.per_user(layout.by_pair(x))

@@ -1,9 +1,9 @@
-"""Points that may end the sweeps of a best response sooner, or lead them further. The condition of the equilibrium judges each.
+"""Proposed points that may end the sweeps of a best response early, or move them ahead. The condition of the equilibrium judges each.
 
 * The equations of the active sets that the sweeps have found (which pairs hold something, and which limit stopped each), solved by
   `fairopt.solvers.equilibrium.equations`.
-* An interior point (`fairopt.solvers.equilibrium.smoothing`), which finds which pairs hold something, given what stops each.
-* One step all the way, where each sweep moves the same little until some pair is empty.
+* An interior point (`fairopt.solvers.equilibrium.smoothing`), which finds which pairs hold something, given the limit that stops each pair.
+* One long step, if each sweep makes nearly the same small change, until some pair is empty.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from fairopt.solvers.equilibrium.smoothing import approach
 
 __all__ = ["CLOSE", "CREEP", "FEW", "drifted", "smoothed", "solved_equations"]
 
-_EMPTY = (NOTHING, 1e-6, 1e-4, 1e-2)  # parts of its largest value below which a pair counts as empty, tried in turn
-CREEP = 1e-9  # a relative change at which the sweeps need no help, and the equations may have as many pairs as they like
-CLOSE = 1e-5  # a relative change at which few pairs are in doubt
-FEW = 300  # pairs that are few enough for any attempt
-_SAME_WAY = 0.9  # ratio of two changes of a pair from which on it moves the same little each sweep
+_EMPTY = (NOTHING, 1e-6, 1e-4, 1e-2)  # a pair below this part of its largest value counts as empty; tried in turn
+CREEP = 1e-9  # a relative change below which the sweeps need no help, and the equations may have any number of pairs
+CLOSE = 1e-5  # a relative change below which few pairs are in doubt
+FEW = 300  # with at most this many pairs, everything is tried
+_SAME_WAY = 0.9  # with this ratio of two changes or more, a pair makes nearly the same change each sweep
 
 
 def solved_equations(layout: Layout, state: State, change: float) -> list[FloatArray]:
-    """Return the solutions of the equations of the active sets at hand, for each idea of which pairs are empty, by pair of the program."""
+    """Return the solutions of the equations of the present active sets, one for each choice of empty pairs, by pair of the program."""
     some = int((state.x > NOTHING * layout.largest).sum())
     if some > max(FEW, np.count_nonzero(state.total) + np.isfinite(state.level).sum()) and change > CREEP:
         return []  # more pairs than equations can determine: too early, and expensive
@@ -44,15 +44,15 @@ def solved_equations(layout: Layout, state: State, change: float) -> list[FloatA
 
 
 def smoothed(layout: Layout, state: State) -> FloatArray | None:
-    """Return an approximate equilibrium in which the limits that stop each pair now do so; None where there is none."""
+    """Return an approximate equilibrium in which the present limits stop each pair; None if none is found."""
     return approach(layout.user, layout.g, layout.largest, layout.matrix, layout.row_bounds, state.x, layout.stops(state))
 
 
 def drifted(layout: Layout, state: State, recent: list[FloatArray]) -> FloatArray | None:
-    """Return how far the servers would go by themselves in the direction of the last sweeps, no pair further than until one is empty.
+    """Return the point that many more sweeps would reach if they went on as the last ones, until a pair is empty.
 
-    Around a cycle of users and servers whose rates nearly match, each sweep moves the same little, until some pair is empty: a thousand
-    sweeps are one step here. Pairs whose changes shrink by a ratio get the rest of their geometric series.
+    Around a cycle of users and servers whose rates nearly match, each sweep makes the same small change until some pair is empty. One step
+    here replaces a thousand sweeps. Pairs whose changes shrink by a ratio get the rest of their geometric series.
     """
     if len(recent) < 4:
         return None

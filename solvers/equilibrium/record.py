@@ -1,4 +1,4 @@
-"""The record of a best response: what each sweep changed, and by how much the condition of the equilibrium was violated after it."""
+"""The record of a best response: the change of each sweep, and the violation of the condition of the equilibrium after it."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Sweeps:
     Attributes
     ----------
     changes : array (sweeps,)
-        Largest change of an x[n,i], relative to the x[n] of its user. The last is that from the last sweep to the answer.
+        Largest change of an x[n,i], relative to the x[n] of its user. The last entry is the change from the last sweep to the answer.
     violations : array (sweeps,)
-        Largest violation of the equilibrium's condition, relative, after the sweeps where it was computed; else not a number.
+        Largest relative violation of the equilibrium's condition after each sweep; nan where it was not computed.
     tasks : array (recorded sweeps, users)
-        x[n] after each sweep, of the rows that were solved (merged); the first ones, where there are very many.
+        x[n] after each sweep, of the merged rows that were solved; if there are very many sweeps, of the first ones.
     users : tuple of str
         Names of these rows.
     """
@@ -46,7 +46,7 @@ class Sweeps:
     def plot(self, *, ax: Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None) -> Figure:
         """Draw change and violation over the sweeps, on a logarithmic axis, and the tasks; returns a matplotlib figure.
 
-        ``ax``: axes of yours to draw into (two). ``figsize``: of a new figure, in inches. ``title``: in place of the default ("": none).
+        ``ax``: two axes to draw into. ``figsize``: size of a new figure, in inches. ``title``: replaces the default ("": none).
 
         >>> import fairopt as fo
         >>> instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1.5, 1, 10], [1, 2, 10], [.5, 1, 0], [1, .5, 0]])
@@ -58,7 +58,7 @@ class Sweeps:
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """What the sweeps did: a row for each of them, and where the servers were after the last ones."""
+    """The rows of the record so far, and the tasks after the last sweeps."""
 
     layout: Layout
     changes: list[float] = field(default_factory=list)
@@ -75,11 +75,11 @@ class Record:
         self.recent = [*self.recent[-3:], state.x.copy()]
 
     def forget_changes(self, state: State) -> None:
-        """Begin anew with what the last sweeps changed: the servers were moved."""
+        """Forget the last changes, because a proposed point replaced the state."""
         self.recent = [state.x.copy()]
 
     def finished(self, state: State, x: FloatArray, violation: float) -> Sweeps:
-        """Return the record, with the way from the last sweep to the answer x."""
+        """Return the record, with a last row for the change from the last sweep to the answer x."""
         program = self.layout.program
         now, before = program.per_user(x), state.total[program.pair_users]
         change = np.abs(x - self.layout.by_pair(state.x)) / np.maximum(np.maximum(now[program.pair_users], before), _LEAST_NUMBER)

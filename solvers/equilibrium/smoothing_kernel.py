@@ -13,10 +13,10 @@ __all__ = ["eliminate_users"]
 def eliminate_users(start, limits, first, pairs, use, user, pull, own, pull_by_user, limit_by_user):  # type: ignore[no-untyped-def]
     """Return the dense matrix sum over the users n of B_n (I - 1 pull_n' / own[n]) J_n, (limits, limits).
 
-    B_n holds use times pull of the pairs of n, and J_n the limit that stops each: see `fairopt.solvers.equilibrium.smoothing`. Row by row,
-    so that what is written stays in the cache: row r has the pairs from ``first[r]`` to ``first[r + 1]`` (``pairs``, ``use``). Of the pairs
-    of n, those from ``start[n]`` to ``start[n + 1]``, ``pull_by_user`` and ``limit_by_user`` hold pull and limit; ``limits`` are those of
-    the pairs in their own order.
+    B_n holds use times pull of the pairs of n, and J_n the limit that stops each (`fairopt.solvers.equilibrium.smoothing`). The matrix is
+    written row by row, so that a row stays in the cache: row r has the pairs ``first[r]`` to ``first[r + 1]`` (``pairs``, ``use``). User n
+    has the pairs ``start[n]`` to ``start[n + 1]``, with ``pull_by_user`` and ``limit_by_user``; ``limits`` are the limits of the pairs in
+    their own order.
     """
     size = first.size - 1
     matrix = np.zeros((size, size))

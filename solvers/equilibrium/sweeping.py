@@ -1,29 +1,28 @@
-r"""Best response: the equilibrium of servers, by letting each in turn do its best until none can improve.
+r"""Best response: each server in turn solves its own problem, until no server can improve.
 
 Every server i solves its own problem, a leximin over (y[n] + x[n,i]) / g[n,i] given what its users have elsewhere, in closed form
-(`fairopt.solvers.equilibrium.kernel`). The first sweep starts from nothing, which is DRF on each server in order; so do the following ones:
-Algorithm I of Khamse-Ashari et al. (2017), with its inner loop replaced by the point that it converges to.
+(`fairopt.solvers.equilibrium.kernel`). The first sweep starts from the empty allocation, so it is DRF on each server in order. This is
+Algorithm I of Khamse-Ashari et al. (2017), with its inner loop replaced by its limit.
 
-Most instances settle in a few sweeps, some only geometrically, over thousands. Three methods help; all they do is propose a point:
+Most instances converge in a few sweeps; some converge geometrically, over thousands. Three methods propose points that may be better:
 
 * the equations of the active sets that the sweeps have found (which pairs hold something, and which limit stopped each) are solved every
   few sweeps (`fairopt.solvers.equilibrium.equations`); where their solution satisfies the condition of the equilibrium, it is the answer;
-* where each sweep moves the same little until some pair is empty, one step goes all that way;
-* where sweeps converge slowly, an interior point (`fairopt.solvers.equilibrium.smoothing`) finds which pairs hold something, given what
-  stops each.
+* if each sweep makes nearly the same small change, one step makes them all, until some pair is empty;
+* if sweeps converge slowly, an interior point (`fairopt.solvers.equilibrium.smoothing`) finds which pairs hold something, given the limit
+  that stops each pair.
 
-The equations are solved here, and not left to the polish of the answer, because nothing else ends the sweeps: a sequence that converges
-geometrically never says that it has arrived, and its last change is no bound on its error.
+The equations are solved here, and not only in the polish of the answer, because they end the sweeps: the last change of a sequence that
+converges geometrically does not bound its error.
 
-Near the end the sweeps go on by themselves as long as they halve the violation: the other two methods know the answer to eight digits only,
-and would lead the sweeps round in a circle. A point that is good enough after ten more attempts at something better is returned.
+Near the end, only the sweeps go on, as long as they halve the violation: the other two methods know eight digits of the answer only, and
+the sweeps would return to the same points. A point that is good enough is returned after ten more attempts at a better one.
 
-Asynchronous servers act at times of their own, one at a tick, and carry out what they decided up to ``delay`` ticks later, when others
-have moved on. Where they overshoot together, all go a shorter part of the way: half of it whenever they have stopped converging. In a
-random or asynchronous order only the equations help, so that the record is that of the servers; after 2,000 sweeps without an end, the
-servers take turns.
+Asynchronous servers act one at a tick, in random order, and carry out a decision up to ``delay`` ticks later, when others have moved. If
+they overshoot together, all steps are shortened, by half whenever the servers stop converging. In a random or asynchronous order only the
+equations help, so the record shows the servers alone; after 2,000 sweeps without an equilibrium, the servers take turns.
 
-No point is returned whose violation of the condition is not within the tolerance.
+A point is returned only if its violation of the condition is within the tolerance.
 """
 
 from __future__ import annotations
@@ -45,15 +44,15 @@ from fairopt.solvers.equilibrium.record import Record
 __all__ = ["find_equilibrium"]
 
 _SWEEPS = 20_000
-_AIM = 1e-10  # residual at which nothing better is looked for
-_SPARE = 10  # attempts at something better than what is asked for
+_AIM = 1e-10  # residual at which no better point is tried
+_SPARE = 10  # attempts at a better point once the tolerance is met
 _STILL = 1e-15  # a relative change that is rounding
-_STUCK = 30  # attempts in which nothing moves and nothing is better: there will be no other ones
+_STUCK = 30  # attempts without change or improvement, after which the sweeps end
 _EVERY = 10  # sweeps between attempts to solve the equations
-_NEAR = 0.03  # a relative change at which it is mostly settled which limit stops each pair
+_NEAR = 0.03  # a relative change below which the limit that stops each pair mostly stays the same
 _PATIENCE = 2_000  # sweeps in a random or asynchronous order before servers take turns
-_GAINS, _STALLED = 0.9, 50  # of asynchronous servers: a change that is progress, and rounds without progress until all go a shorter way
-_SHORTER, _SHORTEST = 0.5, 0.05  # by this factor, and no shorter
+_GAINS, _STALLED = 0.9, 50  # asynchronous: ratio of changes that is progress, and rounds without progress before steps are shortened
+_SHORTER, _SHORTEST = 0.5, 0.05  # factor of a shortening, and the shortest part of a step
 
 
 def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, deadline: Deadline) -> Solution:
@@ -62,8 +61,8 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
     Raises
     ------
     NoSolution
-        At the time limit, after 20,000 sweeps, or where servers in turn change nothing any more, with the point reached and by how
-        much it violates the condition.
+        At the time limit, after 20,000 sweeps, or once servers in turn change nothing more. The error holds the point reached and its
+        violation of the condition.
     """
     layout = Layout.of(program, goal)
     state, record = layout.empty(), Record(layout)
@@ -107,7 +106,7 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
             if ahead is not None:
                 state.go_to(layout, ahead)
                 record.forget_changes(state)
-    if not violation <= tolerance:  # less was aimed at, but the tolerance is what counts
+    if not violation <= tolerance:  # the sweeps aim lower, but the tolerance decides
         known = {"x": best, "residual": violation, "sweeps": sweep, "change": change}
         if deadline.left == 0.0:
             raise deadline.passed(known)

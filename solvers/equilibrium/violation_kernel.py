@@ -1,4 +1,4 @@
-"""By how much a point violates the condition of an equilibrium, or a limit, in one pass over the pairs of each server."""
+"""The largest violation of the condition of an equilibrium, or of a limit, in one pass over the pairs of each server."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def largest_violation(start, user, g, largest, tasks, use, bounds, total, x, not
     """Return the largest relative excess over a limit, negative number, or violation of the bottleneck condition by a pair.
 
     Pairs are sorted by server; those of server i are ``start[i]`` to ``start[i + 1]``. ``use`` (pairs, limits of a server) and ``bounds``
-    (servers, limits), inf where a server has fewer, are its limits, ``total`` what users have. A pair with less than the part ``nothing``
-    of its largest value holds nothing. The condition is that of `fairopt.certificate.conditions.bottleneck_violation`.
+    (servers, limits), inf where a server has fewer, are its limits; ``total`` are the tasks of users. A pair with less than the part
+    ``nothing`` of its largest value holds nothing. The condition is that of `fairopt.certificate.conditions.bottleneck_violation`.
     """
     worst, width = 0.0, bounds.shape[1]
     free, highest = np.empty(width), np.empty(width)

@@ -19,8 +19,8 @@ and then U is rounded, (2) is solved in rationals, and x is rounded down. Since 
 exactly.
 
 Prices that are not unique are made so: of the prices >= 0 that solve (1), a vertex. Where a price or a part of x turns out negative, or a
-pair is worth more than it costs, or a limit overflows, the sets are corrected. Where (1) makes the z of a user 0, moving tasks among the
-pairs of S gives this user more and takes nothing from anybody: the pair that holds nothing first, on the way, leaves.
+pair is worth more than it costs, or a limit overflows, the sets are corrected. If (1) makes the z of a user 0, moving tasks among the
+pairs of S gives this user more and takes nothing from anybody: the first pair that becomes empty on the way leaves.
 
 Nothing is proved here. How far from the optimum this allocation can be at most, `fairopt.certificate.enclosure` finds out from the
 allocation and the prices alone.
@@ -325,7 +325,7 @@ def _independent(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], 
 
 
 def _without_free_gain(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], x: Sequence[float]) -> Sets | None:
-    """Return the sets without the pair that stops a user from gaining at nobody's cost; None where no user can gain so."""
+    """Return the sets without the pair that stops a user from gaining at nobody's cost; None if no user can gain like that."""
     pairs = sorted(tied)
     columns = _columns(goal, pairs, priced)
     for gains in np.eye(columns.shape[0])[len(priced) :]:

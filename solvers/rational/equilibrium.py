@@ -17,10 +17,9 @@ user needs a full limit of its server that it uses, where its share is the large
 show. A pair that turns out negative holds nothing; where the check fails at a pair, its other limits, and whether its user has all its
 tasks, are tried in turn, those with the fewest changes first. Nothing that fails the check is returned.
 
-*Answers of servers.* Where several resources are full to 1e-12 of each other, floats do not show which is full. A server that fills its
-resources in rationals, given the tasks on other servers, finds it out (`fairopt.solvers.rational.sweeps`). All servers answer in turn,
-and what stopped each pair gives active sets. If every turn moves the same tasks from server to server, 10^-12 of a task each, they are
-moved at once, until a pair holds none.
+*Responses of servers.* If several resources are full to within 1e-12, floats do not show which is full. The best response of a server in
+rationals does (`fairopt.solvers.rational.sweeps`). All servers respond in turn, and the limits that stopped each pair give active sets. If
+every sweep moves the same tasks from server to server, 10^-12 of a task each, one step moves them until a pair holds none.
 
 *Which equilibrium.* Where the equations leave the totals t[n] open, they are simple fractions near the floats: another equilibrium of the
 same face. The placement is a vertex of those with the same totals.
@@ -53,7 +52,7 @@ _PIVOTS = 60  # trials in which nearly dependent pairs are exchanged as well
 _LITTLE = 1e-9  # a smaller coefficient of a combination is rounding
 _CLOSE = 1e-6  # shares that differ by a smaller part may be equal
 _SWEEPS = 60  # of all servers
-_NEARBY = 1e-6  # relative difference of a user's tasks to those in floats
+_NEARBY = 1e-6  # relative difference between a user's tasks and those in floats
 _ROUNDS = 40  # of leaving out pairs that turned negative
 
 
@@ -247,7 +246,7 @@ def _solved(servers: Servers, sets: _Sets, x: list[float]) -> list[fmpq] | None:
 
 
 def _by_responses(servers: Servers, x: list[float], go_on: Callable[[], bool]) -> list[fmpq] | None:
-    """Return an equilibrium of the active sets that the servers' answers have; None where these lead to none."""
+    """Return an equilibrium of the active sets of the servers' responses; None if there is none."""
     groups = groups_of(servers)
     now = [rational(Fraction(max(value, 0.0))) for value in x]
     seen: set[_Sets] = set()
@@ -271,7 +270,7 @@ def _by_responses(servers: Servers, x: list[float], go_on: Callable[[], bool]) -
 
 
 def _is_near(servers: Servers, answer: list[fmpq], x: list[float]) -> bool:
-    """Has every user as many tasks as in floats, as near as floats can tell?"""
+    """Has every user the same tasks as in floats, up to the accuracy of floats?"""
     off = [0.0] * len(servers.tasks)
     held = [0.0] * len(servers.tasks)
     for n, value, near in zip(servers.user, answer, x, strict=True):

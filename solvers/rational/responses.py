@@ -1,11 +1,11 @@
-r"""What a server answers to the tasks that users run elsewhere, in rationals: it fills its resources, the lowest shares first.
+r"""The best response of one server in rationals: it fills its resources, the lowest shares first, given the tasks on other servers.
 
 A user n with e[n] tasks on other servers begins at the share s[n] = u[n] e[n] / weights[n]. The level rises from the lowest share. Users
 whose share it reaches run tasks here, so that their shares rise with it, until a resource that they use is full, or they run all their
-tasks. Users whose share it does not reach before a resource of theirs is full run nothing here. What stops each user, the answer of a
-server says exactly, however little two shares, or two resources, differ.
+tasks. Users whose share it does not reach before a resource of theirs is full run nothing here. The response also says exactly which limit
+stops each user, however little two shares, or two resources, differ.
 
-At an equilibrium of servers no answer changes anything (Khamse-Ashari et al. 2017).
+At an equilibrium of servers no response changes anything (Khamse-Ashari et al. 2017).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def respond(
     pairs : sequence
         One for each user, each in a limit or with ``left``.
     elsewhere, left : dicts by pair
-        Tasks that the user runs on other servers, and how many more it has; None: endless.
+        Tasks that the user runs on other servers, and the tasks that it has left; None: no task limit.
     limits : dict from a limit to its row, {pair: a > 0}, and its bound
 
     >>> one, two = fmpq(1), fmpq(2)

@@ -15,7 +15,7 @@ __all__ = ["Servers"]
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """An equilibrium's data in rationals. Limits are those of servers; the numbers of users' tasks stand apart.
+    """An equilibrium's data in rationals. ``limits`` are those of servers; limits on users' tasks are in ``tasks``.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
-"""Servers that answer in turn, in rationals: what stops each pair, and where the tasks go that every turn moves.
+"""Best responses of servers in turn, in rationals: they find which limit stops each pair.
 
-Each answer is exact (`fairopt.solvers.rational.responses`). Near an equilibrium, turns are an affine map as long as the same limits stop
-the same pairs. What it moves becomes the same part of itself each time: the limit of such turns is a geometric series. If the part is 1,
-tasks move from server to server, without an end until a pair holds none.
+Each response is exact (`fairopt.solvers.rational.responses`). Near an equilibrium, a sweep over all servers is an affine map as long as the
+same limits stop the same pairs, so its changes shrink by a constant ratio, and their sum is a geometric series. If the ratio is 1, each
+sweep moves the same tasks from server to server until a pair holds none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fairopt.solvers.rational.servers import Servers
 
 __all__ = ["Stops", "ahead", "groups_of", "shortened", "swept"]
 
-_STEADY = fmpq(1, 1000)  # relative difference of the changes of two sweeps that move the same
+_STEADY = fmpq(1, 1000)  # relative deviation of changes up to which their ratio counts as constant
 _MOST_BITS = 4000  # of a denominator between sweeps
 
 Stops = tuple[frozenset[int], frozenset[int], tuple[int, ...]]
@@ -22,9 +22,9 @@ Stops = tuple[frozenset[int], frozenset[int], tuple[int, ...]]
 
 
 def ahead(x: list[fmpq], before: list[fmpq], drift: list[fmpq]) -> list[fmpq]:
-    """Return where sweeps lead that move the same tasks from server to server, each time the same part of what the last one moved.
+    """Return the limit of sweeps whose changes shrink by a constant ratio, or the point at which a pair first becomes empty.
 
-    This is their limit, or, if a pair holds none on the way, that point. Where two sweeps differ in more than this part, x is returned.
+    If the ratio is not constant, return x.
     """
     square = sum((value * value for value in before), fmpq(0))
     part = sum((new * old for new, old in zip(drift, before, strict=True)), fmpq(0)) / square if square else fmpq(0)
@@ -40,7 +40,7 @@ def ahead(x: list[fmpq], before: list[fmpq], drift: list[fmpq]) -> list[fmpq]:
 
 
 def groups_of(servers: Servers) -> list[tuple[list[int], list[int]]]:
-    """Return the pairs and the limits that belong together, those of one server."""
+    """Return the pairs and the limits of each server."""
     group = list(range(len(servers.user)))
     for row in servers.limits:
         members = {group[p] for p in row}
@@ -53,7 +53,7 @@ def groups_of(servers: Servers) -> list[tuple[list[int], list[int]]]:
 
 
 def swept(servers: Servers, groups: list[tuple[list[int], list[int]]], x: list[fmpq]) -> tuple[Stops, list[fmpq]]:
-    """Let all servers answer in turn; return what stopped each pair at last, and the tasks."""
+    """Let all servers respond in turn; return the limit that stopped each pair last, and the tasks."""
     x = list(x)
     total = [fmpq(0)] * len(servers.tasks)
     for n, value in zip(servers.user, x, strict=True):

@@ -80,7 +80,7 @@ class HiGHS(Backend):
 
 
 def _suits_sifting(program: Program) -> bool:
-    """Ask ``sifting`` whether it is the faster way; only to users with limits on their servers at once it can be."""
+    """Ask ``sifting`` whether it is faster, which it can be only if parallelism limits users."""
     if not (program.limits.kinds == LimitKind.PARALLELISM).any():
         return False
     from fairopt.solvers.via_highs.sifting import wins

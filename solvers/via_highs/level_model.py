@@ -1,10 +1,10 @@
-"""The HiGHS model of one level, in units of the level that is looked for.
+"""The HiGHS model of one level, in units of the unknown level.
 
     maximise t'   subject to   use y <= 1,   worth y - (wanted / unit) t' >= start / unit  for each user,   y, t' >= 0
 
-t' counts t in units of ``t_unit``, y the tasks of a pair in what makes one unit of its user's level, and each user's level is counted in
-its own order of magnitude. So a user who can never get more than a billionth of what others get is still seen by the solver's tolerances.
-``wanted`` is what all who rise shall have of level at t' = 1: rate t_unit, or, for a guess of the level and caps, min(guess, cap).
+t' is t in units of ``t_unit``; y are the tasks of a pair, in units that make one unit of its user's level; and each user's level is in
+units of its own order of magnitude. So the solver's tolerances still resolve a user who can get at most a billionth of what others get.
+``wanted`` is the level of each rising user at t' = 1: rate t_unit, or min(guess, cap) if a guess of the level and caps are given.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _VANISHING = 1e-6  # part of a user's level
 class LevelModel:
     """A HiGHS model and its units. Columns: y, then t'. Rows: limits with bound 1, then a row for each member.
 
-    ``coefficient`` and ``lower`` (users,) are what its rows of users hold now. ``first``: each user's first column; ``vanishing``: columns
-    that can carry only a vanishing part of their user's level.
+    ``coefficient`` and ``lower`` (users,) are the present values in the rows of users. ``first``: each user's first column; ``vanishing``:
+    columns that can carry only a vanishing part of their user's level.
     """
 
     highs: HighsModel
@@ -52,18 +52,18 @@ class LevelModel:
         """Return the model of a level in a unit of t; the levels of settled users are relaxed by ``slack``, a part of them."""
         members, columns, users, rows = problem.members, problem.columns, problem.users, problem.rows
         wanted = course.rate * t_unit if cap is None else np.where(course.rising, np.minimum(cap, t_unit), 0.0)
-        # A user's unit of level is its order of magnitude: that at which it is settled, else that which t has now.
+        # A user's unit of level is the order of magnitude of its level if it is settled, else of t.
         level = course.start + np.where(course.rising, wanted, 0.0)
         level = np.where(course.rising & (level > 0), np.minimum(problem.reach, level), level)
         unit = np.where(level > 0, level, np.where(problem.reach > 0, problem.reach, 1.0) if course.start.any() else 1.0)
-        # Tasks per unit of a column: neither its use of a limit nor its part of the user's level exceeds 1 by that unit.
+        # Tasks per unit of a column: in these units neither its use of a limit nor its part of the user's level exceeds 1.
         per_level = problem.per_level[columns]
         scale = np.minimum(unit[users] / per_level, problem.largest)
         worth = scale * per_level / unit[users]
         use = _use(problem, scale)
         who = np.flatnonzero(members)
         place = np.cumsum(members) - 1
-        # Rows of the matrix by hand, the pairs of each user and t' behind them: the parts in SciPy's classes would take as long as the LP.
+        # The rows are built by hand, the pairs of each user and then t': SciPy's classes would take as long as the LP.
         first = np.searchsorted(users, who)
         indices = np.insert(np.arange(columns.size), np.append(first[1:], columns.size), columns.size)
         coefficient = -wanted / unit

@@ -1,7 +1,7 @@
-"""A leximin or one equal level as the linear programs of its levels see it: what stays as it is from level to level.
+"""The constant data of the linear programs of a leximin's levels, or of one equal level.
 
-Columns are pairs with room; rows are limits that no cap on a single user replaces. A unit of t for the first level lies between two bounds
-that need no linear program.
+Columns are pairs with room; rows are limits that no cap on a single user replaces. The unit of t for the first level lies between two
+bounds that need no linear program.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["LevelProblem"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelProblem:
-    """A leximin or one equal level: what stays as it is from level to level.
+    """The data of a leximin, or of one equal level, that is the same at every level.
 
     Attributes
     ----------
     program : Program
     equal : bool
     per_level : array (pairs,)
-        What a task adds to the level of its user.
+        The level that a task adds to its user.
     own : OwnLimits
         Limits of single users, in levels.
     columns, users : int arrays (columns,)
@@ -35,11 +35,11 @@ class LevelProblem:
     largest : array (columns,)
         The largest value of each.
     rows : int array (rows,)
-        Limits that need a row: not those that are nothing but a cap on a level.
+        Limits that need a row, without those that only cap one user's level.
     reach : array (users,)
         No level can exceed it.
     members : bool array (users,)
-        Users who can have anything; the others stay at level 0: no tasks, or no room at all.
+        Users who can have anything; the others have no tasks or no room, and stay at level 0.
     """
 
     program: Program
@@ -68,10 +68,10 @@ class LevelProblem:
         return cls(program, equal, per_level, own, columns, program.pair_users[columns], largest[columns], rows, reach, reach > 0)
 
     def first_unit(self, weights: FloatArray) -> float:
-        """Return a level between bounds of the first one: so is that one.
+        """Return a value between a lower and an upper bound of the first level.
 
-        It is at least the smallest slice by weight of what a user reaches alone on the servers. It is at most what the least reaches so,
-        and, by weak duality, what all could have if every limit of a server had the same price.
+        Lower bound: the smallest weighted slice of what a user reaches alone on the servers. Upper bound: the smallest reach of a user
+        alone, and, by weak duality, the level of all users if every limit of a server had the same price.
         """
         limits, columns = self.program.limits, self.columns
         shared = np.repeat(limits.of_servers, np.diff(limits.matrix.indptr))

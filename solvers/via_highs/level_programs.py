@@ -1,4 +1,4 @@
-"""The linear programs of the levels, on one HiGHS model (``LevelModel``) that is changed and solved again from where it stood.
+"""The linear programs of the levels, on one HiGHS model (``LevelModel``) that is changed and solved again from its last basis.
 
 Settling a user takes t' out of its row and raises the row's bound: the last point stays feasible, and primal simplex goes on from it.
 """
@@ -249,11 +249,11 @@ class LevelPrograms:
         return self._point(course, self._now.highs.refine(point.outcome, self.deadline.left, of_prices=_SHARPER))
 
     def _error(self, course: Course, outcome: Outcome) -> float:
-        """Return the largest violation of the LP by its point, in its units; or one of those that are larger than rounding."""
+        """Return the largest violation of the LP by its point, in its units, or at least one violation larger than rounding."""
         model = self._now
         y, t = outcome.x[:-1], float(outcome.x[-1])
         over = max(-float(outcome.x.min()), float(np.asarray(model.use @ y).max(initial=1.0)) - 1)
-        if over > _SLOPPY:  # it is refined, whatever else it violates
+        if over > _SLOPPY:  # it will be refined anyway
             return over
         owed = course.start + t * model.wanted
         short = (owed - self._levels(np.maximum(y, 0.0))) / np.where(owed > 0, owed, 1.0)
