@@ -117,7 +117,7 @@ class _Targets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Money:
-    """The rule by which money is counted: that of an attempt, with the entries of A (limit, column)."""
+    """The measure of money of an attempt, with the entries of A (limit, column)."""
 
     attempt: _Attempt
     rows: IntArray
@@ -126,11 +126,11 @@ class _Money:
     def at(self, problem: AlphaFairProblem, iterate: _Iterate, mu: float) -> tuple[FloatArray, FloatArray]:
         """Return logarithms of the money of the user of each column, as much of it as the column can take, and of the users of each limit.
 
-        On servers a billion times smaller than others a user can spend no more than a billionth; the products have to be as much smaller to
-        tell which columns are used. Elsewhere all the money of the user may be the better measure.
+        On a server a billion times smaller than others, a user can spend at most a billionth; its products must be as much smaller to show
+        which columns are used. Otherwise all the money of the user may be the better measure.
 
-        At alpha < 1 a user's money can be wrong by a hundred orders of magnitude while prices are still wrong by little. Until then, it
-        counts with at least mu times the money of the limits where the user might spend it.
+        At alpha < 1, a small error of prices can change a user's money by a hundred orders of magnitude. So the money is at least mu times
+        the money of the limits on which the user might spend it.
         """
         logs, x = iterate.logs, iterate.at.x
         own = logs.t[problem.user]
@@ -160,7 +160,7 @@ class _Money:
 
 
 def follow(problem: AlphaFairProblem, deadline: Deadline) -> Point:
-    """Return the solution of a problem, by the best of several attempts where the first one ends short of full precision.
+    """Return the solution of a problem, by the best of several attempts if the first one ends below full precision.
 
     Raises
     ------

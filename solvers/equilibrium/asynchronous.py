@@ -1,18 +1,17 @@
-"""Servers that share what they have by themselves: each acts every T seconds, on what its users have elsewhere at that moment.
+"""Asynchronous servers: each acts every T seconds, given the tasks of its users on other servers at that moment.
 
 The distributed procedure of Khamse-Ashari et al. (2017), section III-D: "each server individually (and even asynchronously) executes the
-server procedure every T seconds". An action is that procedure, taken to the point that it tends to
-(`fairopt.solvers.equilibrium.kernel`): the
-leximin of (y[n] + x[n,i]) / (phi[n] gamma[n,i]) over what the server has, y[n] the tasks of n elsewhere. Other servers do not change. The
-procedure is not exact: if the servers settle, they settle on a PS-DSF allocation; until then all that holds is that no server gives more
-than it has.
+server procedure every T seconds". An action is the limit of that procedure (`fairopt.solvers.equilibrium.kernel`): the leximin of (y[n] +
+x[n,i]) / (phi[n] gamma[n,i]) over the resources of the server, where y[n] are the tasks of n elsewhere. Other servers do not change. The
+procedure is not exact: if the servers converge, they converge to a PS-DSF allocation; before, only the limits of servers are guaranteed to
+hold.
 
     phases   when
     random   server s at U[s] T, U[s] T + T, ..., with U[s] drawn uniformly from [0, 1): each at times of its own
     sweep    all at 0, T, 2 T, ..., one after the other: each knows what those before it have just done
     at-once  all at 0, T, 2 T, ..., and none knows what the others do: servers that are alike act alike, and they need not settle
 
-A user runs no more than its tasks: where it is given more (at once), or has fewer than before, it leaves the same part free everywhere.
+A user runs at most its tasks: if it is given more, or has fewer than before, its tasks are reduced by the same factor on all servers.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Turns:
 
 
 class AsynchronousServers:
-    """Single servers, what they give to whom, and who acts next.
+    """Single servers, the tasks that they give to users, and the next action.
 
     Parameters
     ----------
@@ -87,7 +86,7 @@ class AsynchronousServers:
     origin : float
         From when on they act.
     tolerances : sequence of float
-        `near` and `fair` tell since when what runs has been this near to what is exact.
+        `near` and `fair` hold the times since when the running tasks have been within these of the exact allocation.
     """
 
     def __init__(
@@ -124,7 +123,8 @@ class AsynchronousServers:
         return kernel.Users(alone, alone * weights, tasks, use, bounds, exact, x, np.zeros(members.size))
 
     def change(self, there: BoolArray, members: IntArray, weights: FloatArray, tasks: FloatArray, exact: FloatArray) -> None:
-        """Go on with these servers and users (positions in ``rates``, ascending) who have so many tasks; what others held is free."""
+        """Continue with these servers, users (positions in ``rates``, ascending) and numbers of tasks; resources of other users become
+        free."""
         self.servers.there[:] = there
         users = self._users(members, weights, tasks, exact)
         _, now, before = np.intersect1d(members, self.members, assume_unique=True, return_indices=True)
@@ -147,7 +147,7 @@ class AsynchronousServers:
         self.users = kernel.Users(**{name: state[f"users.{name}"] for name in kernel.Users._fields})
 
     def watch_afresh(self, now: float) -> None:
-        """Watch from now on how near to the exact allocation they are, which is another one."""
+        """Begin to measure the distance to a new exact allocation."""
         self.steps.run("look_afresh", self.servers, self.users, self.watch, now)
 
     def follow(self, now: float, until: float, user: IntArray, tasks: FloatArray, left: FloatArray, started: FloatArray) -> float:
@@ -166,7 +166,7 @@ class AsynchronousServers:
         return float(now)
 
     def skip(self, now: float) -> None:
-        """Nobody has had anything to run until now: go on with the first action from now on."""
+        """Skip the time in which nobody had tasks: continue with the first action from now on."""
         rounds = max(int((now - self.origin) // self.period), 0)
         within = now - self.origin - rounds * self.period
         later = int(np.searchsorted(self.servers.phases[self.servers.order], within))
@@ -179,7 +179,7 @@ class AsynchronousServers:
 
     @property
     def violation(self) -> float:
-        """Largest violation of the theorem's condition, which says what a PS-DSF allocation is."""
+        """Largest violation of the condition that characterises PS-DSF allocations."""
         return float(self.steps.run("violation", self.servers, self.users))
 
     @property

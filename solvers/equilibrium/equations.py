@@ -1,16 +1,16 @@
 r"""The linear equations of an equilibrium of servers whose structure is known, and their solution near a given point.
 
-Sweeps approach an equilibrium geometrically, and slowly where users trade between servers. What they settle first is the structure:
-which pairs hold something, and which limit stopped each. Given that,
+Sweeps converge geometrically to an equilibrium, and slowly if users trade between servers. They find the structure first: which pairs hold
+something, and which limit stopped each. Given the structure,
 
     sum of x over the pairs of n  =  g[p] L[j]     for each positive pair p of n that limit j stopped
     sum of x over the pairs of n  =  T[n]          for each user that has all its tasks
     sum of A[j,p] x[p]            =  b[j]          for each limit j that stopped a positive pair
 
-with the x of the positive pairs and the levels L as unknowns: square where it is not degenerate, consistent and underdetermined
-where several placements give the same answer. The unknowns are scaled by their present values, and the smallest correction in that
-scale is taken (one factorisation of the KKT matrix, regularised, with refinement). Where a pair would become negative it is
-none, and the rest is solved again. The answer proves nothing: it is the caller who verifies."""
+with the x of the positive pairs and the levels L as unknowns. The system is square unless it is degenerate, and underdetermined if several
+placements give the same answer. The unknowns are scaled by their present values, and the solution is the smallest correction in that scale
+(one factorisation of the KKT matrix, regularised, with refinement). A pair that would become negative is left out, and the rest is solved
+again. The caller must verify the answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ROUNDS = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Structure:
-    """What an equilibrium would have to be exactly, near a point x: who has something where, and what stops it there.
+    """The structure of an equilibrium near a point x: the positive pairs, and the limit that stops each.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
-r"""Servers that each divide what they have by themselves: in sweeps, and at times of their own.
+r"""The closed-form best response of a server, in sweeps and asynchronously.
 
-Server i sees what its users have elsewhere, y[n], and solves a leximin over (y[n] + x[n,i]) / g[n,i], where g[n,i] is what a level
-of 1 is worth to n in tasks. It raises one level S for all:
+Given the tasks y[n] of its users on other servers, server i solves a leximin over (y[n] + x[n,i]) / g[n,i], where g[n,i] is the number of
+tasks of user n at level 1. It raises one level S for all:
 
     x[n,i](S) = min(max(0, S g[n,i] - y[n]), T[n] - y[n]).
 
@@ -12,7 +12,7 @@ last limit filled when the server last acted are sorted only where this level is
 
 The level at which a limit fills is computed anew from the users who rise at that moment, not from running sums: it is exact to rounding.
 
-Whatever calls ``fill_server`` is in this one file: numba keeps what it compiled until the file changes, and does not look at others.
+All callers of ``fill_server`` are in this file: numba caches compiled code until the file changes, and ignores changes of other files.
 """
 
 from __future__ import annotations
@@ -146,7 +146,8 @@ def _fill_up_to(horizon, y, g, cap, use, bounds, x, stop, level):  # type: ignor
 
 @step()
 def sweep(order, start, user, g, tasks, use, bounds, x, total, stop, level):  # type: ignore[no-untyped-def]
-    """Let each server act once, in this order, on what is now; return the largest change of a pair relative to what its user has."""
+    """Let each server act once, in this order, on the present state; return the largest change of a pair, relative to the tasks of its
+    user."""
     largest = 0.0
     for i in order:
         low, high = start[i], start[i + 1]
@@ -168,8 +169,8 @@ def sweep(order, start, user, g, tasks, use, bounds, x, total, stop, level):  # 
 def act_asynchronously(actors, delays, length, start, user, g, tasks, use, bounds, x, total, stop, level, planned, due, clock):  # type: ignore[no-untyped-def]
     """Let servers act at times of their own; return the largest change as `sweep` does.
 
-    At each tick one server that is idle looks at what its users have elsewhere, and carries out what it decides ``delays`` ticks later
-    (``due``, ``planned``), while others act. It goes the part ``length`` of the way.
+    At each tick one idle server decides, given the tasks of its users elsewhere, and carries out its decision ``delays`` ticks later
+    (``due``, ``planned``), while others act. It takes the part ``length`` of the step.
     """
     largest = 0.0
     servers = start.size - 1
@@ -306,7 +307,7 @@ def _act(servers, users, s, known):  # type: ignore[no-untyped-def]
 
 @step()
 def keep_to_tasks(users):  # type: ignore[no-untyped-def]
-    """Whoever is given more than it has tasks leaves the same part free everywhere."""
+    """Reduce the tasks of a user that is given more than it has, by the same factor on all servers."""
     add_up(users)
     for n in range(users.total.size):
         if users.total[n] > users.tasks[n]:

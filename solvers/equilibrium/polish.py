@@ -3,7 +3,7 @@
 Approximate tasks show their active sets: which pairs hold something, and which limit is the bottleneck of each, the fullest one at which no
 holder has a larger share. With these sets fixed, an equilibrium solves linear equations (`fairopt.solvers.equilibrium.equations`).
 
-Polishing neither certifies nor chooses: whether the polished answer is better than the one it came from, the caller finds out.
+Polishing does not certify: the caller decides whether the polished answer is better.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ _NOTHING = (1e-9, 1e-6, 1e-4)  # parts of its largest value below which a pair i
 
 
 def polish(program: Program, solution: Solution) -> Solution | None:
-    """Return the solution of the equations of a solution's active sets; None where these have no solution.
+    """Return the solution of the equations of a solution's active sets; None if there is none.
 
-    Where what a pair holds may be rounding, several sets are tried, and the one whose solution comes nearest to an equilibrium counts.
+    If the tasks of a pair may be rounding errors, several sets are tried, and the solution nearest to an equilibrium is returned.
 
     Parameters
     ----------
     program : Program
-        With a goal `Equilibrium` and limits of servers and on users' tasks only; of any other there is nothing to polish here, and None
-        is returned.
+        With a goal `Equilibrium` and limits of servers and on users' tasks only; for other programs the result is None.
     solution : Solution
-        Near an equilibrium. Prices are not looked at; the result has none.
+        Near an equilibrium. Its prices are ignored, and the result has none.
 
     Examples
     --------

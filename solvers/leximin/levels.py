@@ -1,6 +1,6 @@
-"""The loop over the levels of a leximin. An engine supplies one program at a time, and what its prices are.
+"""The loop over the levels of a leximin. An engine solves one level at a time and returns its dual prices.
 
-Let s[n] = U[n] / phi[n] be the level of user n. Some users rise, all at once; the others are settled, and keep what they have:
+Let s[n] = U[n] / phi[n] be the level of user n. Some users rise together; the others are settled, and keep their levels:
 
     maximise t   subject to   A x <= b,   x >= 0,   s[n] >= S[n] + rate[n] t  for users who rise,   s[n] >= S[n]  for settled users.
 
@@ -12,15 +12,15 @@ level (`LevelGoal`).
 
     t <= bound = (p.b - sum of q S) / sigma,        sigma = sum of q rate over users who rise.
 
-*Who is settled.* With gap = bound - t, a solution that reaches t lifts user n above its course at t by at most sigma gap / q[n]. Users for
-whom that is below the tolerance have this level in every optimal solution: they are settled, and the others rise on. All that is settled
-keeps what it has, so one level is one stage of the leximin (Ogryczak and Sliwinski 2006; Nace and Orlin 2007).
+*Settled users.* With gap = bound - t, a solution that reaches t lifts user n above its course at t by at most sigma gap / q[n]. If that is
+below the tolerance, user n has this level in every optimal solution: it is settled, and the others rise on. Settled users keep their
+levels, so one level is one stage of the leximin (Ogryczak and Sliwinski 2006; Nace and Orlin 2007).
 
-*Caps.* A limit of a user's own, on its tasks or its parallelism, may cap its level. Who reaches its cap is settled there, whatever the
-prices are. With caps, the bound is the largest t with  sum of q min(t, cap) over users who rise  <=  p.b - sum of q S over the others.
+*Caps.* A limit of a user's own, on its tasks or its parallelism, may cap its level. A user that reaches its cap is settled there, whatever
+the prices are. With caps, the bound is the largest t with  sum of q min(t, cap) over users who rise  <=  p.b - sum of q S over the others.
 
-*In the end* everybody is given exactly its level (`exactly`). The proof of an answer in `fairopt.certificate.levels` computes all of this
-anew, by code of its own.
+*In the end* every user gets exactly its level (`exactly`). `fairopt.certificate.levels` proves an answer by code of its own, independent of
+this module.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ DIGITS = 1e-14  # relative precision to which limits are taken to be known
 
 
 class LostError(Exception):
-    """A solver of levels found no way to the next one. An engine catches it: it has no answer."""
+    """A solver of levels did not reach the next level. An engine catches this error: it has no answer."""
 
 
 # The course ----------------------------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ class LostError(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Course:
-    """The levels that all users shall have at t, start + rate t, (users,).
+    """The required levels of all users at t, start + rate t, (users,).
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Course:
     start, rate : arrays (users,)
         A user who rises at rate 0 waits: it has not been stopped.
     least : array (users,) or 0
-        A lower level is judged as if it were this: by how much a user at level 0 could rise has no other measure.
+        Errors of lower levels are relative to this value: a level of 0 gives no measure.
     """
 
     rising: BoolArray
@@ -98,7 +98,7 @@ class Course:
         return np.asarray(self.start + self.rate * t)
 
     def size(self, t: float) -> FloatArray:
-        """Return the levels at t by which errors are judged, (users,)."""
+        """Return the levels at t that errors are relative to, (users,)."""
         return np.maximum(self.at(t), self.least)
 
     def of(self, users: IntArray) -> Course:
@@ -107,10 +107,11 @@ class Course:
         return Course(self.rising[users], self.start[users], self.rate[users], least)
 
     def reached(self, levels: FloatArray, t: float) -> float:
-        """Return the t that all who rise have at ``levels``, (users,), of a point for which a solver says ``t``.
+        """Return the t that all rising users reach at ``levels``, (users,), of a point whose solver reports ``t``.
 
-        The solver's t may be a tolerance too high: the smallest (levels - start) / rate counts. But a user who has risen by a billionth of
-        its start tells t to seven digits only. There the solver's t counts, as far as rounding of the start allows it.
+        The solver's t may be too high by a tolerance, so the smallest (levels - start) / rate counts. But the level of a user that has
+        risen by a billionth of its start determines only seven digits of t. For such users the solver's t counts, up to the rounding of the
+        start.
         """
         up = self.rising & (self.rate > 0)
         start, rate = self.start[up], self.rate[up]
@@ -124,17 +125,17 @@ class Course:
         return replace(self, rising=rising, start=start, rate=rate)
 
     def lowered(self, levels: FloatArray) -> Course:
-        """Return the course on which settled users owe no more than the levels that a point gives them.
+        """Return the course on which no settled user must have more than its level at a point.
 
-        Rounding may leave them a hair less than they had, and then no point satisfies their rows: the next program has no solution, or
-        one that only the solver's tolerance allows. A user who rises on a thousandth of what they hold feels that a thousandfold.
+        Rounding may leave settled users slightly below their levels. Then the next program is infeasible, or feasible only within the
+        solver's tolerance, and a rising user that holds a thousandth of what they hold has an error a thousand times as large.
         """
         short = ~self.rising & (levels < self.start)
         return replace(self, start=np.where(short, levels, self.start)) if short.any() else self
 
 
 class LevelGoal(Protocol):
-    """Which course users take: who rises from where, how fast, and how that changes after a level."""
+    """The course of a goal: starts and rates of the users, and how they change after a level."""
 
     @property
     def equal(self) -> bool:
@@ -148,7 +149,7 @@ class LevelGoal(Protocol):
         """Return the course to the first level."""
 
     def event(self, course: Course) -> tuple[float, IntArray]:
-        """Return the t at which rates change next without a limit, and who is settled there; inf where none do."""
+        """Return the next t at which rates change without a limit, and the users settled there; inf if there is none."""
 
     def renew(self, course: Course, t: float) -> Course:
         """Return the course to the next level; some users have just been settled at t, and the others are at ``course.at(t)``.

@@ -1,15 +1,15 @@
-"""From a leximin whose levels are known nearly to the last digit to one that fulfils their equations to it.
+"""The polish of a leximin: from levels known nearly to the last digit to a solution of their equations that is exact to rounding.
 
-A user who lives on a millionth of what others pay for the same limits feels a rounding of theirs a million times as large, and where levels
-are many, each stands on the roundings of all before. What the linear programs settle is right long before that: which limits are
-full, which pairs are used and who shares a level. With these held, x and the levels t[k] solve linear equations, of all levels at once,
+For a user that pays a millionth of what others pay for the same limits, the rounding errors of others are a million times as large, and
+with many levels, each level inherits the rounding errors of all levels before. The active sets are right much earlier: the full limits, the
+used pairs and the users of each level. With these sets fixed, x and the levels t[k] solve linear equations, of all levels at once,
 
     A x = b on limits with a price,    U[n]/phi[n] = t[k] for users n of level k,    x = 0 on pairs dearer than others of their user.
 
-Placements are seldom unique, nor need the equations be independent. Of all corrections dx, dt we take the one with the least sum of
-(dx/x)^2 and (dt/t)^2, so that who holds little moves little: with E the matrix of x and D = diag(x), dx = D^2 E'l, where l solves the
-symmetric system of E D^2 E' bordered by the levels. A small multiple of the identity makes it regular, and a few repetitions, each from
-what is still missing, take its effect away. Whether the answer is better, the certificate decides.
+Placements are seldom unique, and the equations may be dependent. The correction dx, dt has the least sum of (dx/x)^2 and (dt/t)^2, so that
+small holdings move little: with E the matrix of x and D = diag(x), dx = D^2 E'l, where l solves the symmetric system of E D^2 E' bordered
+by the levels. A small multiple of the identity makes it regular, and a few steps of iterative refinement remove its effect. The certificate
+decides whether the answer is better.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ _ROUNDS = 4
 
 
 def polishes(program: Program, solution: Solution) -> Iterator[Solution]:
-    """Yield solutions near this one that fulfil the equations of its levels: levels that differ by rounding are one, then by more.
+    """Yield solutions near this one that satisfy the equations of its levels; first levels that differ by rounding are joined, then by
+    more.
 
-    What a solver's own tolerance leaves open of a level, a user who pays little of what it costs feels a thousand times.
+    An error of a level within the solver's tolerance is a thousand times as large for a user that pays little of its cost.
     """
     for same in _SAME:
         yield polish(program, solution, same)
 
 
 def polish(program: Program, solution: Solution, same: float = _SAME[0]) -> Solution:
-    """Return the solution near this one that fulfils the equations of its levels; this one where they cannot be solved.
+    """Return the solution near this one that satisfies the equations of its levels; this one if they cannot be solved.
 
     Levels that differ by less than this part are the ``same``.
     """

@@ -100,12 +100,12 @@ def solve_tree(program: Program, goal: TreeFilling, solver_of: Callable[[Program
 
 
 class _Ahead:
-    """The solver of a part, which is asked only where no point beyond the next change of rates is known.
+    """The solver of a part; it is called only if no point beyond the next change of rates is known.
 
-    Much of a filling leaves room on all servers. The last point may be beyond. If not, each user is put on all its servers, on each as far
-    as it could be alone there. Else users go on from the last point: they get what they lack in `_ROUNDS` rounds, on each server as far as
-    there is room for them. Each point that is found lets the next one be further ahead than the change of rates: it serves for the changes
-    on the way.
+    During much of a filling, all servers have room. Then the last point may already lie beyond the change. If not, each user is put on all
+    its servers, in proportion to what it could run there alone. If that does not fit, users continue from the last point: in `_ROUNDS`
+    rounds, each gets its missing tasks on servers with room. Points are computed further ahead than the next change, so that one point
+    serves several changes.
     """
 
     def __init__(self, program: Program, goal: TreeGoal, engine: LevelSolver) -> None:
@@ -137,7 +137,7 @@ class _Ahead:
         return step
 
     def _guess(self, course: Course, change: float) -> tuple[FloatArray, FloatArray] | None:
-        """Return a point with the shares of a course at a change of rates or beyond, and these shares; None where none is found."""
+        """Return a point with the shares of a course at a change of rates or beyond, and these shares; None if none is found."""
         now = self.goal.now
         for ahead in (self.ahead, 1.0) if self.ahead > 1 else (1.0,):
             shares = course.at(now + ahead * (change - now)) if ahead > 1 else course.at(change)

@@ -12,14 +12,14 @@ Eliminating dx, ds, dv leaves, with theta = x/z, one small block for each server
     [  H   -E  ] [dp]      H = A theta A' + s/p
     [ -E'   F  ] [dq]      F = U theta U' + v/m         E = A theta U'
 
-The shorter side is kept: the Schur complement is dense, of size min(rows of users, limits), and nothing else takes more time than a few
-passes over the pairs. So users may be many where servers are few, and the other way round. t is one bordering row.
+The larger side is eliminated: the Schur complement is dense, of size min(rows of users, limits), and all else takes a few passes over the
+pairs. So either the users or the servers may be many. t is one bordering row.
 
-H is scaled to a unit diagonal and F to the unit matrix, which makes the elimination as good as its data. Near the end theta spans thirty
-orders of magnitude; then the step of the reduced system misses the first two conditions, and one more solve for what it misses (iterative
-refinement of the whole system, not of the reduced one) is what lets the gap go on falling.
+H is scaled to a unit diagonal and F to the unit matrix, so the elimination is as accurate as its data. Near the end theta spans thirty
+orders of magnitude, and the step of the reduced system misses the first two conditions. Iterative refinement of the whole system, not of
+the reduced one, then lets the gap fall further.
 
-Everything is in the arrays of `fairopt.solvers.structure.pairs`, except the factor of the Schur complement where these have no solver.
+All arrays are those of `fairopt.solvers.structure.pairs`, except the factor of the Schur complement if these have no solver.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ _MOST_RAISES = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residuals:
-    """What the linear conditions lack: of limits (slots, servers), rows of users (rows,), reduced costs (pairs,) and the unit of price."""
+    """The residuals of the linear conditions: of limits (slots, servers), rows of users (rows,), reduced costs (pairs,) and the unit of
+    price."""
 
     limits: Any
     rows: Any
@@ -149,7 +150,7 @@ class NewtonSystem:
         return pairs.xp.concat([values[:n] / self.f - pairs.placed(self.l * second), second])
 
     def _factorised(self, matrix: Any) -> Callable[[Any], Any]:
-        """Return what solves with the Schur complement, which may have lost its rank to rounding."""
+        """Return a function that solves with the Schur complement, which may be rank-deficient by rounding."""
         arrays, add = self.pairs.arrays, _REGULAR
         for _ in range(_MOST_RAISES):
             arrays.add_to_diagonal(matrix, add)

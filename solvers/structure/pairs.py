@@ -1,12 +1,12 @@
-"""The pairs of users and servers of a scaled program as arrays, and the sums over them that an interior point is made of.
+"""The pairs of users and servers of a scaled program as arrays, with the sums over pairs that an interior point needs.
 
 Vectors of pairs are flat; limits are (slots, servers), users (users,), in the units of `ScaledProgram`. The rows of users, U x, are
 those of levels, W x, and then those of limits on tasks, T x, as far as the program has them.
 
-Where enough pairs are eligible, a vector of pairs is a table (users, servers) of NumPy's, PyTorch's or CuPy's arrays, and sums are those of
-its rows and columns. A pair that is not eligible takes nothing and is worth nothing there, its x and z never change, and ``eligible`` masks
-it in whatever is computed from their products. Otherwise a vector has the eligible pairs alone, sums go by their positions, and the arrays
-are NumPy's and SciPy's. Only this file knows which layout it is.
+If enough pairs are eligible, a vector of pairs is a table (users, servers) in NumPy, PyTorch or CuPy, with sums over its rows and columns.
+In a table, a pair that is not eligible uses nothing and is worth nothing, its x and z never change, and ``eligible`` masks it in functions
+of their products. Otherwise a vector holds the eligible pairs only, with sums by position, in NumPy and SciPy. Only this file depends on
+the layout.
 """
 
 from __future__ import annotations

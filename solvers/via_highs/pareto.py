@@ -2,8 +2,8 @@ r"""The exact Pareto frontier of two linear goals: the total, and the smallest o
 
 Over the allocations x of a program, let t(x) be the sum of x, and m(x) the smallest of the shares sum_p s[p] x[p] of the users who
 count. With one more variable m, at most every share, both are linear, so the points (t, m) that an allocation reaches, or stays above, are
-a polygon P. Its upper right boundary is the frontier: no point of it can gain in one goal without losing in the other. The frontier is
-a chain of edges, and its vertices say all.
+a polygon P. Its upper right boundary is the frontier: no point of it can gain in one goal without losing in the other. The frontier is a
+chain of edges, and its vertices say all.
 
 *All vertices, by the slopes of the edges* (Aneja and Nair 1979). Start with a point A of largest m and a point B of largest t. For two
 neighbours A and B found so far, take the weights w >= 0 at which they are worth the same, w.A = w.B, and solve the linear program
@@ -57,7 +57,7 @@ class Pareto:
     vertices : array (V, 2)
         Total and smallest share of each vertex, from the largest share to the largest total.
     gap : float
-        How far above it an allocation could be at most, in parts of the largest total and share.
+        The most by which an allocation could lie above the frontier, relative to the largest total and share.
     programs_solved : int
     """
 
@@ -146,7 +146,7 @@ class _Search:
         self.total_unit = float(self.best(1.0, 0.0)[0])
 
     def best(self, of_total: float, of_share: float) -> FloatArray:
-        """Return (total, smallest share) of an optimum for these weights, and take note of what the prices leave open."""
+        """Return (total, smallest share) of an optimum for these weights, and record the gap of its bound."""
         per_column = of_total * self.scale / self.total_unit
         self.model.set_costs(np.append(per_column, of_share) * _MAGNIFIED)
         outcome = self.model.run(self.deadline.left)

@@ -8,9 +8,9 @@ be how many users are counted at or below the levels t[1] < t[2] < ... found so 
     A   the next level is the largest t such that all but c[k] users can have U[n]/phi[n] >= t, all but c[k-1] at least t[k], ...
     B   the next count is the smallest number of users at or below t under the same conditions
 
-until everybody is counted. A is a bisection over feasibility problems, and an answer to one lifts the lower end to a level that is
-really attained. A task of a user is mostly worth the same on every server: then its condition is "at least so many tasks", a row of
-small whole numbers, and shares that differ by many orders of magnitude never meet in one row.
+until every user is counted. A is a bisection over feasibility problems; a solution raises the lower end to a level that is attained. If a
+task of a user is worth the same on every server, its condition is a least number of tasks, a row of small whole numbers, so that no row has
+shares of different orders of magnitude.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class _Outcomes:
         return Solution(self.best, stages, gap=self.gap, bound=self.bound, iterations=self.iterations, programs_solved=self.runs)
 
     def divisible_bound(self) -> float:
-        """Return the largest smallest level of divisible tasks, which bounds that of whole tasks; the bound so far where time is up."""
+        """Return the largest smallest level of divisible tasks, a bound on that of whole tasks; at the time limit, the bound so far."""
         if not self.member.size or self.deadline.left == 0.0:
             return self.bound
         first = self.totals.first[self.kept]
@@ -233,7 +233,8 @@ class _Outcomes:
                 return fewest
 
     def _feasible(self, need: FloatArray, *counts: int) -> FloatArray | None:
-        """Return tasks with which all but the users counted so far, and at last ``counts``, have what they need; None if there are none."""
+        """Return tasks with which all users have what they need, except those counted so far and at last ``counts``; None if there are
+        none."""
         while True:
             _, outcome = self._run(need, *self.counts, *counts)
             if outcome.status is Status.INFEASIBLE:
