@@ -273,13 +273,16 @@ def number_distinct(keys: Sequence[npt.NDArray[np.generic]]) -> IntArray:
     >>> number_distinct([np.array([[2.0], [1.0], [2.0]])])
     array([0, 1, 0])
     """
+    if sum(key.size for key in keys) <= _FEW:
+        numbers: dict[bytes, int] = {}
+        return np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in _table(keys)], np.int64)
     hashes = _hashes(keys)
     ordered = np.sort(hashes)
     if not (ordered[1:] == ordered[:-1]).any():
         return np.arange(hashes.size)
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     if not all((key[first[inverse]] == key).all() for key in keys):  # two different rows have the same hash: compare all columns
-        table = np.hstack([np.ascontiguousarray(key, dtype=np.float64) + 0.0 for key in keys])  # + 0.0: no negative zeros
+        table = _table(keys)
         as_bytes = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
         _, first, inverse = np.unique(as_bytes, return_index=True, return_inverse=True)
     order = np.empty(first.size, dtype=np.int64)
@@ -287,6 +290,12 @@ def number_distinct(keys: Sequence[npt.NDArray[np.generic]]) -> IntArray:
     return order[inverse]
 
 
+def _table(keys: Sequence[npt.NDArray[np.generic]]) -> FloatArray:
+    """Return the arrays side by side, without negative zeros: equal rows have equal bytes."""
+    return np.asarray(np.hstack([np.asarray(key, np.float64) for key in keys]) + 0.0)
+
+
+_FEW = 2_048  # entries whose rows are compared as they are: hashes of so few take longer
 _AT_ONCE = 65_536  # entries of a table that are hashed together; a larger one is hashed row by row, or column by column
 
 

@@ -56,7 +56,7 @@ def task_limits(instance: Instance, users: IntArray) -> Limits:
     """sum_i x[n,i] <= T[n], a row for each user n with finitely many tasks."""
     limited = np.flatnonzero(np.isfinite(instance.tasks))
     if not limited.size:
-        return Limits.none(LimitKind.TASKS, users.size)
+        return Limits.none(users.size)
     row = np.full(instance.n_users, -1)
     row[limited] = np.arange(limited.size)
     columns = np.flatnonzero(row[users] >= 0)
@@ -68,7 +68,7 @@ def parallelism_limits(instance: Instance, users: IntArray, servers: IntArray) -
     """sum_i x[n,i] / rho[n,i] <= P[n], a row for each user n with limited parallelism. rho[n,i] is its rate on one server of row i."""
     mine = np.flatnonzero(instance.limited[users])  # for the other users the rows follow from the limits of the servers
     if not mine.size:
-        return Limits.none(LimitKind.PARALLELISM, users.size)
+        return Limits.none(users.size)
     matrix = _by_rows(1.0 / instance.rates_of_one[users[mine], servers[mine]], users[mine], mine, (instance.n_users, users.size))
     return Limits.of(LimitKind.PARALLELISM, matrix, instance.parallelism, np.arange(instance.n_users))
 

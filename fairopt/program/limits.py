@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,9 +52,9 @@ class Limits:
         return limits.select(matrix.indptr[1:] > matrix.indptr[:-1])
 
     @classmethod
-    def none(cls, kind: LimitKind, columns: int) -> Limits:
+    def none(cls, columns: int) -> Limits:
         """Return no rows over so many columns."""
-        return cls.of(kind, sp.csr_array((0, columns)), np.zeros(0), np.zeros(0, np.int64))
+        return cls(_no_rows(columns), np.zeros(0), np.zeros(0, np.int64), np.zeros((0, 2), np.int64))
 
     @classmethod
     def stack(cls, blocks: Iterable[Limits]) -> Limits:
@@ -100,3 +101,9 @@ class Limits:
 
     def __len__(self) -> int:
         return int(self.bounds.size)
+
+
+@lru_cache(maxsize=64)
+def _no_rows(columns: int) -> sp.csr_array:
+    """Return the matrix of no limits. Most programs have no limit of some kind, and SciPy checks each matrix that it makes."""
+    return sp.csr_array((0, columns))

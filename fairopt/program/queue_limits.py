@@ -90,7 +90,7 @@ def queue_limits(instance: Instance, users: IntArray, servers: IntArray) -> tupl
 def stack_rows(instance: Instance, rows: list[Row], users: IntArray, servers: IntArray) -> Limits:
     """Return rows as limits over these pairs; the key of each is its position."""
     if not rows:
-        return Limits.none(LimitKind.QUEUE, users.size)
+        return Limits.none(users.size)
     entries: list[tuple[FloatArray, IntArray]] = []
     first = np.searchsorted(users, np.arange(instance.n_users + 1))
     for row in rows:

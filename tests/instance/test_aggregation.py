@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from strategies import instances
 
 import fairopt as fo
-from fairopt.instance.aggregation import expand, merge
+from fairopt.instance import aggregation
+from fairopt.instance.aggregation import expand, merge, number_distinct
 
 
 @given(instance=instances(), seed=st.integers(0, 2**32 - 1))
@@ -106,3 +107,18 @@ def test_merging_is_continuous(notion: str, sharing: str, instance: fo.Instance,
         np.testing.assert_allclose(two, one, rtol=1e-6, atol=1e-12)
     else:
         np.testing.assert_allclose(two.sum(axis=1), one.sum(axis=1), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("collide", [False, True])
+def test_rows_are_numbered_by_their_hashes_as_by_themselves(collide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of few entries are compared, and rows of many are hashed; where two different rows have one hash, these are compared, too."""
+    rng = np.random.default_rng(0)
+    values = np.array([-0.0, 0.0, 1.0, 0.1, 1 / 3, np.inf, 1e-300])
+    tables = [[rng.choice(values, (rows, 2)), rng.random((rows, 3)) < 0.5] for rows in (1, 2, 9, 40) for _ in range(20)]
+    compared = [number_distinct(keys) for keys in tables]
+    monkeypatch.setattr(aggregation, "_FEW", 0)
+    if collide:
+        monkeypatch.setattr(aggregation, "_hashes", lambda keys: np.zeros(keys[0].shape[0], np.uint64))
+    for keys, numbers in zip(tables, compared, strict=True):
+        np.testing.assert_array_equal(number_distinct(keys), numbers)
+        np.testing.assert_array_equal(np.unique(np.hstack(keys) + 0.0, axis=0).shape[0], numbers.max() + 1)
