@@ -35,10 +35,9 @@ def plot(curves: dict[str, list[Row]], path: Path) -> None:
     right.loglog(sizes, _NUMBER * sizes / 2**20, color="0.5", linewidth=1.0, linestyle="--")
     right.annotate(
         "the table of tasks alone",
-        (sizes[-1], _NUMBER * sizes[-1] / 2**20),
-        (-6, -14),
+        (sizes[len(sizes) // 2], _NUMBER * sizes[len(sizes) // 2] / 2**20),
+        (10, -6),
         textcoords="offset points",
-        ha="right",
         fontsize=9,
         color="0.35",
     )
@@ -49,7 +48,7 @@ def plot(curves: dict[str, list[Row]], path: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     figure.suptitle("Does time stay linear up to a hundred million pairs?", x=0.01, ha="left", fontsize=12, weight="bold")
-    figure.legend(loc="lower center", ncols=2, frameon=False, fontsize=9, handlelength=3.5)
+    figure.legend(loc="lower center", ncols=3, frameon=False, fontsize=9, handlelength=3.5)
     figure.tight_layout(rect=(0, 0.1, 1, 1))
     write(path, svg(figure))
     plt.close(figure)
