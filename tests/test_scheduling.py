@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def decimal(instance: fo.Instance) -> fo.Instance:
     return instance.replace(capacities=instance.capacities / 10, demands=instance.demands / 10)
 
 
+@cache
 def kesidis() -> fo.Instance:
     """Two mirrored servers, two mirrored users."""
     return fo.load(EXAMPLES / "kesidis.yaml")

@@ -240,7 +240,8 @@ class Generator:
     def __call__(self, seed: Seed) -> Instance:
         """Draw the instance of a seed."""
         options = dict(self.options)
-        tree = {word: options.pop(word) for word in _words_of_trees(self.kind) if word in options}
+        of_trees = _words_of_trees(self.kind) if options.keys() & trees.OPTIONS.keys() else []
+        tree = {word: options.pop(word) for word in of_trees if word in options}
         try:
             if not tree:
                 return GENERATORS[self.kind](seed=seed, **options)
@@ -268,7 +269,8 @@ def generator(kind: str, **options: Any) -> Generator:
     fairopt.errors.Unsupported: there is no generator "gogle" (did you mean "google"?); there are google, uniform, correlated, ...
     """
     _check_words(kind, options)
-    tree = [word for word in options if word in _words_of_trees(kind)]
+    of_trees = _words_of_trees(kind)
+    tree = [word for word in options if word in of_trees]
     if tree and "queues" not in tree:
         raise Unsupported(f'"{tree[0]}" is about queues; give their number too, such as queues=6')
     return Generator(kind, tuple(options.items()))
@@ -318,7 +320,8 @@ def _check_words(kind: str, options: dict[str, Any]) -> None:
 
 def _words_of_trees(kind: str) -> list[str]:
     """Return the options that are about queues; a generator may have a parameter of the same name."""
-    return [word for word in trees.OPTIONS if word not in inspect.signature(GENERATORS[kind]).parameters]
+    own = inspect.signature(GENERATORS[kind]).parameters
+    return [word for word in trees.OPTIONS if word not in own]
 
 
 def _check(**given: Any) -> None:

@@ -368,7 +368,7 @@ def test_the_sweeps_of_psdsf_are_drawn(tmp_path: Path) -> None:
 
 def test_who_asks_for_sweeps_gets_the_engine_that_makes_them(tmp_path: Path) -> None:
     """A large market, which another engine solves without turns where nobody asks for them."""
-    instance = fo.generate("uniform", users=2000, servers=5, resources=2, seed=0)
+    instance = fo.generate("uniform", users=200, servers=50, resources=2, seed=0)
     fo.save(instance, tmp_path / "many.json")
     assert fo.solve(instance, "psdsf", sharing="tdm").solver == "interior-point"
     run("solve", tmp_path / "many.json", "--notion", "psdsf", "--sharing", "tdm", "--plot-path", tmp_path / "sweeps.svg")

@@ -6,6 +6,7 @@ Slow and simple on purpose. Only the data of an instance and the definitions of 
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -16,28 +17,42 @@ Row = list[Fraction]
 
 
 def maximise(cost: Row, rows: list[Row], bounds: Row) -> Fraction:
-    """max cost x subject to rows x <= bounds, x >= 0, with bounds >= 0 (Bland's rule: never cycles)."""
+    """max cost x subject to rows x <= bounds, x >= 0, with bounds >= 0 (Bland's rule: never cycles).
+
+    A row of the table is an equation, which may be multiplied by any positive number. So all numbers are whole, because Python adds and
+    multiplies these faster than fractions. The last number of ``reduced`` is what that row is multiplied by.
+    """
     n, m = len(cost), len(rows)
-    table = [[*rows[i], *(Fraction(int(i == j)) for j in range(m)), bounds[i]] for i in range(m)]
-    reduced = [*(-c for c in cost), *[Fraction(0)] * (m + 1)]
+    table = [whole([*rows[i], *(Fraction(int(i == j)) for j in range(m)), bounds[i]]) for i in range(m)]
+    reduced = whole([*(-c for c in cost), *[Fraction(0)] * (m + 1), Fraction(1)])
     basis = list(range(n, n + m))
     while True:
         enter = next((j for j in range(n + m) if reduced[j] < 0), None)
         if enter is None:
-            return reduced[-1]
-        ratios = [(table[i][-1] / table[i][enter], basis[i], i) for i in range(m) if table[i][enter] > 0]
+            return Fraction(reduced[-2], reduced[-1])
+        ratios = [(Fraction(table[i][-1], table[i][enter]), basis[i], i) for i in range(m) if table[i][enter] > 0]
         if not ratios:
             raise ArithmeticError("unbounded")
         _, _, leave = min(ratios)
-        pivot = table[leave][enter]
-        table[leave] = [value / pivot for value in table[leave]]
         for i in range(m):
             if i != leave and table[i][enter]:
-                factor = table[i][enter]
-                table[i] = [a - factor * b for a, b in zip(table[i], table[leave], strict=True)]
-        factor = reduced[enter]
-        reduced = [a - factor * b for a, b in zip(reduced, table[leave], strict=True)]
+                table[i] = without(enter, table[i], table[leave])
+        reduced = without(enter, reduced, [*table[leave], 0])
         basis[leave] = enter
+
+
+def whole(row: Row) -> list[int]:
+    """Multiply a row by the least number that makes all of it whole."""
+    by = math.lcm(*(value.denominator for value in row))
+    return [value.numerator * (by // value.denominator) for value in row]
+
+
+def without(column: int, row: list[int], pivot: list[int]) -> list[int]:
+    """Add a multiple of the row of the pivot, which is positive, so that the row has 0 in the column; divide by what all numbers share."""
+    times, factor = pivot[column], row[column]
+    added = [a * times - factor * b for a, b in zip(row, pivot, strict=True)]
+    common = math.gcd(*added)
+    return [value // common for value in added] if common > 1 else added
 
 
 def shares_per_task(instance: Instance, notion: str) -> list[Fraction]:
@@ -154,7 +169,7 @@ def integral_outcomes(instance: Instance, notion: str) -> list[Fraction]:
         )
 
     # What matters of an allocation: the tasks of each user, and the servers that they are worth where those are limited.
-    totals: set[tuple[tuple[int, Fraction], ...]] = {tuple((0, Fraction(0)) for _ in users)}
+    totals: set[tuple[tuple[int, Fraction | int], ...]] = {tuple((0, 0) for _ in users)}
     for i in servers:
         most = [
             int(min(Fraction(instance.capacities[i, r]) / Fraction(instance.demands[n, r]) for r in range(m) if instance.demands[n, r] > 0))
@@ -164,8 +179,7 @@ def integral_outcomes(instance: Instance, notion: str) -> list[Fraction]:
         ]
         options = [placed for placed in itertools.product(*(range(q + 1) for q in most)) if fits(i, placed)]
         worth = [
-            servers_of_a_task(instance, n, i) if np.isfinite(instance.parallelism[n]) and instance.eligibility[n, i] else Fraction(0)
-            for n in users
+            servers_of_a_task(instance, n, i) if np.isfinite(instance.parallelism[n]) and instance.eligibility[n, i] else 0 for n in users
         ]
         totals = {
             tuple((x + q, used + q * w) for (x, used), q, w in zip(total, placed, worth, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from math import ceil, floor, isinf
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 import fairopt as fo
 
 
+@cache
 def _exact(value: float) -> Fraction:
     return Fraction(float(value)).limit_denominator(10**6)
 

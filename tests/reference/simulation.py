@@ -1,13 +1,18 @@
-"""A scheduler over time as one would write it on paper: in fractions, all servers tried each time, nothing remembered."""
+"""A scheduler over time as one would write it on paper: in fractions, and all servers tried each time.
+
+Nothing is remembered but what never changes.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import fairopt as fo
 
 
+@cache
 def exact(value: float) -> Fraction:
     """Return the fraction with a small denominator that is meant."""
     return Fraction(float(value)).limit_denominator(10**6)
@@ -51,10 +56,14 @@ class Reference:
         self.running: list[tuple[Fraction, int, int, int]] = []  # end, task, job, server
         self.start: dict[int, tuple[Fraction, int]] = {}
         self.first_task = [int(sum(trace.tasks[:j])) for j in range(trace.n_jobs)]
+        self.ever = [[self._able(job, i) for i in range(cluster.n_servers)] for job in range(trace.n_jobs)]
+        self.worths: dict[tuple[int, int], Fraction] = {}
 
     def able(self, job: int, s: int) -> bool:
         """May it ever run there?"""
-        i = self.row[s]
+        return self.ever[job][self.row[s]]
+
+    def _able(self, job: int, i: int) -> bool:
         if self.trace.eligibility is not None and not self.trace.eligibility[job, i]:
             return False
         placement = self.cluster.placement
@@ -68,6 +77,13 @@ class Reference:
 
     def worth(self, job: int, s: int) -> Fraction:
         """Return the share of one task, before weights."""
+        if self.criterion == "rpsdsf":
+            return max(self.d[job][r] / self.free[s][r] for r in self.m if self.d[job][r])
+        if (job, s) not in self.worths:
+            self.worths[job, s] = self._worth(job, s)
+        return self.worths[job, s]
+
+    def _worth(self, job: int, s: int) -> Fraction:
         d = self.d[job]
 
         def gamma(i: int) -> Fraction:
@@ -81,9 +97,8 @@ class Reference:
             return 1 / sum((gamma(i) for k, i in enumerate(self.row) if self.able(job, k)), Fraction(0))
         if self.criterion == "tsf":
             return 1 / sum((gamma(i) for i in self.row if all(self.c[i][r] for r in self.m if d[r])), Fraction(0))
-        if self.criterion == "psdsf":
-            return 1 / gamma(self.row[s])
-        return max(d[r] / self.free[s][r] for r in self.m if d[r])
+        assert self.criterion == "psdsf", self.criterion
+        return 1 / gamma(self.row[s])
 
     def share(self, job: int, s: int) -> Fraction:
         """Return the share of the job's user in the eyes of the server."""

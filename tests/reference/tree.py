@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ Place: TypeAlias = tuple[str, int]  # ("queue", node), node 0 being the root, or
 Pair: TypeAlias = tuple[int, int]  # a user (over time: a job), and a single server on which its next task can be placed
 
 
+@cache
 def exact(value: float) -> Fraction:
     """Return the fraction with a small denominator that is meant."""
     return Fraction(float(value)).limit_denominator(10**6)
@@ -30,6 +32,7 @@ class TreeReference(Reference):
         self.of_server = [[exact(value) for value in instance.capacities[i]] for i in self.row]
         self.promised = [exact(value) for value in instance.guarantees]
         self.chains = [self._chain(user) for user in range(self.n)]
+        self.quotas_of = [self._quotas(node) for node in range(self.tree.n_nodes)]
         self.users_below = {place: [user for user in range(self.n) if place in self.chains[user]] for way in self.chains for place in way}
 
     def _chain(self, user: int) -> list[Place]:
@@ -53,17 +56,21 @@ class TreeReference(Reference):
         kind, number = place
         return exact(self.instance.weights[number] if kind == "user" else self.tree.weights[number])
 
-    def quotas(self, node: int) -> list[tuple[fo.Queue | fo.Quota, list[int]]]:
-        """Return what the queue of a node gives and takes, and the servers for which it does."""
+    def _quotas(self, node: int) -> list[tuple[fo.Queue | fo.Quota, list[int]]]:
         if node == 0:
             return []
         queue = self.tree.queues[node - 1]
         groups = [[i for i in self.servers if self.instance.servers[self.row[i]] in quota.servers] for quota in queue.quotas]
         return [(queue, list(self.servers)), *zip(queue.quotas, groups, strict=True)]
 
+    def quotas(self, node: int) -> list[tuple[fo.Queue | fo.Quota, list[int]]]:
+        """Return what the queue of a node gives and takes, and the servers for which it does."""
+        return self.quotas_of[node]
+
     def usage(self, users: list[int], r: int, servers: list[int]) -> Fraction:
         """Return what these users have of a resource on these servers."""
-        return sum((self.x[user][i] * self.demands[user][r] for user in users for i in servers), Fraction(0))
+        tasks = {user: sum(self.x[user][i] for i in servers) for user in users}
+        return sum((number * self.demands[user][r] for user, number in tasks.items() if number), Fraction(0))
 
     def task_of(self, subject: int) -> tuple[int, list[Fraction]]:
         """Return the user of a pair, and the demand of its next task."""
