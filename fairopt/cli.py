@@ -184,7 +184,7 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
 
 
 def _listed() -> None:
-    """Stand for a command in the list of commands, which needs its line of help alone."""
+    """A placeholder in the list of commands, which shows only the line of help."""
 
 
 for _panel, _commands in _PANELS.items():
@@ -194,7 +194,7 @@ for _panel, _commands in _PANELS.items():
 
 @cache
 def _load(name: str) -> Any:
-    """Return a command, of the function of its name or of the group of commands that its module has."""
+    """Return a command: the group of commands of its module, or else the function with its name."""
     module, _, example = next(commands[name] for commands in _PANELS.values() if name in commands)
     there = import_module(f"fairopt.commands.{module}")
     if hasattr(there, "app"):

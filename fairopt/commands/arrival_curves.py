@@ -108,7 +108,7 @@ def print_arrivals(console: Console, found: fo.Arrivals) -> None:
         Text(
             "\nMedians over the orders of arrival. Placements are greedy.\nfluid bound: a relaxation, exact for divisible tasks"
             + (" (parts of different cards add up)" if found.cards else "")
-            + "; no scheduler can exceed it.\nleaves at: the demand at which a placement first is more than 1 % of the capacity below it.",
+            + "; no scheduler can exceed it.\nleaves at: the demand from which a placement is over 1 % of the capacity below the bound.",
             style="dim",
         )
     )

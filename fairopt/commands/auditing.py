@@ -74,7 +74,7 @@ def audit(
             metavar="ID,...", autocompletion=completion.properties, help="Exit with status 1 if one of these properties is violated."
         ),
     ] = None,
-    effort: Annotated[int, typer.Option(metavar="N", help="Most lies to try, and most users to remove, in the two searches.")] = 200,
+    effort: Annotated[int, typer.Option(metavar="N", help="At most so many lies to try, and users to remove, in the two searches.")] = 200,
     seed: Annotated[
         int, typer.Option(metavar="N", help="Seed of the random lies; the same seed gives the same verdicts with any number of workers.")
     ] = 0,

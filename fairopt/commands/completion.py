@@ -1,4 +1,4 @@
-"""What the shell offers when a word is completed: identifiers, and the names in the file that stands on the command line.
+"""Completion in the shell: identifiers of fairopt, and the names in the instance file on the command line.
 
 In a list, completion goes on after each comma; what stands before it is kept, and is not offered again. A file that cannot be read
 offers nothing.

@@ -37,9 +37,9 @@ class Condition:
     bound: float
 
     def broken(self, comparison: Comparison) -> list[str]:
-        """Return what is wrong: each row for which the condition holds, or that has no such measure.
+        """Return a sentence for each row that fails: the condition holds for it, or it lacks the measure.
 
-        It is asked of given allocations, where there are none of schedules, and where there are none of these of all rows.
+        Given allocations are checked; without any, the schedules; without these, too, all rows.
         """
         rows = list(comparison)
         for kind in ("given", "greedy"):

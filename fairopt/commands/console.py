@@ -56,7 +56,7 @@ Form: TypeAlias = Literal["json", "csv", "parquet", "xlsx", "md", "tex", "page"]
 
 # Characters that json leaves as they are, though they drive a terminal or turn the direction of writing; they occur inside strings only.
 _CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_LOOK = 0.1  # seconds between two looks at what signals said
+_LOOK = 0.1  # seconds between two checks for signals
 INTERRUPTED = 130  # exit status after Ctrl-C
 _PATIENCE = 2.0  # seconds after which a terminal shows progress
 
@@ -95,7 +95,7 @@ def check_folder(path: Path | None, option: str) -> None:
     if path is None or is_device(path):
         return
     folder, shown = path.resolve().parent, path.resolve().parent if path.is_symlink() else path.parent
-    if not folder.is_dir():  # said before an hour of solving, not after
+    if not folder.is_dir():  # refused before an hour of solving, not after
         raise typer.BadParameter(f"there is no folder {shown}; make it first", param_hint=option)
     if not os.access(folder, os.W_OK):
         raise typer.BadParameter(f"the folder {shown} is not writable", param_hint=option)
@@ -265,7 +265,7 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
                 with console.status(Text(what)) as listener.status:
                     _wait(finished, signals)
         _wait(finished, signals)
-        if ended is not None and signals is not None and signals.heard:  # also if workers heard it, too, and ended the task sooner
+        if ended is not None and signals is not None and signals.heard:  # also if workers received it, too, and ended the task sooner
             ended.set()
             before = signals.interrupts
             say("interrupted", "the results so far come in a moment; press Ctrl-C again to stop at once")
@@ -288,10 +288,10 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
 
 
 class _Signals:
-    """Ctrl-C and SIGTERM, heard while a task runs that can be asked to end.
+    """Records Ctrl-C and SIGTERM while a task runs that can be asked to end.
 
-    The handlers only note what they hear: several signals may come at one instant, and an exception in a handler would interrupt the one
-    before. Once the user has been told, Ctrl-C ends the program.
+    The handlers only set flags: several signals may come at one instant, and an exception in a handler would interrupt the handler of an
+    earlier signal. Once the user has been told that the task is ending, Ctrl-C ends the program.
     """
 
     def __init__(self) -> None:

@@ -63,7 +63,7 @@ def report(
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
-    effort: Annotated[int, typer.Option(metavar="N", help="Most lies to try, and most users to remove, in each audit.")] = 50,
+    effort: Annotated[int, typer.Option(metavar="N", help="At most so many lies to try, and users to remove, in each audit.")] = 50,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random lies.")] = 0,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="For each allocation, each property and the frontier.")

@@ -44,7 +44,7 @@ _PARTS = re.compile(r"\S+(?: [/%]\S*)?")  # between these a text may break
 
 
 class _Size(NamedTuple):
-    """How wide a column has to be at least, should be, gains by being, and would be if nothing had to give way."""
+    """Widths of a column: the least that is allowed, a good one, the most that helps, and that of unbroken text."""
 
     least: int
     good: int
@@ -114,7 +114,7 @@ def _size(kind: Kind, heading: Text, cells: Sequence[Text]) -> _Size:
 
 
 def _room(columns: int, width: int) -> int:
-    """Return what is left of a line for columns: one space follows each of them, and one stands between two."""
+    """Return the characters of a line that columns can use: one space follows each column, and one separates two columns."""
     return width - (2 * columns - 1)
 
 
@@ -131,7 +131,7 @@ def _blocks(sizes: Sequence[_Size], width: int) -> Iterator[list[int]]:
 
 
 def _widths(sizes: Sequence[_Size], room: int) -> list[int]:
-    """Return widths: at least the least, then as good as can be, and what is left for names and words; headings stay in their lines."""
+    """Return the widths of columns: the least ones, then good ones as far as room allows; names and words get the rest."""
     widths = [size.least for size in sizes]
     while widths and sum(widths) > room and widths[0] > 1:  # one column is wider than the line: the names give way
         widths[0] -= 1

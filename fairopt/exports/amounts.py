@@ -1,7 +1,7 @@
 """Amounts of resources in the units of a scheduler, as whole numbers of its smallest unit.
 
-An instance has numbers without units. Here ``cpu`` is in cores and ``memory`` (and ``ephemeral-storage``, ``hugepages-...``) in GiB, as the
-importers have it; ``units`` says otherwise. Every other resource is counted.
+The numbers of an instance have no units. Here ``cpu`` is taken to be in cores and ``memory`` (and ``ephemeral-storage``, ``hugepages-...``)
+in GiB, as the importers write them; ``units`` names other units. All other resources are counted in pieces.
 
 An amount is rounded up to the smallest unit, so that the tasks it is for fit into it. Where rounding up would exceed what the servers have,
 it is rounded by the largest remainder instead, and the sum is what the servers have.

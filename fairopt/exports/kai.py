@@ -1,8 +1,9 @@
 """Queues of KAI that carry an allocation: quota, limit and weight over quota of GPU, CPU and memory.
 
-A quota is what the whole tasks of a queue ask for, and of a queue above others their sum. A limit of -1 is none, and is written: one that
-is not would leave a queue its quota. CPU is in thousandths of a core, memory in 10^6 bytes. All queues are in the queue ``cluster``, whose
-quota is everything, as KAI runs pods in queues that have a parent. A priority above or below 100 is a tier.
+The quota of a leaf is what its whole tasks ask for, that of a queue above others their sum. A limit of -1 means no limit, and is always
+written: without it KAI would limit the queue to its quota. CPU is in thousandths of a core, memory in 10^6 bytes. All queues are in the
+queue ``cluster``, whose quota is the whole cluster, since KAI runs pods only in queues that have a parent. A priority above or below 100
+is a tier.
 
 Source: KAI's API v2 of queues.
 """
@@ -47,7 +48,7 @@ def export_kai(
     Parameters
     ----------
     headroom : float, optional
-        A queue may hold so many times its quota; 1: no more than it. Default: what is idle, within its limits.
+        A queue may hold its quota times this factor; 1: no borrowing. Default: all that is idle, within its limits.
     resources : mapping, optional
         Which resources are KAI's "gpu", "cpu" and "memory", where their names do not say so. It has no others.
     units : mapping, optional

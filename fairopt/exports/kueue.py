@@ -56,7 +56,7 @@ def export_kueue(
     Parameters
     ----------
     headroom : float, optional
-        A queue may borrow until it has so many times its quota; 1: nothing. Default: what is idle, within its limits.
+        A queue may borrow until it holds its quota times this factor; 1: no borrowing. Default: all that is idle, within its limits.
     flavors : mapping, optional
         The labels of the nodes of server rows, ``{"gpu-1 +3": {"model": "A100"}}``: rows with the same labels are one flavor. Default: each
         group of identical servers is a flavor, and its nodes must be given a label.
@@ -266,7 +266,7 @@ class _Objects:
                 lent[name, keys[r]] = min(lent.get((name, keys[r]), each), each - share)
         return lent
 
-    # What is said
+    # Notes
 
     def _say(self) -> None:
         self.notes += changed(self.names, "names of queues") + changed(self.namespaces, "names of namespaces")

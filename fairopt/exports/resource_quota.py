@@ -52,7 +52,7 @@ def export_resourcequota(
     Parameters
     ----------
     headroom : float
-        The quotas are so many times the exact amounts, rounded up, but never above a limit of the queue or what the servers have.
+        The quotas are the exact amounts times this factor, rounded up, but never above a limit of the queue or what the servers have.
     resources : mapping, optional
         Names of resources; default: ``cpu``, ``memory``, ``nvidia.com/gpu`` for "gpu", and names that Kubernetes knows.
     units : mapping, optional

@@ -2,9 +2,9 @@
 
 Server rows that cannot be told apart (the same capacity, the same users may run there, the same quotas of queues, the same name that the
 caller gives to their group) are one group. `fairopt.program.placement` rounds the tasks and places them on groups, in as few pairs of user
-and group as possible; `fairopt.exports.packing` then places them on the single servers of each group. Tasks that do not fit between the
-others go where there is room; if some are left over still, and there are few servers, one program over all single servers looks for more.
-What fits nowhere is said.
+and group as possible; `fairopt.exports.packing` then places them on the single servers of each group. Tasks that do not fit beside the
+others go to any group with room; if some are still left over, and there are few servers, one program over all single servers looks for a
+better packing. A note names the tasks that fit nowhere.
 
 >>> import fairopt as fo
 >>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], counts=[3])
@@ -257,7 +257,7 @@ def _together(instance: Instance, per_user: FloatArray, program: WholePlacement,
 
 
 def _said(instance: Instance, per_user: FloatArray, program: WholePlacement, tasks: FloatArray) -> list[str]:
-    """Say what rounding changed."""
+    """Return notes on what rounding changed."""
     notes = []
     now = tasks.sum(axis=1)
     parts = np.flatnonzero(np.abs(now - per_user) > 1e-6 * np.maximum(per_user, 1.0))

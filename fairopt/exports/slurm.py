@@ -55,7 +55,7 @@ _KEYS = {"cpu": "cpu", "memory": "mem", "gpu": "gres/gpu"}
 _SMALLEST: dict[str, Fraction | int] = {"cpu": 1, "memory": 2**20, "gpu": 1, "": 1}
 _WHOLE_CLUSTER = 100_000  # what the dominant share of the whole cluster is billed, if a task is billed at least
 _LEAST_BILLED = 100
-_RESOURCE = re.compile(r"[^\s,=]+")  # what would end an amount is in no name of a resource
+_RESOURCE = re.compile(r"[^\s,=]+")  # characters that would end an amount
 _STEP = 10  # between weights of nodes
 _LEFT = "Limits are taken back. Associations with running jobs are still there: run this again when the jobs have ended."
 _MOST = 5
@@ -80,7 +80,7 @@ def export_slurm(
     level : {"account", "account-user", "account-partition"}
         What is limited.
     headroom : float
-        The limits are so many times the exact amounts, rounded up, but never above a limit of the queue or what the servers have.
+        The limits are the exact amounts times this factor, rounded up, but never above a limit of the queue or what the servers have.
     as_ : {"tres", "billing"}
         Limit every resource, or the dominant share of jobs alone.
     partitions : mapping, optional
@@ -321,7 +321,7 @@ class _Script:
         tasks = self.whole.tasks if groups is None else self.whole.tasks[:, groups]
         return enlarged(int(per_task[users] @ tasks[users].sum(axis=1)), self.headroom)
 
-    # What is said
+    # Notes
 
     def _said(self) -> Iterator[str]:
         yield (

@@ -1,4 +1,4 @@
-"""Who holds what: the queues of an instance as the tree that a scheduler gets, and what each holds on each group of servers.
+"""The queues of an instance as the tree of a scheduler, and the amounts that each queue holds on each group of servers.
 
 A queue without queues in it is a leaf. So is an owner in the root: without a tree every user is one, and users with labels ``owner/shape``
 are one owner. Users in a queue that has queues too share a leaf beside these, ``QUEUE-own``: most schedulers run tasks in leaves only.
@@ -210,7 +210,7 @@ class Holdings:
         return found
 
     def notes_of_tree(self, system: str, *, lending: bool = False, tiers: bool = False, weights: str = "") -> list[str]:
-        """Say what of the tree a scheduler cannot express: lending limits, tiers, weights (how it divides what is idle instead)."""
+        """Return notes on what a scheduler cannot express: lending limits, tiers, weights (``weights``: how it divides idle resources)."""
         notes = self.notes_of_weights()
         lends = [named(holder.label) for h, holder in enumerate(self.holders) if any(kept for _, _, kept, _ in self.kept(h))]
         if lends and not lending:
@@ -222,12 +222,12 @@ class Holdings:
         return notes
 
     def notes_of_weights(self) -> list[str]:
-        """Say that a queue has one weight for all resources."""
+        """Return a note that weights per resource are not exported, if there are any."""
         one = self.whole.instance.weights.ndim == 1
         return [] if one else ["queues have one weight for all resources: weights per resource are not in the export"]
 
     def notes_of_groups(self, system: str) -> list[str]:
-        """Say that a scheduler without groups of servers cannot carry limits on them, nor the placement."""
+        """Return notes that a scheduler without groups of servers can express neither limits on them nor the placement."""
         notes = []
         on_groups = [
             named(holder.label) for h, holder in enumerate(self.holders) if any(not groups.all() for _, groups, _, _ in self.limits(h))

@@ -45,7 +45,7 @@ def export_volcano(
     Parameters
     ----------
     headroom : float, optional
-        A queue may hold so many times what it deserves; 1: no more than it. Default: what is idle, within its limits.
+        A queue may hold what it deserves times this factor; 1: no borrowing. Default: all that is idle, within its limits.
     resources : mapping, optional
         Names of resources; default: ``cpu``, ``memory``, ``nvidia.com/gpu`` for "gpu", and names that Kubernetes knows.
     units : mapping, optional

@@ -38,7 +38,7 @@ _KINDS = ("capacity", "fair")
 _KEYS = {"cpu": "vcores", "memory": "memory", "gpu": "yarn.io/gpu"}
 _SMALLEST: dict[str, Fraction | int] = {"cpu": 1, "memory": 2**20, "gpu": 1, "": 1}
 _PREFIX = "yarn.scheduler.capacity"
-_RESOURCE = re.compile(r"[^\s,=\[\]]+")  # what would end an amount is in no name of a resource
+_RESOURCE = re.compile(r"[^\s,=\[\]]+")  # characters that would end an amount
 _MOST = 5
 
 
@@ -58,7 +58,7 @@ def export_yarn(
     scheduler : {"capacity", "fair"}
         Whose file.
     headroom : float, optional
-        A queue may hold so many times its capacity; 1: no more than it. Default: what is idle, within its limits.
+        A queue may hold its capacity times this factor; 1: no borrowing. Default: all that is idle, within its limits.
     labels : mapping, optional
         Node label of server rows, for the Capacity Scheduler; rows without one are in the default partition.
     resources : mapping, optional

@@ -38,7 +38,7 @@ def export_yunikorn(
     Parameters
     ----------
     headroom : float, optional
-        A queue may hold so many times what it is guaranteed; 1: no more than it. Default: what is idle, within its limits.
+        A queue may hold its guarantee times this factor; 1: no borrowing. Default: all that is idle, within its limits.
     resources : mapping, optional
         Names of resources; default: ``vcore``, ``memory``, ``nvidia.com/gpu`` for "gpu", and names that Kubernetes knows.
     units : mapping, optional

@@ -63,8 +63,8 @@ def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[
         ``*.yaml``, ``*.yml``, ``*.json``, an ``*.xlsx`` workbook with the sheets servers and users, or a folder that holds
         ``servers.csv`` and ``users.csv`` (or ``.parquet``); where users are in queues, also the table queues.
     changes : mapping or sequence of str, optional
-        What is otherwise than in the file, by names: ``{"users.vision.weight": 3}``, or ``["servers.new.count+=2"]`` as on the command
-        line (:mod:`fairopt.formats.changes`). The file stays as it is.
+        Changes to the instance, by names: ``{"users.vision.weight": 3}``, or ``["servers.new.count+=2"]`` as on the command line
+        (:mod:`fairopt.formats.changes`). The file stays as it is.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def load_trace(
     cluster : Instance, or the path of one, optional
         Needed if jobs say where they may run: the servers for the column ``servers``, the path of the file for ``requires``.
     changes : mapping or sequence of str, optional
-        What is otherwise than in that file, as for `load`.
+        Changes to that cluster, as for `load`.
     events : str or path, optional
         A table of users that join or leave and of servers that are added or removed.
     lenient : bool

@@ -47,7 +47,7 @@ _PREFIX = "tasks @ "
 def read(path: Path, instance: Instance) -> FloatArray:
     """Read (users, servers) tasks.
 
-    They are floats; in fractions where a cell is one that no float means, such as 1/3.
+    They are floats, or Fractions if a cell holds a number that a float would round, such as 1/3.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""The numbers of a document as they are written, where floats do not mean them: 1/3, and decimals of more digits than a float has.
+"""The numbers of a document that floats would round, as they are written: 1/3, and decimals of more digits than a float has.
 
-The schema of a document makes floats of its numbers. Here they are taken from the data before.
+The schema of a document converts its numbers to floats. Here they are taken from the data before that conversion.
 
 >>> from fairopt.instance.fractions import written
 >>> numbers = AsWritten({"users": [{"tasks": 2}, {"tasks": written("0.12345678901234567890")}]})
@@ -24,7 +24,7 @@ __all__ = ["AsWritten"]
 
 
 class AsWritten:
-    """The numbers of a document that floats do not mean.
+    """The numbers of a document that floats would round.
 
     Parameters
     ----------
@@ -37,13 +37,13 @@ class AsWritten:
         self._kept: dict[str, list[tuple[tuple[int, ...], Fraction]]] = {}
 
     def keep(self, array: str, place: tuple[int, ...], *path: str | int) -> None:
-        """Keep the number at a path of the document for a place of an array, if its float does not mean it."""
+        """Keep the number at a path of the document for a place of an array, if its float is rounded."""
         number = self.at(*path, given=None)
         if number is not None:
             self._kept.setdefault(array, []).append((place, number))
 
     def at(self, *path: str | int, given: Any) -> Any:
-        """Return the number at a path of the document as a fraction, if its float does not mean it; else what is given."""
+        """Return the number at a path of the document as a fraction if its float is rounded; else ``given``."""
         value = self._data
         for step in path:
             if isinstance(value, dict) and step not in value:
@@ -54,7 +54,7 @@ class AsWritten:
         return Fraction(value) if type(value) is int and is_exact(value) else given
 
     def amounts(self, path: Path, given: dict[str, dict[str, float]]) -> dict[str, dict[str, Any]]:
-        """Return the amounts of an entry by word and resource, those that floats do not mean as fractions."""
+        """Return the amounts of an entry by word and resource; those that floats would round are fractions."""
         return {
             word: {resource: self.at(*path, word, resource, given=amount) for resource, amount in amounts.items()}
             for word, amounts in given.items()

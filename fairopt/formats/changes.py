@@ -1,18 +1,18 @@
-"""Changes to what a file says, by the names in it: what if there were two more servers of a kind, or another weight?
+"""Changes to an instance file, by the names in it: two more servers of a kind, or another weight.
 
 ==============================================  ==========================================================================
 ``users.vision.weight=3``                       a value; it is written as in a YAML file
-``servers.new.count+=2``                        a number more; ``-=`` a number less, ``*=`` so many times as much
+``servers.new.count+=2``                        adds a number; ``-=`` subtracts it, ``*=`` multiplies by it
 ``servers.new.capacity.memory+=64GiB``          also with a unit, where the file has units
 ``queues.research.guarantee.gpu=8``             an entry of a mapping
-``queues.lab.quotas.model = A100.limit.gpu=8``  a quota goes by its name, by what ``on`` says, or by its number: 1, 2, ...
-``users.vision.tasks=``                         nothing: the key is left out, and its default holds
-``servers.big={capacity: {gpu: 8}}``            a new entry, or another one in the place of the present one
-``users.vision=``                               the entry is left out
+``queues.lab.quotas.model = A100.limit.gpu=8``  names a quota by its name, by its ``on``, or by its number: 1, 2, ...
+``users.vision.tasks=``                         removes the key, so that its default holds
+``servers.big={capacity: {gpu: 8}}``            adds an entry, or replaces the present one
+``users.vision=``                               removes the entry
 ==============================================  ==========================================================================
 
-Names may hold dots and signs: the longest name of the file that fits is meant. What comes out is read through the schema of files, with
-the same checks, and a message names the change that it is about.
+Names may hold dots and signs: the longest matching name of the file counts. The result is read through the schema of files, with the same
+checks, and each message names the change.
 
 >>> from fairopt.formats.document import instance_from
 >>> from fairopt.formats.syntax import Parsed
@@ -130,7 +130,7 @@ class Changed:
         path = [kind]
         if kind in ENTRIES:
             if not rest.startswith("."):
-                refuse(f"say which of the {kind}, and what of it, such as {kind}.{_example(self.data, kind)}")
+                refuse(f"name the {kind[:-1]} and what to change, such as {kind}.{_example(self.data, kind)}")
             rest = self._in_list(refuse, rest[1:], path)
         sign = rest[0] if rest[:1] in OPERATORS else ""
         if not _ends(rest):
@@ -156,7 +156,7 @@ class Changed:
         known = [key for key in model.model_fields if key != "name"]
         key, rest = _first(rest, known)
         if key == "name":
-            refuse("names stay as they are here; rename it in the file")
+            refuse("a change cannot rename; rename it in the file")
         if key not in known:
             refuse.unknown("key", key, known)
         path.append(key)
@@ -217,7 +217,7 @@ class Changed:
             j = labels.index(rest[2])
             if len(rest) == 3:
                 if change.sign or change.value is not None:
-                    refuse("say what of the quota, such as limit.gpu=8; nothing after = leaves it out")
+                    refuse("name what to change of the quota, such as limit.gpu=8; nothing after = removes the quota")
                 del entry["quotas"][j]
                 return
             entry["quotas"][j] = entry = dict(entry["quotas"][j])
@@ -237,7 +237,7 @@ class Changed:
                 refuse.unknown(kind[:-1], name, [str(each.get("name")) for each in entries])
             del entries[place], origin[place]
         elif not isinstance(change.value, Mapping) or change.sign:
-            refuse(f"say what of the {kind[:-1]}, such as {kind}.{_example(self.data, kind)}, or give the whole entry: {{...}}")
+            refuse(f"name what to change of the {kind[:-1]}, such as {kind}.{_example(self.data, kind)}, or give the whole entry: {{...}}")
         elif place is None:
             entries.append({"name": name, **change.value})
             origin.append(None)

@@ -99,7 +99,7 @@ def read(text: str) -> Quantity:
 
 
 def plain(text: str, *, of_resource: bool) -> float | None:
-    """Return the number that a quantity means, or None if there may be no such quantity. A float that is not 1/3 keeps the fraction.
+    """Return the number that a quantity means; None for no quantity, and for bytes of anything but a resource. It keeps its fraction.
 
     >>> plain("500m", of_resource=False), plain("1Gi", of_resource=False), plain("1Gi", of_resource=True), plain("2", of_resource=True)
     (0.5, None, 1073741824.0, None)

@@ -127,7 +127,7 @@ class Workbook:
                         (number, [(cell.data_type, _unescaped(cell.value)) for cell in row])
                         for number, row in enumerate(sheet.iter_rows(), 1)
                     ]
-        except Exception as error:  # openpyxl raises whatever comes of files that are not as they should be
+        except Exception as error:  # openpyxl raises errors of many kinds for damaged files
             reason = str(error).partition("\n")[0]
             raise InvalidInstance(f"{self.path} is not an .xlsx workbook, or is damaged: {reason}; save it again as .xlsx") from None
         return found

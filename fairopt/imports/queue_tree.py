@@ -160,7 +160,7 @@ def on_rows(queue: Queue, row_of: Mapping[str, str], resources: Sequence[str]) -
 
 
 def note_guarantees(instance: Instance, forest: Forest, account: Account) -> None:
-    """Say what a guarantee means, what does not fit together, and which queues the system would not have in this way."""
+    """Add notes: what a guarantee means, which guarantees do not fit together, and which the system would treat differently."""
     tree = instance.tree
     guaranteed = [_guaranteed(queue) for queue in instance.queues]
     if any(guaranteed):

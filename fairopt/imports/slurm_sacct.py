@@ -1,7 +1,7 @@
 """What jobs of Slurm held on average over a window of time, from ``sacct``.
 
-A moment is a matter of chance: a scheduler that gives everybody a fair share over an hour may look unfair now. A job that ran for a part f
-of the window [a, b], f = (min(end, b) - max(start, a)) / (b - a), counts as f jobs.
+What runs at one moment is a matter of chance: a scheduler that is fair over an hour may look unfair now. A job that ran for a part f of the
+window [a, b], f = (min(end, b) - max(start, a)) / (b - a), counts as f jobs.
 
 ``sacct -a -X -P -S START -E END -o JobID,Account,User,Partition,Start,End,AllocTRES,ReqTRES,NodeList,Constraints > jobs.txt``
 
@@ -103,7 +103,5 @@ def average_jobs(
             f"{path}: none of the {plural(len(rows), 'row')} is a job that ran from {span}; give a window in which jobs ran"
         )
     account.summary["jobs in the window"] = len(ran)
-    account.note(
-        f"what is held is the average from {span}; what is asked for is that of squeue, and at least as many tasks as ran on average"
-    )
+    account.note(f"tasks held are the average from {span}; tasks asked for are those of squeue, and at least as many as ran on average")
     return ran

@@ -84,12 +84,12 @@ def test_entries_come_and_go() -> None:
             'queue "teaching", limit, gpu: the limit of gpu is 2, less than its guarantee of 8; raise or lower one',
         ),
         ("queues.vision.quotas.2.limit.gpu=8", 'there is no quota "2"; the quotas are model = A100'),
-        ("servers.new=2", "say what of the server, such as servers.new.count=4, or give the whole entry: {...}"),
-        ("servers=2", "say which of the servers, and what of it, such as servers.new.count=4"),
+        ("servers.new=2", "name what to change of the server, such as servers.new.count=4, or give the whole entry: {...}"),
+        ("servers=2", "name the server and what to change, such as servers.new.count=4"),
         ("servers.new.count.x=2", "count is a single value; write servers.new.count=VALUE"),
         ("users.alice.weight+=x", '+= needs a number, found the text "x"'),
         ("servers.new.capacity*=2", "*= needs a number to begin with, and capacity is a mapping"),
-        ("users.alice.name=bob", "names stay as they are here; rename it in the file"),
+        ("users.alice.name=bob", "a change cannot rename; rename it in the file"),
     ],
 )
 def test_messages_name_the_change_and_what_is_allowed(change: str, message: str) -> None:
