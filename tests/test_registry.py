@@ -320,7 +320,7 @@ def test_a_changed_file_is_another_question(mine: Path) -> None:
     run(*command)
     run(*command)
     (mine / "mine.py").write_text(MINE.replace("part=0.1", "part=0.2"))
-    assert "holds the answers to another question" in flat(run(*command, status=2).stderr)
+    assert "holds the results of another study" in flat(run(*command, status=2).stderr)
 
 
 def test_nothing_is_carried_where_nothing_is_added() -> None:

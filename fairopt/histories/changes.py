@@ -69,7 +69,7 @@ def changes_of(setting: Setting) -> Changes:
 
 
 def check_capacity(setting: Setting, changes: Changes, windows: list[tuple[float, float]]) -> str | None:
-    """Return what is wrong where jobs hold more than the cluster has: the moment at which they hold most of it; None if nothing is.
+    """Return a sentence on the moment at which jobs exceed the capacity of the cluster most; None if they never do.
 
     By rows of servers where the log says on which servers jobs ran, else in all.
     """

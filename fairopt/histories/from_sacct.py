@@ -8,7 +8,7 @@ the answer better.
   start together. A job that never started asks for what jobs with the same ``ReqTRES`` were given, else for that.
 * It *waits* from ``Submit``, or from ``Eligible`` where that is later: before, it was held, or waited for another job or for a time.
   Without ``Submit`` the wait is not known, but for arrays: their tasks are there together, so that all wait when the first starts.
-* If the last ``Reason`` of its wait is another than priority and resources, such as a limit, its wait is not judged.
+* If the last ``Reason`` of its wait is neither priority nor resources but, say, a limit, its wait is not judged.
 * With ``-D``, a job that was requeued is listed once for each run.
 * Where it may run is not in the log. If the cluster file does not say it, jobs of a partition, constraints and types of GPU may run
   wherever one of them ran.
@@ -266,7 +266,7 @@ def _waits(records: Records, eligible: FloatArray, known: bool, reason: Any) -> 
         if word in _QUEUEING or (known and word in _NOT_READY):
             continue
         limit = any(part in word for part in ("Limit", "Grp", "Max", "QOS", "Assoc"))
-        why = _UNREADY if word in _NOT_READY else f"stood before a limit ({word})" if limit else f"waited for another reason ({word})"
+        why = _UNREADY if word in _NOT_READY else f"kept back by a limit ({word})" if limit else f"waited for another reason ({word})"
         records.why[(reason == word) & (records.why == "")] = why
 
 

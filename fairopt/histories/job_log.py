@@ -4,9 +4,9 @@ A *record* is one stay of a job in the cluster: it waits from its submission to 
 job that is requeued or resized has several records. All its tasks have the same demand. A record that never started has no start; one that
 had not ended when the log was written has no end.
 
-What a scheduler could not have changed is no unfairness. A wait is not *judged* if the job was held, waited for another job or stood
-before a limit, if no server is large enough for it, or if the log does not say when it began. The job then counts from its start, and
-`JobLog.unjudged` has the number of jobs and the reason.
+A wait that the scheduler could not have ended is not unfair. So a wait is not *judged* if the job was held, waited for another job or was
+kept back by a limit, if no server is large enough for it, or if the log does not say when the wait began. The job then counts from its
+start, and `JobLog.unjudged` has the number of jobs and the reason.
 
 >>> import pandas as pd
 >>> from fairopt.instance import Instance

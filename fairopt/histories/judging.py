@@ -101,7 +101,7 @@ class Sums:
 
 
 def request_of(setting: Setting, notion: str, windows: list[tuple[float, float]], settings: tuple[object, ...]) -> str:
-    """Return a name of everything that the sums depend on."""
+    """Return a digest of everything that the sums depend on."""
     log = setting.log
     mark = hashlib.sha256(repr((notion, windows, settings, setting.labels, setting.owners, setting.home, setting.queues)).encode())
     for array in (

@@ -39,7 +39,7 @@ _NAMED = 3  # owners of an interval
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A part of the time with a large shortfall: its share-hours; who lacked most, and who held most beyond its due, in mean shares."""
+    """A part of the time with a large shortfall, in share-hours; the owners with the most shortfall and surplus, in mean shares."""
 
     start: float
     end: float

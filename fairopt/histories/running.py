@@ -91,7 +91,7 @@ def history(
     moments : int or "all", optional
         The most moments of contended time that are judged: every change if there are no more, else random ones, and then the shortfall and
         the surplus have a standard error. Default: so many that 80,000 streams of tasks are in all of them together, and at least 100.
-        What is received is exact at any rate.
+        What is received is exact in any case.
     users : str, optional
         The owner of a job: "user" (default) or "account" of ``sacct``; "user", "group" or "queue" of .swf; "namespace", "priority" or
         "label:KEY" of pods. A table names it.

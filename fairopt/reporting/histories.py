@@ -30,7 +30,7 @@ _WORDS = {
     "queue": "Queues",
     "window": "Windows",
     "hour": "By hour of the day: mean shares, all owners together",
-    "worst": "The worst times: who lacked, and who held beyond its due (mean shares)",
+    "worst": "The worst times: owners with the largest shortfall and the largest surplus (mean shares)",
 }
 
 

@@ -37,14 +37,14 @@ _MEASURES = (  # column of the frame, heading, unit, whether less is better, wha
     ("slowdown", "slowdown", "", True, "mean of (end - submission) / run time, over the jobs that ended"),
     ("bounded_slowdown", "bounded slowdown", "", True, "the same, with run times of at least 10 s"),
     ("utilization", "utilization", "%", False, "mean use of the resource that is used most"),
-    ("shortfall_h", "shortfall", "h", True, "hours of the whole cluster that users who waited lacked, against the exact simulation"),
-    ("regret", "regret", "%", True, "the shortfall in parts of what users received in the exact simulation"),
+    ("shortfall_h", "shortfall", "h", True, "how much less waiting users had than in the exact simulation, in hours of the whole cluster"),
+    ("regret", "regret", "%", True, "the shortfall, relative to what users received in the exact simulation"),
     (
         "envy_h",
         "envy",
         "h",
         True,
-        "hours of the whole cluster that users who waited would have had more with the weighted share of another",
+        "how much more waiting users would have had with the weighted share of another user, in hours of the whole cluster",
     ),
     ("jain", "Jain's index", "", False, "mean over windows of Jain's index of shares by weight; 1: all users had the same"),
 )

@@ -23,7 +23,7 @@ def about_instance(findings: Findings) -> list[str]:
         f"They {how}.",
     ]
     if instance.queues:
-        sentences.append(f"They sit in {plural(len(instance.queues), 'queue')} of {plural(int(instance.tree.depth.max()), 'level')}.")
+        sentences.append(f"They are in {plural(len(instance.queues), 'queue')} of {plural(int(instance.tree.depth.max()), 'level')}.")
     confined = int((~instance.eligibility[:, instance.counts > 0]).any(axis=1).sum())
     for count, one, many in (
         (confined, "user may not run on every server", "users may not run on every server"),

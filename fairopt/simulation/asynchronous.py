@@ -106,19 +106,19 @@ class _Run:
         endless = np.isinf(streams.trace.job_work) & self.situation.takes_part
         if np.isinf(until) and endless.any():
             job = streams.trace.jobs[int(np.argmax(endless))]
-            raise Unsupported(f'the tasks of job "{job}" never end, and servers act for ever; say until when to follow them')
+            raise Unsupported(f'the tasks of job "{job}" never end, and servers act periodically; give until, the end of the simulation')
         single = whole.counts.astype(np.int64)
         row = np.repeat(np.arange(single.size), single)
         if row.size * streams.owner.size > _MOST_NUMBERS:
             raise Unsupported(
-                f"{row.size:,} servers for {streams.owner.size:,} kinds of tasks: what each gives to each is too much to keep; "
-                "take a part of the trace, or the exact fluid of fewer rows"
+                f"{row.size:,} servers times {streams.owner.size:,} kinds of tasks are more numbers than fit into memory; "
+                "take a part of the trace, or simulate the exact allocation (leave the period out)"
             )
         span = float(np.ptp(np.minimum(streams.times, until))) if streams.times.size else 0.0
         if span / turns.period * row.size > _MOST_ACTIONS:
             raise Unsupported(
                 f"{row.size:,} servers that act every {turns.period:g} s would act more than {_MOST_ACTIONS:,} times in {span:g} s; "
-                "give a longer period, or end it earlier"
+                "give a longer period, or an earlier end (until)"
             )
         self.within = np.arange(row.size) - np.repeat(np.cumsum(single) - single, single)  # position of the server in its row
         self.origin = float(streams.times[0]) if streams.times.size else 0.0
@@ -175,7 +175,7 @@ class _Run:
         return self.until
 
     def state(self, now: float) -> State:
-        """Return what `restore` takes, after a sample between two changes."""
+        """Return the state after a sample between two changes, for `restore`."""
         samples = self.samples
         kept = {name: [values[name] for values in samples.kept] for name in (samples.kept[0] if samples.kept else {})}
         return {
@@ -191,7 +191,7 @@ class _Run:
         }
 
     def restore(self, state: State) -> float:
-        """Take a state; return its time."""
+        """Go back to a state; return its time."""
         samples = self.samples
         self.situation.restore(part_of(state, "situation"))
         self.optimum.restore(part_of(state, "optimum"))

@@ -1,11 +1,11 @@
-r"""One trace under several schedulers: how long jobs wait, who had what, and how far that is from the exact allocation.
+r"""One trace under several schedulers: waiting times of jobs, shares of users, and their distance from the exact allocation.
 
-Of each scheduler, over the jobs that ended (wait: over those that started):
+For each scheduler, over the jobs that ended (wait: over those that started):
 
     wait                start - submission, of the first task of a job
     slowdown            (end - submission) / run,  where run is that of the longest task of the job
     bounded slowdown    max(1, (end - submission) / max(run, 10 s)): Feitelson and Rudolph, Metrics and benchmarking for parallel job
-                        scheduling (JSSPP 1998); jobs of no time would rule the mean otherwise
+                        scheduling (JSSPP 1998); without it jobs of no time would dominate the mean
 
 Over time t, with s[u](t) the dominant share of user u of weight phi[u], and s*[u](t) the same in the exact fluid simulation of a notion:
 
@@ -49,7 +49,7 @@ _WAITS = 1e-9  # tasks: fewer are rounding
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Course:
-    """What one scheduler made of a trace: samples over time, and the start and end of each job.
+    """The result of one scheduler on a trace: samples over time, and the start and end of each job.
 
     Attributes
     ----------
@@ -271,7 +271,7 @@ class SideBySide:
         return pd.concat(tables, ignore_index=True)
 
     def users_by_shortfall(self) -> list[str]:
-        """Return the users who have jobs; first those who lack most under some scheduler, of equals those with more jobs."""
+        """Return the users who have jobs, sorted by their largest shortfall under any scheduler, and then by their number of jobs."""
         most = self.users_frame().groupby("user", sort=False)[["shortfall_h", "jobs"]].max()
         return [str(user) for user in most.sort_values(["shortfall_h", "jobs"], ascending=False, kind="stable").index]
 

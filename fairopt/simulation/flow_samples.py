@@ -38,13 +38,13 @@ class Samples:
         self.origin: float | None = None
 
     def state(self) -> State:
-        """Return what `restore` takes."""
+        """Return the state, for `restore`."""
         columns = {f"kept{j}": [kept[j] for kept in self.kept] for j in range(4)}
         origin = np.nan if self.origin is None else self.origin
         return columns | {"times": list(self.times), "spacing": self.spacing, "origin": origin}
 
     def restore(self, state: State) -> None:
-        """Take a state."""
+        """Go back to a state."""
         self.times, self.spacing, origin = state["times"].tolist(), float(state["spacing"]), float(state["origin"])
         self.kept = list(zip(*(state[f"kept{j}"] for j in range(4)), strict=True))
         self.origin = None if np.isnan(origin) else origin

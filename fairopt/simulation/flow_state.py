@@ -1,7 +1,7 @@
-"""The state of a fluid simulation, kept at moments at which all of it is plain arrays.
+"""The state of a fluid simulation, stored at moments at which it consists of plain arrays.
 
-An exact scheduler starts each linear program from the last one, and what a solver remembers is no array. So programs begin afresh after
-`SECTION` solves. A simulation that is stopped between goes on from the last time that they did.
+An exact scheduler starts each linear program from the basis of the last one, and the memory of a solver cannot be stored. So after
+`SECTION` solves the next program starts without a basis, and a stopped simulation continues from the last such moment.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["SECTION", "FlowKeeper"]
 
-SECTION = 256  # solves after which programs begin afresh
+SECTION = 256  # solves after which a program starts without the basis of the last one
 Now = tuple[float, float, float, int, FloatArray, FloatArray]  # now, ending, again, moments, rate, has
 
 
 class FlowKeeper:
-    """Keeps the state at moments at which all of it is arrays."""
+    """Stores the state at moments at which it consists of plain arrays."""
 
     def __init__(self, keeper: Keeper, optimum: Optimum) -> None:
         self._keeper, self._optimum = keeper, optimum
@@ -42,7 +42,7 @@ class FlowKeeper:
         return now, ending, again, int(moments), found["rate"], found["has"]
 
     def offer(self, situation: Situation, record: Samples, now: Now) -> None:
-        """Hold the state of now if a simulation can go on from it, and write what is held if it is time to."""
+        """Hold the present state if a simulation can continue from it, and write the held state if a write is due."""
         keeper, optimum = self._keeper, self._optimum
         if keeper.path is None:
             return
@@ -52,7 +52,7 @@ class FlowKeeper:
             self._write()
 
     def end(self, situation: Situation, record: Samples, now: Now) -> None:
-        """Write the state of now, or the last one that a simulation can go on from."""
+        """Write the present state, or else the last one from which a simulation can continue."""
         if self._keeper.path is not None and self._optimum.is_afresh:
             self._hold(situation, record, now)
         self._write()

@@ -199,7 +199,7 @@ class Optimum:
     def at(self, jobs: IntArray, counts: FloatArray, now: float = -np.inf) -> tuple[FloatArray, FloatArray]:
         """Return the tasks of each stream and the usage of each row of servers when these jobs have tasks.
 
-        ``now`` matters to an optimum that remembers.
+        ``now`` matters only for schedulers with a memory.
         """
         streams = self.streams
         limits = tasks_of(streams, jobs)
@@ -220,16 +220,16 @@ class Optimum:
 
     @property
     def is_afresh(self) -> bool:
-        """Does the next solve, if any, begin without the last one?"""
+        """Does the next solve, if any, start without the basis of the last one?"""
         return self.solved % SECTION == 0 or self.repeats_at is None or self.repeated is None
 
     def state(self) -> State:
-        """Return what `restore` takes, if the allocation `is_afresh`."""
+        """Return the state, for `restore`; complete only if the allocation `is_afresh`."""
         counts = np.empty(0) if self.key is None else np.frombuffer(self.key[1])
         return {"limits": self.limits, "x": self.x, "rows": self.rows, "counts": counts, "solved": self.solved, "residual": self.residual}
 
     def restore(self, state: State) -> None:
-        """Take a state."""
+        """Go back to a state."""
         self.limits, self.x, self.rows = state["limits"], state["x"], state["rows"]
         self.key = ((self.limits > 0).tobytes(), state["counts"].tobytes()) if state["counts"].size else None
         self.solved, self.residual = int(state["solved"]), float(state["residual"])

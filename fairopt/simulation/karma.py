@@ -142,11 +142,11 @@ class KarmaRounds(OwnAllocations):
         return self.x, self.rows
 
     def state(self) -> State:
-        """Return what `restore` takes."""
+        """Return the state, for `restore`."""
         return super().state() | {"credits": self.credits, "growth": self.growth, "time": self.time}
 
     def restore(self, state: State) -> None:
-        """Take a state."""
+        """Go back to a state."""
         super().restore(state)
         self.credits, self.growth, self.time = state["credits"], state["growth"], float(state["time"])
 

@@ -1,11 +1,12 @@
-"""The state of a simulation in a file, from which a simulation that was stopped goes on.
+"""The state of a simulation in a file, from which a stopped simulation continues.
 
-The state is plain arrays by name: the next event of the trace, the jobs that wait, the tasks that run, what the scheduler remembers, the
-samples so far, and the state of random numbers. A simulation that goes on has the same results, bit for bit, as one in one go. An exact
-scheduler starts each linear program from the last one; every `SECTION` solves it begins afresh, at any rate, and its state is that of the
-last time it did.
+The state is plain arrays by name: the next event of the trace, the jobs that wait, the tasks that run, the memory of the scheduler, the
+samples so far, and the state of random numbers. A continued simulation has the same results, bit for bit, as one without a stop. An exact
+scheduler starts each linear program from the last one, except after every `SECTION` solves (`fairopt.simulation.flow_state`); its state is
+the last one before such a start.
 
-A file tells what it is the state of. It is refused if the trace, the cluster, the scheduler, an option or the version of fairopt differs.
+A file records which simulation it belongs to. It is refused if the trace, the cluster, the scheduler, an option or the version of fairopt
+differs.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ __all__ = ["Keeper", "Request", "State", "digest_of", "folder_of", "part_of", "p
 State = dict[str, Any]  # arrays and numbers by name
 
 _SECONDS = 10.0  # between two states that are written
-_PART = 20.0  # and so many times the seconds that writing one takes
+_PART = 20.0  # the time between two writes is also at least this multiple of the time of one write
 
 
 def digest_of(*parts: object) -> str:
-    """Return a name of everything that these objects hold; of a `Trace` or an `Instance`, its arrays and labels."""
+    """Return a digest of these objects; of a `Trace` or an `Instance`, of its arrays and labels."""
     digest = hashlib.sha256()
     for part in parts:
         values = [getattr(part, name, None) for name in part.__slots__] if isinstance(part, Trace | Instance) else [part]
@@ -74,7 +75,7 @@ def state_file(folder: Path, scheduler: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a state is the state of: names of everything that it depends on."""
+    """The identity of a simulation: its version, scheduler and options, and digests of its trace and cluster."""
 
     version: str
     trace: str
@@ -89,7 +90,7 @@ class Request:
         return cls(version, digest_of(trace), digest_of(cluster), f"{scheduler} {contents(scheduler)}".strip(), repr(options))
 
     def check(self, kept: Mapping[str, str], path: Path) -> None:
-        """Refuse a state of something else.
+        """Refuse the state of another simulation.
 
         Raises
         ------
@@ -152,7 +153,7 @@ class Keeper:
 
 
 def prefixed(prefix: str, state: State) -> State:
-    """Return a state under longer names.
+    """Return a state with a prefix before each name.
 
     >>> prefixed("usage", {"time": 1.0})
     {'usage.time': 1.0}
@@ -161,7 +162,7 @@ def prefixed(prefix: str, state: State) -> State:
 
 
 def part_of(state: State, prefix: str) -> State:
-    """Return what `prefixed` made longer.
+    """Return the entries of a state that have this prefix, under names without it.
 
     >>> part_of({"usage.time": 1.0, "now": 2.0}, "usage")
     {'time': 1.0}

@@ -62,7 +62,7 @@ class Memory:
 
     @classmethod
     def of(cls, notion: Notion, half_life: float, period: float | None) -> Memory:
-        """Return it.
+        """Return the notion with this half-life and period.
 
         Raises
         ------
@@ -112,15 +112,15 @@ class RememberedOptimum(Optimum):
 
     @property
     def is_afresh(self) -> bool:
-        """Does the next solve, if any, begin without the last one?"""
+        """Does the next solve, if any, start without the basis of the last one?"""
         return self.solved % SECTION == 0 or self.levels is None
 
     def state(self) -> State:
-        """Return what `restore` takes."""
+        """Return the state, for `restore`."""
         return super().state() | prefixed("usage", self.usage.state())
 
     def restore(self, state: State) -> None:
-        """Take a state."""
+        """Go back to a state."""
         super().restore(state)
         self.usage.restore(part_of(state, "usage"))
 

@@ -1,14 +1,14 @@
-r"""The exact allocation with a memory in a tree of queues: at each node, the children who have had least by weight come first.
+r"""The exact allocation with a memory in a tree of queues: at each node, children with the smallest cumulative share by weight come first.
 
-    C[n] = what stream n has had, faded, in units of its share                                     (`fairopt.simulation.memory`)
-    O[n] = C[n] 2^(-P / h) / a                                                                     what counts of it in a period P
+    C[n]                           cumulative share of stream n, which fades with the half-life h       (`fairopt.simulation.memory`)
+    O[n] = C[n] 2^(-P / h) / a     the offset that it gives in a period P
 
-A stream begins at O[n], and a queue at the share that all streams below it have in these, present or not. Then the tree is filled as
-`fairopt.program.tree_filling` says under a *clamp*: of the children of a node only those rise whose share / weight is the smallest, and
-the others wait until these have caught up. So at each node it is the leximin of what its children have had and get. Guarantees and limits
-hold at each moment, whatever was before: guarantees come first, and a queue has caught up with its siblings by what it got of them, too.
+A stream starts at the share O[n], and a queue at the share of all streams below it at these offsets, present or not. Then the tree is
+filled under a *clamp* (`fairopt.program.tree_filling`): of the children of a node only those rise whose share / weight is the smallest, and
+the others wait until these have caught up. So each node has the leximin of its children's shares, past and present together. Guarantees
+and limits hold at each moment, whatever the past was: guarantees are met first, and what a queue gets by them counts in its share.
 
-The past is one more part of the filling, the first. It raises each stream to O[n] on a server of its own (`fairopt.program.past`), so that
+The past is an additional first part of the filling. It raises each stream to O[n] on a server of its own (`fairopt.program.past`), so that
 certificates prove the answer as they prove any tree. An owner with tasks of several shapes is a queue of its streams, with equal weights.
 """
 
@@ -49,7 +49,7 @@ def with_past(remembered: WithPast, bounds: FloatArray, past: FloatArray) -> Pro
     remembered : WithPast
         Of a program whose goal is a tree to fill.
     bounds : array (limits,)
-        Of the limits of now.
+        Bounds of the limits at this moment.
     past : array (users,)
         0 for users without a pair.
     """
@@ -107,15 +107,15 @@ class RememberedTree(Optimum):
 
     @property
     def is_afresh(self) -> bool:
-        """Does the next solve, if any, begin without the last one? Each does."""
+        """True: every solve starts without the basis of the last one."""
         return True
 
     def state(self) -> State:
-        """Return what `restore` takes."""
+        """Return the state, for `restore`."""
         return super().state() | prefixed("usage", self.usage.state())
 
     def restore(self, state: State) -> None:
-        """Take a state."""
+        """Go back to a state."""
         super().restore(state)
         self.usage.restore(part_of(state, "usage"))
 

@@ -190,7 +190,7 @@ def _keeper(keep: str | os.PathLike[str] | None, trace: Trace, cluster: Instance
     if keep is None:
         return Keeper()
     if not isinstance(scheduler, str):
-        raise Unsupported("a state is kept of a scheduler that is named by a string, so that the same can be told; leave keep out")
+        raise Unsupported("keep works only for a scheduler named by a string, which identifies its state; leave keep out")
     folder = folder_of(Path(keep))
     return Keeper(state_file(folder, scheduler), Request.of(trace, cluster, scheduler, options))
 

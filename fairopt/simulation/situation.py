@@ -43,12 +43,12 @@ class Situation:
         self._event = 0
 
     def state(self) -> State:
-        """Return a copy of what `restore` takes."""
+        """Return a copy of the state, for `restore`."""
         changing = {name: getattr(self, name).copy() for name in ("left", "started", "finished", "present", "counts")}
         return changing | {"here": self.here, "event": self._event}
 
     def restore(self, state: State) -> None:
-        """Take a state."""
+        """Go back to a state."""
         for name in ("left", "started", "finished", "present", "counts", "here"):
             setattr(self, name, state[name])
         self._event = int(state["event"])

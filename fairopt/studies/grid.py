@@ -104,8 +104,8 @@ class Grid:
             ]
             if differences:
                 raise InvalidInstance(
-                    f"{path} holds the answers to another question: {'; '.join(differences)}. Ask the same one (more seeds and instances "
-                    "may come), or give another output"
+                    f"{path} holds the results of another study: {'; '.join(differences)}. Repeat that study (you may add seeds and "
+                    "instances), or give another output"
                 )
         return own | {"instances": {**old["instances"], **found}, "order": self.order(before)}
 
@@ -171,7 +171,7 @@ def _difference(word: str, old: Any, new: Any) -> str:
         return f"{word.replace('_', ' ')} was {old!r} and is {new!r}"
     if old.keys() != new.keys():
         return f"notions and schedules were {', '.join(old)} and are {', '.join(new)}"
-    return f"the options of {', '.join(name for name in new if new[name] != old[name])} are others"
+    return f"the options of {', '.join(name for name in new if new[name] != old[name])} have changed"
 
 
 def _described(value: Any) -> str:

@@ -150,7 +150,11 @@ def study(
                         raise KeyboardInterrupt
         except (KeyboardInterrupt, NoSolution) as error:  # Ctrl-C may end the workers first
             there = f"{total - len(missing) + computed:,} of {plural(total, 'cell')}"
-            hint = "nothing is kept without an output" if path is None else f"{there} are in {path}; the same study again does the rest"
+            hint = (
+                "nothing is kept without an output"
+                if path is None
+                else f"{there} are in {path}; run the same study again to compute the rest"
+            )
             if isinstance(error, NoSolution) and not (stop is not None and stop()):
                 raise NoSolution(f"{error}; {hint}") from error
             raise KeyboardInterrupt(hint) from error

@@ -73,8 +73,8 @@ def run(
                 raise
             except Exception as error:  # raised by joblib or the backend
                 raise NoSolution(
-                    f"the workers ({backend}) ended before all was done: {type(error).__name__}: {_first_line(error)}; one may have been "
-                    "killed, as for want of memory: fewer of them need less"
+                    f"the workers ({backend}) ended before all tasks were done: {type(error).__name__}: {_first_line(error)}; one may have "
+                    "been killed for lack of memory: use fewer workers"
                 ) from error
             finally:
                 if hasattr(results, "close"):

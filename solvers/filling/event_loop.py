@@ -111,7 +111,7 @@ def _state(parts: _Parts, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _restore(parts: _Parts, rng: np.random.Generator, begun: Mapping[str, Any]) -> None:
-    """Take a state."""
+    """Go back to a state."""
     rng.bit_generator.state = json.loads(str(begun["random"]))
     for part in parts:
         for name, value in () if part is None else part._asdict().items():

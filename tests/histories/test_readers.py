@@ -88,7 +88,7 @@ def test_waits_that_are_not_judged(tmp_path: Path) -> None:
     found = {each.why: (each.jobs, each.task_hours) for each in log.unjudged}
     assert found == {
         "not ready: held, or waits for another job or for a time": (2, pytest.approx(0.2)),
-        "stood before a limit (AssocGrpCpuLimit)": (1, pytest.approx(0.5)),
+        "kept back by a limit (AssocGrpCpuLimit)": (1, pytest.approx(0.5)),
         "its state, GONE, is not known": (1, 0),
         "no server is large enough for one of its tasks": (1, 0),
     }

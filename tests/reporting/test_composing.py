@@ -321,7 +321,7 @@ def test_a_report_on_a_tree_asks_for_notions_that_take_trees(tmp_path: Path) -> 
     assert [each.name for each in found.findings.notions] == ["drfh", "tsf", "proportional"]  # which takes limits
     page = Page(found.path.read_text(encoding="utf-8"))
     assert "This could not be computed" not in page.text
-    assert "They sit in 1 queue of 1 level." in page.text
+    assert "They are in 1 queue of 1 level." in page.text
     assert "users user queue weight" in page.text
     assert "ann lab 1 1" in page.text
     assert "No user envies another of its queue." in page.text

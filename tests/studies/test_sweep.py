@@ -231,7 +231,7 @@ def changed_version(arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) 
     ("change", "message"),
     [
         (changed_notion, "notions and schedules were drfh, drfh:first-fit and are drfh:first-fit, tsf|are tsf, drfh:first-fit"),
-        (changed_option, "the options of drfh are others"),
+        (changed_option, "the options of drfh have changed"),
         (changed_limit, "time limit was None and is 60"),
         (changed_instance, '"given" is another instance'),
         (changed_generator, '"drawn" is another instance'),
@@ -278,7 +278,7 @@ def test_a_study_that_is_stopped_keeps_what_is_there(cells: int, tmp_path: Path)
         finished = number
 
     arguments: dict[str, Any] = {"instances": {"x": drawn}, **QUICK, "seeds": range(5), "output": tmp_path / "x.parquet"}
-    with pytest.raises(KeyboardInterrupt, match=f"^{cells} of 5 cells are in .*x.parquet; the same study again does the rest$"):
+    with pytest.raises(KeyboardInterrupt, match=f"^{cells} of 5 cells are in .*x.parquet; run the same study again to compute the rest$"):
         fo.study(**arguments, done=tell, stop=lambda: finished == cells)
     assert pd.read_parquet(tmp_path / "x.parquet")["seed"].nunique() == cells
     (tmp_path / ".x.parquet.0a1b2c3d.tmp").write_bytes(b"half a file")  # as of a run that was killed while it wrote
@@ -389,7 +389,7 @@ def test_a_lost_worker_is_said_and_costs_nothing_that_is_finished(tmp_path: Path
         return read_generator(spec)(seed)
 
     options: dict[str, Any] = {"instances": {"x": fatal}, "seeds": range(5), "output": tmp_path / "x.parquet"}
-    with pytest.raises(fo.NoSolution, match=r"the workers \(loky\) ended .* fewer of them need less; [0-4] of 5 cells are in .*x.parquet"):
+    with pytest.raises(fo.NoSolution, match=r"the workers \(loky\) ended .* use fewer workers; [0-4] of 5 cells are in .*x.parquet"):
         fo.study(**options, jobs=2)
     same(fo.study(**options, jobs=1), fo.study({"x": spec}, seeds=range(5), jobs=1))
 
@@ -463,7 +463,7 @@ def test_ctrl_c_once_ends_it_with_a_message(tmp_path: Path) -> None:
         _, errors = program.communicate(timeout=PATIENCE)
     assert program.returncode == 130, errors
     (number,) = re.findall(
-        r"^interrupted: ([0-9,]+) of 100,000 cells are in x.parquet; the same study again does the rest$", errors, re.MULTILINE
+        r"^interrupted: ([0-9,]+) of 100,000 cells are in x.parquet; run the same study again to compute the rest$", errors, re.MULTILINE
     )
     kept = pd.read_parquet(tmp_path / "x.parquet")
     assert len(kept) == 2 * int(number.replace(",", "")) > 0

@@ -94,12 +94,12 @@ class _Scheduler:
             self.usage.rate = run.held  # the same array: usage moves on before anything starts or ends
 
     def state(self) -> State:
-        """Return what `restore` takes."""
+        """Return the state, for `restore`."""
         usage = {} if self.usage is None else prefixed("usage", self.usage.state())
         return self.run.state() | usage
 
     def restore(self, state: State) -> None:
-        """Take a state."""
+        """Go back to a state."""
         self.run.restore(state)
         if self.usage is not None:
             self.usage.restore(part_of(state, "usage"))
@@ -225,7 +225,7 @@ class JobRun:
         self._number = 0
 
     def state(self) -> State:
-        """Return what `restore` takes."""
+        """Return the state, for `restore`."""
         entries, ends = self.running.entries(), {number: end for end, number, *_ in self._ends}
         jobs = {number: job for _, number, job, *_ in self._ends}
         places = [place for *_, place in entries]
@@ -241,7 +241,7 @@ class JobRun:
         }
 
     def restore(self, state: State) -> None:
-        """Take a state."""
+        """Go back to a state."""
         for name in ("held", "_running", "tasks", "started", "server", "_next_task", "_queue", "_present"):
             getattr(self, name)[...] = state[name]
         self.pool.restore(part_of(state, "pool"))

@@ -150,7 +150,7 @@ def _reservation(run: JobRun, head: int, now: float) -> tuple[float, FloatArray]
 def spin_the_pie(run: JobRun, priority: FloatArray, now: float, group: Callable[[], Group] | None = None) -> None:
     """Start tasks in spins; ``priority`` is the effective priority of each user, (users,).
 
-    With a ``group``, as it is when it is asked, only its users take part, and only within its quota.
+    With a ``group``, a function that returns the group as it is now, only its users take part, and only within its quota.
     """
     pool, order = run.pool, np.argsort(priority, kind="stable")
     while True:

@@ -67,11 +67,11 @@ class Pool:
         self._rows_of = [np.flatnonzero(column > 0) for column in self._amount.T]
 
     def state(self) -> State:
-        """Return what `restore` takes."""
+        """Return the state, for `restore`."""
         return {"room": self.room, "closed": self.closed, "total_free": self.total_free, "left": self._left}
 
     def restore(self, state: State) -> None:
-        """Take a state."""
+        """Go back to a state."""
         self.room[...], self.closed[...] = state["room"], state["closed"]
         self.total_free, self._left = state["total_free"], state["left"]
         self._some_closed = bool(self.closed.any())

@@ -53,11 +53,11 @@ class FadingUsage:
         self._time = -math.inf
 
     def state(self) -> State:
-        """Return what `restore` takes."""
+        """Return the state, for `restore`."""
         return {"used": self._used, "rate": self.rate.copy(), "time": self._time}
 
     def restore(self, state: State) -> None:
-        """Take a state; ``rate`` stays the same array."""
+        """Go back to a state; ``rate`` stays the same array."""
         self._used, self._time = state["used"], float(state["time"])
         self.rate[:] = state["rate"]
 
