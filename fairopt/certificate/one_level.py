@@ -1,8 +1,8 @@
 r"""Proof of a leximin of one level on a table of tasks, in blocks of users: no array of all pairs is formed.
 
-Everybody may run everywhere, has no end of tasks, and a task is worth the same on all servers. Then there is one level at which all users
-stop, and the proof of `fairopt.certificate.levels` needs no more than the tasks, the level and one price for each resource of each server.
-This is the same proof with the same residuals: see there for the mathematics, and for the digits of limits and the noise of prices.
+All users may run everywhere without a task limit, and a task is worth the same on all servers. Then all users stop at one level, and the
+proof of `fairopt.certificate.levels` needs only the tasks, the level and one price for each resource of each server. It is the same proof
+with the same residuals: that module has the mathematics, the digits of limits and the noise of prices.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def certify_one_level(instance: Instance, share: FloatArray, tasks: FloatArray, 
     Parameters
     ----------
     instance : Instance
-        Everybody may run everywhere, without limits on tasks, on servers at once or of queues.
+        All users may run everywhere, without limits on tasks or parallelism and without queues.
     share : array (users,)
         Of a task, not divided by the weight.
     tasks : array (users, servers)

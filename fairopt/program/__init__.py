@@ -4,7 +4,7 @@
 ``program``         `Program`, `Solution` and `Stage`
 ``goals``           the goals: Leximin, Total, AlphaFair, ...
 ``limits``          named rows, matrix @ x <= bounds
-``tree_filling``    the goal of a tree of queues: who rises how fast
+``tree_filling``    the goal of a tree of queues: the rates of users
 ``stop_times``      the same as a leximin of stop times, for whole tasks
 ``nested``          the goal of a tree that is fair among queues first
 ``queue_limits``    limits and guarantees of queues as rows

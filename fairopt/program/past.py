@@ -1,11 +1,11 @@
-r"""A leximin that remembers: the goal compares what users had before and what they get now.
+r"""A leximin with a past: the goal compares past and present shares of users together.
 
     leximin over n of (O[n] + U[n]) / phi[n]
 
-O[n] >= 0 is what a user had before, in units of its share. It is written as one more pair for each user, on a server called "the past":
-its utility is 1 and its limit O[n], of which nobody else has any use, so that every optimum takes all of it. Engines and certificates know
-such a program as they know any other. A limit on the tasks of a user, where all of them are worth the same, has a second row with both
-in it, sum of U over its tasks + past <= its largest share + O[n], which says nothing new but is a cap on its level.
+O[n] >= 0 is the past of user n, in units of its share. It is an additional pair of the user on a server called "the past", with utility 1
+and limit O[n]. Nobody else uses this limit, so every optimum takes all of it, and engines and certificates treat the program like any
+other. If the tasks of a user are limited and all worth the same, a second row has both, sum of U over its tasks + past <= its largest share
++ O[n]. This row is redundant, but gives a cap on the user's level.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Limits that are limits on shares alone, wherever tasks run: those on tasks, most on parallelism, those of queues for the whole cluster.
 
-A limit sum of a[p] x[p] <= b is one on shares, where a[p] / u[p] is the same k[n] on all pairs of each user n in it:
+A limit sum of a[p] x[p] <= b is one on shares if a[p] / u[p] has the same value k[n] on all pairs of each user n in it:
 
     sum over users of k[n] U[n] <= b.
 
-Whoever follows the shares knows when such a limit is full, without a program.
+So the shares alone show when such a limit is full, and no program is needed.
 """
 
 from __future__ import annotations

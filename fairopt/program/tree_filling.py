@@ -1,4 +1,4 @@
-r"""Filling a tree of queues: who rises how fast, and how that changes when somebody stops.
+r"""Filling a tree of queues: the rates at which the shares of users rise, and how rates change when a user stops.
 
 Let s[n] = U[n] be the share of user n, not divided by its weight. Shares rise together, in parts one after the other. Each part begins
 with the shares S that the parts before it gave. At each moment the users who rise do so at the rates of the tree:
@@ -13,15 +13,16 @@ with the shares S that the parts before it gave. At each moment the users who ri
 A node rises while a user below it does. With one resource both are the same.
 
 *One level:* maximise t such that a feasible x has s[n] >= S[n] + rate[n] t for users who rise and s[n] >= S[n] for the others. The prices
-of this program say who is stopped there. Who is stopped stays stopped in this part; the rates of the others are computed anew. A user with
-all its tasks stops, too.
+of this program show which users are stopped. They stay stopped for the rest of the part, and the rates of the others are computed anew. A
+user with all its tasks stops, too.
 
 *Guarantees* are parts of their own, the deepest nodes first. In the part of a depth every guaranteed node has its guarantee as an extra
 limit and rises in proportion to its guarantee (the largest part of the cluster in it), so that guarantees that do not fit together are met
-in the same part. Inside, weights hold. The extra limits end with the part. *The surplus* comes after them, tier by tier, the highest first.
+to the same fraction. Inside a guaranteed node weights divide. The extra limits end with the part. *The surplus* comes after the
+guarantees, tier by tier, the highest first.
 
-*Clamp:* of the children of a node only those rise whose share / weight is the smallest; the others wait until these have caught up. (Not
-guaranteed nodes themselves in the part of their guarantees.) The share of a node is what its rates add up to.
+*Clamp:* of the children of a node only those rise whose share / weight is the smallest; the others wait until these have caught up. (This
+does not apply to guaranteed nodes in the part of their own guarantees.) The share of a node is the integral of its rate.
 
 All of this is written for floats and for fractions (arrays of objects): in fractions two shares are the same only if they are equal.
 """
@@ -185,14 +186,14 @@ class TreeFilling:
         return taken.reshape(tree.n_nodes, kinds).astype(np.float64)
 
     def node_rates(self, rates: FloatArray) -> FloatArray:
-        """Return how fast the shares of nodes grow at these rates of users, (nodes,)."""
+        """Return the rates at which the shares of nodes rise at these rates of users, (nodes,)."""
         tree, sums = self.tree, self._gathered(rates)
         for layer in tree.layers:
             np.add.at(sums, tree.parent[layer], sums[layer])
         return np.asarray(sums if self.takes is None else sums.max(axis=1, initial=0))
 
     def course(self, part: Part, shares: Shares, members: BoolArray, most: FloatArray, limits: ShareLimits) -> TreeCourse:
-        """Return the way through a part that begins with these shares.
+        """Return the course of a part that begins with these shares.
 
         Parameters
         ----------
@@ -209,7 +210,7 @@ class TreeFilling:
 
 
 class TreeCourse:
-    """The way through a part: time t, the shares at t, who rises how fast. It moves on when it is told to (`advance`, `stop`)."""
+    """The course of a part: time t, the shares at t, and the rates. `advance` and `stop` move it on."""
 
     def __init__(
         self, goal: TreeFilling, part: Part, shares: Shares, rising: BoolArray, least: FloatArray, limits: ShareLimits | None
@@ -218,12 +219,12 @@ class TreeCourse:
         self.t: float = 0
         self.shares, self.rising = shares, rising.copy()
         self.inside = goal.inside(part)  # whose rates come from their parents
-        # Under a clamp: who rises, or would, did its queue not wait.
+        # Under a clamp: users and nodes that rise, or would rise if their queue did not wait.
         self.first_users, self.first_nodes = np.zeros(rising.size, bool), np.zeros(goal.tree.n_nodes, bool)
         self.renew(caught_up=False)
 
     def renew(self, caught_up: bool) -> None:
-        """Compute the rates of those who rise now; with ``caught_up`` those whom their siblings have reached rise with them."""
+        """Compute the rates; with ``caught_up``, users and queues whose siblings have caught up with them rise, too."""
         goal = self.goal
         active = goal.active(self.rising)
         active[0] = False
@@ -235,7 +236,7 @@ class TreeCourse:
         self.node_rate = goal.node_rates(self.rate) if goal.clamp else np.zeros(goal.tree.n_nodes, dtype=self.rate.dtype)
 
     def _join(self, active: BoolArray, caught_up: bool) -> None:
-        """Under a clamp, let the children of a node with the smallest share / weight rise where none does, and those who are reached."""
+        """Under a clamp, let the children with the smallest share / weight rise where none does, and those that siblings have reached."""
         tree = self.goal.tree
         self.first_users &= self.rising
         self.first_nodes &= active
@@ -274,9 +275,9 @@ class TreeCourse:
         return Shares(self.shares.users + self.rate * past, self.shares.nodes + self.node_rate * past)
 
     def event(self) -> tuple[float, IntArray]:
-        """Return when, but for limits of servers, the rates change next, and who is stopped then by a full limit on shares.
+        """Return when the rates change next, limits of servers aside, and the users whom a full limit on shares stops then.
 
-        In fractions no limits on shares are known here (``limits`` is None): they are limits like others.
+        In fractions limits on shares are not treated apart (``limits`` is None).
         """
         limits = self.limits
         caught = self._until_caught_up()[0].min() if self.goal.clamp else np.inf
@@ -294,9 +295,9 @@ class TreeCourse:
         return self.t + first, np.flatnonzero(limits.users_of(full) & self.rising)
 
     def _until_caught_up(self) -> tuple[FloatArray, FloatArray]:
-        """Return how long it takes until a child of each node has caught up with a sibling who waits, and the level of that sibling.
+        """Return the time until a child of each node catches up with a waiting sibling, and the level of that sibling.
 
-        Both have shape (nodes,) and are inf where nobody waits.
+        Both have shape (nodes,) and are inf where no child waits.
         """
         goal, tree = self.goal, self.goal.tree
         level_users, level_nodes = self._levels()
@@ -314,10 +315,10 @@ class TreeCourse:
         return wait, next_level
 
     def advance(self, t: float) -> None:
-        """Go on to t."""
+        """Move on to time t."""
         self.shares, self.t = self.at(t), t
 
     def stop(self, users: IntArray) -> None:
-        """Stop users where they are, and renew the rates of the others. Where nobody stops, somebody has caught up."""
+        """Stop users, and compute the rates of the others. Without users to stop, a child has caught up with a sibling."""
         self.rising[users] = False
         self.renew(caught_up=users.size == 0)

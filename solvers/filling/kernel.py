@@ -492,7 +492,7 @@ def fill_by_server(state, rng, users, servers):  # type: ignore[no-untyped-def]
 #
 # A moment is all that happens at one time: tasks end, users and servers come and go, jobs are submitted; then progressive filling goes on.
 # A stream whose task fitted nowhere can only fit on a server where something was given back since: it is tried on those few, and not on
-# all. (600,000 tasks on 2,000 servers: 10 us a task.)
+# all.
 
 
 @step(inline="always")

@@ -1,7 +1,7 @@
 """Progressive filling of a tree of queues in fractions: the walk of `fairopt.program.filling`, decided without rounding.
 
-Who can be given a task, which unmet guarantees it would add to, and which limits bar it are found anew for every task. That is slow, and
-simple enough to be read beside the definition.
+For every task it computes anew which users can be given a task, to which unmet guarantees the task would add, and which limits bar a user.
+That is slow, but simple enough to compare with the definition.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""What the levels so far leave open: the face of the program on which all its further levels lie.
+"""The optimal face of the levels so far, on which all further levels lie.
 
-At the end of a level an interior point shows which pairs are used and which limits are full in *some* allocation that is best so far, and
-which users are stopped (its ends are strictly complementary, in the middle of the optimal face). A pair that is not used there is used in
-no allocation with these levels, a limit with a price is full in all of them, and a user with a price has its level exactly. So the next
-level is a program of the used pairs alone, with equations for full limits and settled users, whose prices may have either sign.
+An interior point ends in the middle of the optimal face of a level, at a strictly complementary solution. It shows which pairs are used and
+which limits are full in *some* optimal allocation, and which users are stopped. A pair that is not used there is used in no allocation with
+these levels, a limit with a price is full in all of them, and a user with a price has its level exactly. So the program of the next level
+has the used pairs alone, with equations for full limits and settled users, whose prices may have either sign.
 
-Otherwise prices would have to keep the others away from pairs that the levels below exclude: the price of a user who is settled has to
-outbid those above it, and theirs those above them, tenfold with each level, until nothing can be read from them. (The same in one price
-vector: p + M p' with a price p' of a level below and a large M. ``fairopt.certificate.levels`` takes them one by one.)
+Without this restriction the prices of a level would also have to exclude the pairs that lower levels rule out. The prices would then grow
+by a large factor with each level, until rounding hides the smaller ones. (In one price vector: p + M p' with a price p' of a lower level
+and a large M. ``fairopt.certificate.levels`` takes the levels one by one.)
 
-What is decided leaves the program: users who are settled with one pair left. A path leaves out all who share nothing with those who rise.
+A settled user with one pair left leaves the program, since its tasks are determined. A path leaves out all users who share no server with
+a rising user, directly or through others.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ __all__ = ["Faces"]
 
 
 class Faces:
-    """How far a leximin is, on all users, limits and pairs of a scaled program; a path climbs to the next level on a part of them.
+    """The progress of a leximin on all users, limits and pairs of a scaled program; a path climbs to the next level on a part of them.
 
     Attributes
     ----------
     x : array (pairs,)
-        So far; final for pairs that are not open.
+        Tasks so far, in scaled units; final for pairs that are not open.
     open : bool array (pairs,)
         Pairs that later levels may use.
     tight : bool array (users,)
-        Settled users for whom their level is an equation. It is none for users with all their tasks whom nothing stops.
+        Settled users whose level is an equation. It is not for users who run all their tasks and are not stopped by a price.
     full : bool array (slots, servers)
         Limits that stay full.
     """
@@ -58,9 +59,9 @@ class Faces:
         return x
 
     def settle(self, path: LevelPath, reached: Reached, proved: BoolArray, course: Course) -> None:
-        """Settle those of a path's users who are proved to be stopped where it ends, and keep what that decides.
+        """Settle the users of a path who are proved to be stopped at its end, and restrict the face accordingly.
 
-        ``course`` is that of all users afterwards.
+        ``course`` is the course of all users afterwards.
         """
         pairs, numpy = path.pairs, path.pairs.arrays.numpy
         self.x = self.point(path, reached)
@@ -72,11 +73,11 @@ class Faces:
         full = np.zeros_like(self.full)
         full[:, self._server] = numpy(sets.full)
         self.full |= full
-        # Users who have nothing and do not rise are on no path: what they would take of these limits is not to be had.
+        # Users who have nothing and do not rise are on no path: close their pairs at limits that are full.
         others = self.open.copy()
         others[self._pair] = False
         self.open &= ~(others & ((self.scaled.A > 0) & full[:, self.scaled.server]).any(axis=0))
-        # Nor does anything change for users whose level and one pair are all that is left to say.
+        # A user with an exact level and one open pair is determined.
         scaled, user = self.scaled, self.scaled.user
         one = self.tight & (np.bincount(user[self.open], minlength=scaled.n_users) == 1)
         known = self.open & one[user]
@@ -84,7 +85,7 @@ class Faces:
         self.open &= ~known
 
     def near(self, course: Course) -> BoolArray:
-        """Say which open pairs are of those who rise, and of all who have something and share something with them, (pairs,)."""
+        """Return which open pairs belong to rising users, or to users who share servers with them, also through others, (pairs,)."""
         scaled, user, server = self.scaled, self.scaled.user, self.scaled.server
         there = self.open & (course.rising | (course.start > 0))[user]
         left = np.flatnonzero(there)
@@ -94,11 +95,11 @@ class Faces:
         return there & np.isin(group[user], group[: scaled.n_users][course.rising])
 
     def leave_out_some(self, course: Course) -> bool:
-        """Is there somebody who rises, and has no pair left?"""
+        """Is there a rising user without an open pair?"""
         return bool((np.bincount(self.scaled.user[self.open], minlength=self.scaled.n_users)[course.rising] == 0).any())
 
     def next(self, course: Course, t: float) -> tuple[Pairs, Face]:
-        """Return the part that is left to those who rise on a course, at t now, and where a path on it may start."""
+        """Return the part of the program that concerns rising users, on a course at time t, and the face on which a path may start."""
         scaled, near = self.scaled, self.near(course)
         self._pair = np.flatnonzero(near)
         self._user, self._server = np.unique(scaled.user[self._pair]), np.unique(scaled.server[self._pair])
@@ -110,7 +111,7 @@ class Faces:
         taken = np.where(near, 0.0, self.x)
         used = np.array([np.bincount(scaled.server, weights=row * taken, minlength=scaled.n_servers) for row in scaled.A])
         needed = np.array([np.bincount(part.server, weights=row, minlength=part.n_servers) for row in part.A])
-        idle = needed == 0  # limits that nobody here takes anything of
+        idle = needed == 0  # limits that no pair of this part uses
         bounds = np.where(idle, 1.0, 1 - used[:, self._server])
         full = self.full[:, self._server] & ~idle
         return pairs, Face(course.of(self._user), bounds, self.tight[self._user], full, self.x[self._pair], t)

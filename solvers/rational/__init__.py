@@ -9,9 +9,9 @@
 ``totals``          totals, and the leximins of servers one after another
 ``equilibrium``     equilibria of servers, from the active sets of one in floats
 ``alpha_fair``      alpha-fair goals and trade-offs to any number of digits, from the active sets of an answer in floats
-``enclosing``       their data
-``reduced_kkt``     their conditions on active sets, reduced to a few equations, and Newton's method
-``placing``         their utilities as tasks on servers
+``enclosing``       the data of alpha-fair goals and trade-offs in rationals
+``reduced_kkt``     their KKT conditions on active sets, reduced to a few equations, and Newton's method
+``placing``         tasks on servers that have the utilities of an alpha-fair answer
 ``largest``         any linear program
 ``near``            solutions of underdetermined equations near floats, and the way to a vertex
 ``pivots``          exchanges among nearly dependent columns

@@ -9,8 +9,8 @@ solved in fractions, and where z >= 0 and the prices hold, it is proved optimal.
 * The prices hold, but not z >= 0: the dual simplex.
 * Neither: the dual simplex with a cost of 0 for everything, for which all prices hold, finds a basis with z >= 0; then the primal.
 
-*No circles.* The entering variable is the most promising one while the goal rises. As soon as it does not, the first one enters (Bland's
-rule) until it rises again. The dual simplex follows Bland's rule always.
+*No cycling.* The variable with the largest reduced cost enters while the goal rises. After a degenerate pivot the first variable enters
+(Bland's rule) until the goal rises again. The dual simplex always follows Bland's rule.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Whole tasks on identical servers: totals first, a packing afterwards.
 
 Branch and cut over single servers meets the same allocation once for every order of identical servers. So the columns here are totals,
-y[n,g]: the tasks of user n on all servers of group g. A total obeys what its servers obey together, which is necessary. Whether totals
-fit the single servers is asked afterwards, group by group (`fairopt.solvers.via_highs.packing`).
+y[n,g]: the tasks of user n on all servers of group g. Totals satisfy the sum of the limits of their servers, a relaxation. Whether they
+fit on the single servers is decided afterwards, group by group (`fairopt.solvers.via_highs.packing`).
 
-Where the totals do not fit, a limit that they violate is added (`Totals.cuts`, valid for every question about these servers), and the
-question about totals is asked again. Where only branch and cut tells, the limit says that somebody has fewer tasks.
+If totals do not fit, a limit that they violate is added (`Totals.cuts`, valid for all programs over these servers), and the program over
+totals is solved again. If only branch and cut shows that they do not fit, the limit says that some user has fewer tasks.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from fairopt.solvers.via_highs.rows import Rows
 
 __all__ = ["Fewer", "Linear", "Totals"]
 
-_EXACT = 1e-9  # of a server: what may lack for a task to fit, by rounding
-_VIOLATED = 1e-7  # relative: by how much whole totals violate a limit that is worth adding
-_CLEARLY = 1e-3  # the same of divisible totals, which only help to find whole ones
+_VIOLATED = 1e-7  # relative: a limit is added if whole totals violate it by more
+_CLEARLY = 1e-3  # the same for divisible totals, which only help to find whole ones
 
-Known = Mapping[str, object]  # what is known where time is up
+Known = Mapping[str, object]  # the results so far, for the error at a time limit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +38,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fewer:
-    """A limit on the totals y of a group, (users,): somebody has fewer tasks than in ``totals``."""
+    """A limit on the totals y of a group, (users,): some user has fewer tasks than in ``totals``."""
 
     totals: FloatArray
 

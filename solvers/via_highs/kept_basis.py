@@ -9,12 +9,12 @@ limit and no user is priced wrongly (dual feasible). By weak duality t is at mos
 
 and at this t the right-hand side is orthogonal to y. The basic variables then solve a square system whose column for t has the coefficient
 0, whatever the users' rates are, so that the inverse of one basis serves every moment. If no basic variable is negative, they are an
-optimum, and t is its level (`KeptBasis`). With a *past* of the users, past[n] >= 0, a user is wanted to have
-min(max(phi[n] t - past[n], 0), cap[n]), and all of this holds as it is. Otherwise a pivot of dual simplex lowers the root.
+optimum, and t is its level (`KeptBasis`). Otherwise a pivot of dual simplex lowers the root. With a *past* of the users, past[n] >= 0, the
+right-hand side is min(max(phi[n] t - past[n], 0), cap[n]), and the same argument holds.
 
-Where tasks are few enough, every user has its cap and there is no level. A basis without t serves these moments; its prices are 0.
+If there are few tasks, every user has its cap and there is no level. A basis without t serves these moments; its prices are 0.
 
-The point and the prices are an answer as that of any engine: its certificate is computed from them alone.
+The point and the prices are an answer like that of any engine: its certificate is computed from them alone.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _PIVOT = 1e-8
 _REFINEMENTS = 3
 _SHARP = 1e-15  # a smaller error of a row is rounding
 _SINGULAR = 1e-11
-_OVER = 1e-14  # relative use of a limit beyond it that is rounding
-_OVER_PAST = 1e-12  # the same with a past: what is wanted is a difference, of fewer digits
-_WRONG = 1e-10  # of the largest price: a price below 0 that is more than rounding
+_OVER = 1e-14  # relative: a smaller excess over a limit is rounding
+_OVER_PAST = 1e-12  # the same with a past: right-hand sides are differences, which have fewer digits
+_WRONG = 1e-10  # relative to the largest price: prices below the negative of this are more than rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)

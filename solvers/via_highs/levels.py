@@ -1,24 +1,24 @@
 """Leximin, and its first step, the equal level, as a sequence of warm-started linear programs.
 
-The loop is that of `fairopt.solvers.leximin.levels`, the programs are those of ``level_programs``. Here is what to do with caps: the limits
-of a user's own, of its tasks or its parallelism, that bound its level (``fairopt.program.own_limits``).
+The loop is that of `fairopt.solvers.leximin.levels`, the programs are those of ``level_programs``. This module handles *caps*: bounds on
+the level of a user by its own limits, on tasks or parallelism (``fairopt.program.own_limits``).
 
-*Caps that need no row.* A limit that takes the same for the same level on every pair is a cap and nothing else. Where all are such, an LP
-that ignores them gives a t that is too low or right: users whose caps lie below it are settled there, and the next t is higher.
+*Caps that need no row.* A limit of which a unit of level takes the same on every pair is equivalent to a cap. If all own limits are such,
+an LP that ignores them gives a t that is too low or right: users whose caps lie below it are settled there, and the next t is higher.
 
 *Newton's method.* With other caps, the next level is the largest t with
 
     A x <= b,   s[n] >= min(t, cap[n]) (n rises),   s[n] >= level of n (n settled),   x >= 0,
 
-which is not linear in t, but is for a guess g of t: the largest theta with s[n] >= theta min(g, cap[n]). If theta < 1, g is too much, and
-the prices give a lower bound on t, from above: the largest t with sum of q min(t, cap) <= p.b - sum of q times the settled levels. That is
+which is not linear in t. For a guess g of t an LP gives the largest theta with s[n] >= theta min(g, cap[n]). If theta < 1, g is too high,
+and the prices give a smaller upper bound on t: the largest t with sum of q min(t, cap) <= p.b - sum of q times the settled levels. That is
 Newton's method on a concave piecewise-linear function, so a few LPs pass any number of caps.
 
-*Prices lower caps.* After a level some limits have prices. A user who could still rise does so on pairs that are free, and its own limits
-cap what is to be had there: more would have to be bought from users who are settled. So its cap falls, without an LP. Beyond it, the same
-prices of the shared limits, with the price at which a unit of the user's own limit saves what it would have to buy, prove that it can have
-no more. Each level puts a price on some shared limit that had none, or settles users at a cap; so programs are as few as shared limits,
-and levels may be as many as users.
+*Prices lower caps.* After a level some limits have prices. A user who can still rise does so on pairs of price 0, where its own limits cap
+its level: on any other pair it would take from settled users. So its cap falls without an LP. The prices of the shared limits, and the
+price of the user's own limit (what a unit of it saves on the other pairs), prove that it can have no more. Each level puts a price on a
+shared limit that had none, or settles users at a cap. So there are about as many LPs as shared limits, though perhaps as many levels as
+users.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ __all__ = ["CappedLevels", "CappedPrograms", "Caps", "reached_caps", "solve_leve
 log = logging.getLogger(__name__)
 
 _ROUNDING = 1e-15
-_REACHED = 1e-11  # a guess that all reach but for this part is reached
+_REACHED = 1e-11  # relative: a guess counts as reached if all users come this close
 _SAME_CAP = 1e-14
-_MANY_USERS, _FEW_CLASSES = 30, 0.5  # from which number on, and up to which part of it, programs of classes are faster
-_FREE = 1e-9  # a pair that costs less, as a part of all spending for as much as it can take, is free
+_MANY_USERS, _FEW_CLASSES = 30, 0.5  # LPs of classes are faster from so many users on, if classes are at most this part of them
+_FREE = 1e-9  # a pair is free if filling it costs at most this part of all spending
 
 
 def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline) -> Solution:
@@ -89,9 +89,9 @@ class Caps:
     level : array (users,)
         inf without a cap.
     limit : int array (users,)
-        Which of the own limits says so, -1 for none.
+        The own limit that gives the cap, -1 for none.
     prices : array (limits,), or None
-        Of the last level.
+        Dual prices of the last level.
     free : bool array (pairs,)
         Pairs that are free at these prices.
     """

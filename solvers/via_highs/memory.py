@@ -1,9 +1,9 @@
-"""Leximins that remember, one after another: `fairopt.program.past` on the columns and limits of `RepeatedLevels`.
+"""A sequence of leximins with a past (`fairopt.program.past`) on the columns and limits of `RepeatedLevels`.
 
-What changes from moment to moment is how many tasks users have, their weights, and their past. All of these are right-hand sides, so that
-the kept basis of the programs without a past (`fairopt.solvers.via_highs.kept_basis`) serves here too. It gives one level. Users whose
-past exceeds it get nothing; the prices of the level prove that, too. Where there is no such basis, or there are more levels, the program
-with the past is solved level by level.
+From moment to moment the numbers of tasks of users, their weights and their past change. All of these are right-hand sides, so the kept
+basis of the programs without a past (`fairopt.solvers.via_highs.kept_basis`) serves here too. It gives one level. Users whose past exceeds
+the level get nothing, and the prices of the level prove it. Without such a basis, or with more levels, the program with the past is solved
+level by level.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TOLERANCE = 1e-8
 
 
 class RememberedLevels:
-    """The leximins of a program with a past; users may have other tasks, weights and pasts each time.
+    """The leximins of a program with a past; numbers of tasks, weights and the past may differ each time.
 
     Parameters
     ----------

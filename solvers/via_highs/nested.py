@@ -2,7 +2,7 @@
 
     maximise t   subject to   A x <= b,   S[a] >= unit[a] t  for agents who rise,   S[a] >= L[a]  for those settled before,   x, t >= 0
 
-Whom the multipliers stop is settled. All rows of earlier depths stay.
+An agent with a positive multiplier is settled. All rows of earlier depths stay.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ __all__ = ["solve_nested"]
 
 log = logging.getLogger(__name__)
 
-_SETTLED = 1e-9  # who can rise by a smaller part is settled
+_SETTLED = 1e-9  # relative: an agent that can rise by less is settled
 _DIGITS = 1e-15  # of all that is paid: rounding
 
 
 def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool = False) -> Solution:
     """Return the nested leximin, with prices of limits and of agents for each level.
 
-    Columns count in what their users could have alone, or with ``small`` in what their users have, which suits shares far apart better.
+    Columns are scaled by what their users could have alone, or with ``small`` by what their users have, which is better for shares of very
+    different sizes.
 
     Raises
     ------

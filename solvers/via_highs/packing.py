@@ -1,6 +1,6 @@
-"""Packing whole tasks into identical servers: which totals of the users fit, and the prices of a limit that those violate that do not.
+"""Packing whole tasks into identical servers: whether totals of the users fit, and if not, a valid limit that they violate.
 
-Totals y[n] are the tasks of user n on all servers of a group. In order, until one tells:
+Totals y[n] are the tasks of user n on all servers of a group. Tried in order, until one decides:
 
 1. greedy packings by several orders (`first_fit`);
 2. the LP over patterns, the whole numbers of tasks p that fit one server (Gilmore and Gomory 1961, 1965), in its dual form
@@ -24,12 +24,12 @@ from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
 
 __all__ = ["Group", "by_patterns", "first_fit", "pack", "trimmed"]
 
-_EXACT = 1e-9  # of a server: what may lack for a task to fit, by rounding
+_EXACT = 1e-9  # relative to a server: a task fits if it exceeds the room by less, which is rounding
 _PATTERNS = 1_000_000  # are listed at most
 _ENTRIES = 20_000_000  # numbers in a list of patterns, at most
 _ORDERS = 8  # greedy packings in random orders, after those by size
 
-Known = Mapping[str, object]  # what is known where time is up
+Known = Mapping[str, object]  # the results so far, for the error at a time limit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ def first_fit(group: Group, y: FloatArray) -> FloatArray | None:
 def by_patterns(
     group: Group, y: FloatArray, patterns: FloatArray, deadline: Deadline, known: Known, by: float
 ) -> tuple[FloatArray | None, FloatArray]:
-    """Return the prices of a limit that totals, whole or not, violate, (users,), or None where patterns tell of none; and more patterns."""
+    """Return the prices of a limit that totals, whole or not, violate, (users,), or None if patterns show none; and all patterns."""
     servers, users = group.columns.shape
     while True:
         rows = sp.csc_array(patterns)

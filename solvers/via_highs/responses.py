@@ -1,14 +1,14 @@
-"""What users do at given prices of the limits that they share.
+"""Responses of users to given prices of the limits that they share.
 
-User n wants the level L and may spend at most P of a limit of its own. At prices p a unit of level costs C[i] = (A'p)[n,i] phi[n] / u[n,i]
-on pair i and takes A[i] of its own limit, and what it does is the smallest linear program there is:
+User n wants the level L and may use at most P of a limit of its own. At prices p a unit of level costs C[i] = (A'p)[n,i] phi[n] / u[n,i]
+on pair i and takes A[i] of its own limit. The response of the user is the cheapest way to its level:
 
     e(L) = minimise sum_i C[i] l[i]   subject to   sum_i l[i] = L,   sum_i A[i] l[i] <= P,   l >= 0
          = maximise q L - y P         subject to   q <= C[i] + y A[i],   y >= 0.
 
-Its vertices are single pairs and mixtures of two, along the lower convex hull of the points (A[i], C[i]): start with the cheapest pair, and
-while that takes too much of the limit, turn to the pair to which a unit of the limit can be saved at the lowest price y. All users walk
-at once.
+Vertices of this linear program are single pairs and mixtures of two, along the lower convex hull of the points (A[i], C[i]): start with the
+cheapest pair, and while it takes too much of the limit, move to the pair that saves a unit of the limit at the lowest price y. All users
+move at once.
 """
 
 from __future__ import annotations

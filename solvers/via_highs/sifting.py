@@ -1,15 +1,16 @@
-"""Levels of many users with limits of their own who share few limits: linear programs over those who are torn between pairs.
+"""Levels of many users with limits of their own and few shared limits, by sifting: restricted linear programs over split users.
 
-At the prices of an optimal level nearly every user knows what to do: run on its cheapest pair, or, where a limit of its own stops that, on
-a mixture of two (``responses``). Then what it uses is a linear function of its level, and it needs no variables. Only users who are torn
-make a linear program. From prices that follow the crowd, with w[n] = min(guess, cap[n]) and L[n] of those settled:
+At the prices of an optimal level nearly every user has a unique response (``responses``): its cheapest pair, or, if a limit of its own
+rules that out, a mixture of two pairs. The use of such a *sure* user is a linear function of its level, and it needs no variables. Only
+users with several responses, split across pairs, have variables in the restricted LP. Multiplicative-weights prices give a first guess of
+the level and of the split users. With w[n] = min(guess, cap[n]), and L[n] the level of a settled user:
 
-    maximise theta   subject to   use of torn users + (use of sure users at theta w, L) <= 1
-                                  sum_i l[n,i] >= theta w[n], L[n],     own limits, l >= 0            (n torn)
+    maximise theta   subject to   use of split users + (use of sure users at theta w, L) <= 1
+                                  sum_i l[n,i] >= theta w[n], L[n],     own limits, l >= 0            (n split)
 
-Let all users respond to its prices. By weak duality that bounds the level of the whole program, whoever was left out, and it shows who was
-wrongly sure; what they want now is kept for the next LP. The point of the LP is feasible: when the two meet, nothing was missing. The first
-guess is already off by 1e-4 to 1e-8 of itself, so that two LPs of some hundred torn users make a level of thousands.
+Then all users respond to the prices of the LP. By weak duality the responses bound the level of the full program. A user who chooses other
+pairs than before is split in the next LP, with these pairs. The point of the LP is feasible, so when its level meets the bound, the level
+is optimal for the full program. Mostly two LPs of a few hundred split users give a level of thousands of users.
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ __all__ = ["solve_sifted", "wins"]
 
 log = logging.getLogger(__name__)
 
-_ROUNDS = 40  # of prices that follow the crowd
-_LOOKS = 8  # prices around those at the end, whose choices are kept
-_NEAR, _WIDER = 0.01, 4.0  # how far around in logarithms, and how much farther where that was not enough
+_ROUNDS = 40  # of multiplicative-weights prices
+_LOOKS = 8  # perturbed prices, the responses to which are kept, too
+_NEAR, _WIDER = 0.01, 4.0  # size of the perturbation in logarithms, and its growth after an infeasible LP
 _MOST_LPS = 60  # for a level; two or three are usual
 _ROUNDING = 1e-13  # part of a user's level
-_LEAST = 1e-3  # of what is wanted: without it nothing would be chosen
+_LEAST = 1e-3  # the smallest theta of responses: at 0 no pair would be chosen
 # Numbers of users, and of users for each shared limit, from which on restricted LPs are faster than full LPs. Where users have no limits of
 # their own but tasks, full LPs are faster: the prices of many limits are hard to guess. Measured in benchmarks/results/choices.md.
 _USERS, _USERS_PER_LIMIT = 200, 30
 
 
 def wins(program: Program) -> bool:
-    """Is this the faster way, to a leximin of users with limits of their own? See ``_USERS``."""
+    """Is sifting faster for this leximin of users with limits of their own? See ``_USERS``."""
     limits = program.limits
     if not isinstance(program.goal, Leximin) or (limits.kinds == LimitKind.SLICE).any():
         return False
@@ -59,7 +60,7 @@ def wins(program: Program) -> bool:
 
 
 def _one_each(program: Program) -> bool:
-    """Has everybody one limit of its own at most that is more than a cap on its level?"""
+    """Has each user at most one limit of its own that is more than a cap on its level?"""
     assert isinstance(program.goal, Leximin)
     own = OwnLimits(program, program.utilities / program.goal.weights[program.pair_users])
     return bool(np.bincount(own.users[~own.even], minlength=1).max() <= 1)
@@ -70,7 +71,7 @@ def solve_sifted(program: Program, goal: Leximin, tolerance: float, deadline: De
     problem = LevelProblem.of(program, goal)
     programs = _SiftedPrograms(_SiftedProblem.of(problem), deadline)
     try:
-        with np.errstate(all="ignore"):  # what overflows is lost, and the certificate judges
+        with np.errstate(all="ignore"):  # an overflow makes an answer that fails its certificate
             solver = CappedLevels(programs, problem)
             found = solve_levels(program, problem.per_level, solver, Together(problem.members), settle_below(tolerance))
     except LostError as lost:
@@ -81,7 +82,7 @@ def solve_sifted(program: Program, goal: Leximin, tolerance: float, deadline: De
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SiftedProblem:
-    """What stays the same. Users are those who can have anything ("members"), pairs those with room, levels l in units of U / phi.
+    """The data of all LPs. Users are those who can have anything ("members"), pairs those with room, levels l in units of U / phi.
 
     Attributes
     ----------
@@ -153,9 +154,9 @@ class _SiftedProblem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Choice:
-    """Which pairs users choose at prices near the best ones (``kept``, (columns,)), and whose choice is not clear (``split``, (members,)).
+    """The pairs that users choose at prices near the best ones (``kept``, (columns,)), and the users with several (``split``, (members,)).
 
-    ``near`` are the best prices so far, ``width`` how far around them choices were looked at, ``tries`` how many LPs this level took.
+    ``near`` are the best prices so far, ``width`` the size of their perturbations, ``tries`` the number of LPs of this level.
     """
 
     kept: BoolArray
@@ -165,14 +166,14 @@ class _Choice:
     tries: int = 0
 
     def with_response(self, problem: _SiftedProblem, response: Response) -> tuple[_Choice, bool]:
-        """Keep the pairs that users choose now; who chooses others than before is split. Say whether there is anything new."""
+        """Keep the pairs of a response; users whose pairs changed are split. Return the choice, and whether anything is new."""
         chosen = response.level > 0
         changed = problem.have(chosen != self.kept)
         new = bool((changed & ~self.split).any() or (chosen & ~self.kept).any())
         return replace(self, kept=self.kept | chosen, split=self.split | changed), new
 
     def with_choices_around(self, problem: _SiftedProblem, wanted: FloatArray, course: Course, cap: FloatArray) -> _Choice:
-        """Keep what users choose at prices near the best ones."""
+        """Keep the responses to perturbations of the best prices."""
         rng, choice = np.random.default_rng(0), self
         for _ in range(_LOOKS):
             price = self.near * np.exp(self.width * rng.uniform(-1, 1, self.near.size))
@@ -190,7 +191,7 @@ class _SiftedPrograms:
         self.iterations = self.programs = 0
 
     def first_guess(self, course: Course, caps: FloatArray) -> tuple[float, Proof | None]:
-        """Return the lowest bound by multiplicative-weights prices, and keep what users choose around the best of these prices."""
+        """Return the lowest bound by multiplicative-weights prices, and keep the responses to prices near the best of these."""
         problem, best = self.problem, None
         t = float(np.minimum(caps, problem.problem.reach)[course.rising].max(initial=0.0))
         near = price = np.full(problem.shared.size, 1.0 / problem.shared.size)
@@ -211,7 +212,7 @@ class _SiftedPrograms:
         return best.bound, best
 
     def attempt(self, guess: float, course: Course, caps: FloatArray, stages: Sequence[Stage]) -> Tried:
-        """Solve an LP, of more users where it has no solution; then let all users respond to its prices."""
+        """Solve an LP, with more split users if it is infeasible; then let all users respond to its prices."""
         problem, choice = self.problem, self.choice
         assert choice is not None
         wanted, rising = problem.wanted(course, caps, guess), course.rising[problem.who]
@@ -226,7 +227,7 @@ class _SiftedPrograms:
             mixing = ~choice.split & (np.bincount(problem.user[choice.kept], minlength=problem.who.size) > 1)
             if outcome.status is not Status.INFEASIBLE or not mixing.any():
                 raise LostError(f"HiGHS: {outcome.status.value}")
-            choice = replace(choice, width=choice.width * _WIDER)  # mixtures of sure users want too much: more of them have to give way
+            choice = replace(choice, width=choice.width * _WIDER)  # mixtures of sure users use too much: split more of them
             if choice.width < 1:
                 choice = choice.with_choices_around(problem, wanted, course, caps)
             else:
@@ -237,7 +238,7 @@ class _SiftedPrograms:
 
         theta = float(outcome.x[-1])
         level = lp.levels(problem, outcome, wanted)
-        wrong = problem.have(level < -_ROUNDING * wanted[problem.user])  # mixtures with less than nothing
+        wrong = problem.have(level < -_ROUNDING * wanted[problem.user])  # mixtures with a negative level on a pair
         level = np.maximum(level, 0.0)
         level /= max(1.0, float((problem.use @ level).max()))
         self.x = np.zeros(self.x.size)
@@ -251,7 +252,7 @@ class _SiftedPrograms:
         self.choice = choice
         log.debug("%d split, %d columns, theta %.12g", int(choice.split.sum()), lp.columns.size, theta)
         part = float((reached[rising] / wanted[rising]).min())
-        # Mixtures with less than nothing may leave a point far from feasible: its levels bind nobody.
+        # With negative levels on pairs the point may be far from feasible; the next LP does not rely on its levels.
         return Tried(self.x, None, part, guess, proof, new or bool(wrong.any()))
 
 
@@ -259,7 +260,7 @@ class _SiftedPrograms:
 class _SplitLP:
     """The LP of split users. Levels of sure users are ``constant`` + ``multiple`` theta, (columns of the program,).
 
-    Columns: the pairs of split users, in parts of what they want, then theta. Rows: shared limits, own limits, split users.
+    Columns: the pairs of split users, relative to their wanted levels, then theta. Rows: shared limits, own limits, split users.
     """
 
     columns: IntArray

@@ -2,9 +2,9 @@
 
 The loop over parts and levels is `fairopt.solvers.leximin.tree`. A limit on shares alone needs no row: the course knows when it is full.
 
-*Restricted LPs.* Of many pairs few are used. The LPs hold some pairs of each user, the cheapest at first, and their prices say of all
-others whether they would help: a pair that costs less, for what it gives, than its user pays is added, and the LP goes on from its last
-basis. With no such pair the prices prove the level for all pairs.
+*Restricted LPs* (column generation). Few of many pairs are used. The LPs begin with some pairs of each user, the cheapest ones. A pair is
+added if, at the prices of the LP, a unit of level costs less on it than its user pays (negative reduced cost), and the LP goes on from its
+last basis. Without such a pair the prices prove the level for all pairs.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ log = logging.getLogger(__name__)
 
 _MANY_PAIRS = 4000  # with fewer, the LPs hold all
 _CHEAPEST, _AT_RANDOM = 3, 6  # pairs of each user to begin with
-# The first LP looks as far beyond the next change of rates as that is away, and each that reaches one lets the next look further.
+# t is bounded beyond the next change of rates, at a multiple of its distance, which grows whenever an LP reaches a change.
 _AHEAD, _FURTHER = 1.1, 16
-_APART = 1e-6  # a change that is nearer, in parts of t or of its unit, is no bound: tolerances are not far below
+_APART = 1e-6  # relative to t or its unit: a nearer change is no bound, because tolerances are nearly as large
 _ADDED = 3  # pairs of a user in one round, at most
-_CHEAPER = 1e-10  # a pair that is cheaper by a smaller part is not
+_CHEAPER = 1e-10  # relative: a smaller reduced cost counts as 0
 
 
 def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadline: Deadline) -> Solution:
@@ -107,7 +107,7 @@ class _Steps:
         return LevelProblem.of(some, self.goal)
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
-        """Solve the LPs of a course, up to the next change of its rates: nobody asks what is beyond it."""
+        """Solve the LPs of a course, up to the next change of its rates."""
         programs = self.programs
         change, now = self.level_goal.event(course)[0], self.level_goal.now
         programs.prepare(course, self._unit(course))
@@ -128,7 +128,7 @@ class _Steps:
         return self._step(*self._sharper(course, point, proof), course)
 
     def _beyond(self, now: float, change: float) -> float:
-        """Return a bound of t, beyond the next change of rates; where that is reached, nobody asks for prices."""
+        """Return a bound of t beyond the next change of rates; if an LP reaches it, its prices are not needed."""
         apart = change < np.inf and change - now > _APART * max(change, self.programs.t_unit)
         return now + self.ahead * (change - now) if apart else np.inf
 

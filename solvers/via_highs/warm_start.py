@@ -1,17 +1,17 @@
-"""One leximin after another on the same columns and limits, as users have more or fewer tasks: each from where the last one ended.
+"""A sequence of leximins on the same columns and limits, for users with varying numbers of tasks: each starts from the last one.
 
-What changes between two moments of a simulation is how many tasks users have, and sometimes weights. In the linear programs of
+Between two moments of a simulation the numbers of tasks of users change, and sometimes weights. In the linear programs of
 `fairopt.solvers.via_highs.level_programs` these are bounds of the users' rows and the coefficients of t, so the model is built once, and
 
-* the first program of a moment starts at the basis at which that of the last moment ended. As only bounds differ, its prices are still
-  good, and dual simplex needs few pivots;
-* users whose caps lie below the last first level are settled there *before* it. That is a guess. If the level t that it leads to is below
-  some of these caps, their users are settled no longer, and it is solved again. Once no cap of theirs lies above t, some allocation gives
-  them their caps and all others t, so that t is not above the first level; from there it goes on as always. If the guess leaves no
-  allocation at all, nobody is settled.
+* the first program of a moment starts at the optimal basis of the first program of the last moment. Only bounds differ, so this basis is
+  still dual feasible, and dual simplex needs few pivots;
+* users whose caps lie below the first level of the last moment are settled at their caps *before* the first program. That is a guess. If
+  its level t is below some of these caps, their users are released, and it is solved again. Once none of these caps lies above t, some
+  allocation gives these users their caps and all others t, so t is at most the first level, and the usual loop goes on from there. If the
+  guess makes the program infeasible, nobody is settled.
 
-The answer is a solution of the program as that of any engine is, with prices that its certificate is computed from: no part of the
-guess is believed.
+The answer is a solution of the program like that of any engine, and its certificate is computed from its prices: nothing relies on the
+guess.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TOLERANCE = 1e-8
 
 
 class RepeatedLevels:
-    """The leximins of programs that differ in the tasks of their users, and in weights.
+    """The leximins of programs that differ only in the numbers of tasks of their users, and in weights.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class RepeatedLevels:
         early = problem.members & (cap <= self.first_level)
         if (early == problem.members).all():
             early[cap.argmax()] = False  # somebody has to rise
-        # A level beyond all caps says no more than one that is twice as high as they are.
+        # A level beyond all caps is equivalent to one twice as high as the largest cap.
         programs.bound_t(2.0 * float(cap.max()))
         moment = _Moment(programs, cap, early, self.first_basis)
         found = solve_levels(program, programs.problem.per_level, moment, Together(problem.members), settle_below(_TOLERANCE))

@@ -1,8 +1,8 @@
-"""Whole tasks by first fit: so many for each user, the users with the largest tasks first.
+"""Whole tasks by first fit decreasing: a given number of tasks for each user, users with the largest tasks first.
 
-Branch and cut begins with the best allocation known. Progressive filling by single tasks raises small tasks and large ones alike, until
-small ones have filled the servers that large ones need. Here the number of tasks of every user is given, and first fit decreasing packs
-them: by size or by how few servers a user may run on, into the servers that others need least, and of these into the fullest.
+Branch and cut begins with the best allocation known. Progressive filling places small and large tasks in turn, so small ones may fill the
+servers that large ones need. First fit decreasing avoids that: users are sorted by the size of their tasks, or by the number of servers
+where they may run, the fewest first. Tasks go to the servers that others need least, and of these to the fullest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fairopt.program import Program
 
 __all__ = ["WholeStarts"]
 
-_EXACT = 1e-9  # of a limit: what may lack for a task to fit, by rounding
+_EXACT = 1e-9  # relative to a limit: a task fits if it exceeds the room by less, which is rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)

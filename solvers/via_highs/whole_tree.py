@@ -7,11 +7,12 @@ Let c[1] < c[2] < ... be how many users are counted at or below the levels t[1] 
     B   the next count is the smallest number of users at or below t under the same conditions.
 
 T is concave, so T[n] >= t takes linear rows: an auxiliary column for each sibling of n and of the queues above it, y <= S[c] and
-y <= w[c] l. Who the exceptions are is a binary column for each user and level.
+y <= w[c] l. A binary column for each user and level says whether the user is an exception.
 
-Every part of the filling has whole tasks of its own, x[1], x[2], ...: no user has less in a part than in the one before, and only those who
-rise have more. The conditions on the levels of a part stay when the next one begins, so that its choices serve the later parts. A part in
-which guarantees are met has them as limits, or what the part before has, if that is more. The last x is the answer.
+Every part of the filling has whole tasks of its own, x[1], x[2], ...: no user has less in a part than in the one before, and only rising
+users have more. The conditions on the levels of a part remain in later parts, so the choices of an early part are made with the later ones
+in mind. In a part that meets guarantees, the guarantees are limits; where the part before has more, that is the limit. The last x is the
+answer.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ __all__ = ["solve_whole_tree"]
 log = logging.getLogger(__name__)
 
 _EXACT = 1e-9  # relative: equal up to rounding
-_STEP = 1e-6  # relative: stop times are told apart down to this
-_KEPT = 1e-7  # relative: by so much a level may be missed in programs that keep it
+_STEP = 1e-6  # relative: stop times that differ by less are equal
+_KEPT = 1e-7  # relative: in later programs a level may be missed by this
 _ROUNDED = 1e-6  # of the divisible tasks that are rounded down
 _TOLERANCE = 1e-8  # of HiGHS: well below these two
 
