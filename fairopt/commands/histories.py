@@ -63,7 +63,7 @@ def history(
         str | None,
         typer.Option(
             metavar="N|all",
-            help="Judge this many random moments while work waits, or every change (all). Default: every change, but in long logs.",
+            help="Judge this many random moments while work waits, or every change (all). Default: every change, except in long logs.",
         ),
     ] = None,
     users: Annotated[
