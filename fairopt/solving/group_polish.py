@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.instance import FloatArray, IntArray
+from fairopt.instance import BoolArray, FloatArray, IntArray
 
-__all__ = ["polished", "tied"]
+__all__ = ["pieces_of_groups", "polished", "tied"]
 
 _PRICED = 1e-9  # of the largest price
 _CHEAPEST = 1e-8  # relative: pairs that cost no more than this beyond the cheapest are used
@@ -43,23 +43,53 @@ def tied(vertices: FloatArray, piece: IntArray, y: FloatArray, take: FloatArray)
     take : array (groups, resources)
     """
     held = np.stack([y[:, piece == k].sum(axis=1) for k in range(len(vertices))], axis=1)
-    there = held > _SPLIT * held.sum(axis=1)[:, None]
-    rows, surest = [], []
+    some = vertices.ravel() > 0
+    there = pieces_of_groups(held, take @ vertices.T, int(np.count_nonzero(some)) - 1)
+    rows = []
     for group in np.flatnonzero(there.sum(axis=1) > 1):
         first, *others = np.flatnonzero(there[group])
         for other in others:
             row = np.zeros_like(vertices)
             row[first], row[other] = vertices[first] * take[group], -vertices[other] * take[group]
             rows.append(row.ravel() / (vertices[first] @ take[group]))
-            surest.append(abs(rows[-1].sum()) * held[group].sum() / min(held[group, first], held[group, other]))
     if not rows:
         return vertices
-    table, some = np.array(rows), vertices.ravel() > 0
-    # Before the interior point is at its very end, groups next to a boundary look split, too: a small part of them, where it costs more.
-    table = table[np.argsort(surest, kind="stable")[: np.count_nonzero(some) - 1]]
-    change = np.zeros(vertices.size)
+    table, change = np.array(rows), np.zeros(vertices.size)
     change[some] = np.linalg.lstsq(table[:, some], -table.sum(axis=1), rcond=_RANK)[0]
     return np.asarray(vertices * (1 + change.reshape(vertices.shape))) if np.abs(change).max() < _CLOSE else vertices
+
+
+def pieces_of_groups(held: FloatArray, cost: FloatArray, ties: int) -> BoolArray:
+    """Return the pieces at which each group buys, (groups, pieces): the one where it has most, and at most ``ties`` others of all groups.
+
+    There are no more independent ties than free prices. But until an interior point is at the very end of its path, a group next to a
+    boundary between two pieces has a small part of its tasks at the dearer one. The ties kept are those with the smallest
+    difference of costs in relation to that part.
+
+    Parameters
+    ----------
+    held : array (groups, pieces)
+        Tasks of a group at the servers of a piece.
+    cost : array (groups, pieces)
+        Cost of a task at the prices of a piece.
+    ties : int
+
+    Examples
+    --------
+    >>> pieces_of_groups(np.array([[0.7, 0.3], [1.0, 1e-5]]), np.array([[1.0, 1.0], [1.0, 1.1]]), 1)
+    array([[ True,  True],
+           [ True, False]])
+    """
+    part = held / np.maximum(held.sum(axis=1), np.finfo(float).tiny)[:, None]
+    main = held.argmax(axis=1)
+    each = np.arange(main.size)
+    doubt = np.full(held.shape, np.inf)
+    np.divide(np.abs(cost / cost[each, main][:, None] - 1), part, out=doubt, where=part > _SPLIT)
+    doubt[each, main] = -1.0
+    surest = np.argsort(doubt, axis=None, kind="stable")[: main.size + ties]
+    there = np.zeros(held.size, bool)
+    there[surest] = np.isfinite(doubt.ravel()[surest])
+    return there.reshape(held.shape)
 
 
 def polished(y: FloatArray, take: FloatArray, weight: FloatArray, capacity: FloatArray, prices: FloatArray) -> FloatArray | None:

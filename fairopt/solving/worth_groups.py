@@ -33,7 +33,7 @@ from fairopt.program import AlphaFair, Program, Solution
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.formulation import notion_of
-from fairopt.solving.group_polish import polished
+from fairopt.solving.group_polish import pieces_of_groups, polished
 from fairopt.solving.grouping import InGroups, alike, finer, joined_vertices, split, sums
 from fairopt.solving.piece_prices import Pieces, SplitUser, exact_prices
 from fairopt.solving.policy import Found
@@ -45,11 +45,10 @@ log = logging.getLogger(__name__)
 _ENGINE = "interior-point"
 _LEAST_ALPHA, _MOST_ALPHA = 0.7, 2.5  # in this range the path of a round is fast and nearly always converges
 _FIRST_GROUPS = 64
-_MOST_ROUNDS, _MOST_GROUPS, _MOST_SERVERS = 16, 2_500, 330
+_MOST_ROUNDS, _MOST_LOST, _MOST_GROUPS, _MOST_SERVERS = 16, 3, 4_000, 330
 _NEAREST = 12  # users nearest to each boundary between pieces that become groups of their own near the end
-_ROUGH = 1e-5  # tolerance of a round; paths end four digits below it, and the exact prices give the digits of the answer
+_ROUGH = (1e-5, 1e-3)  # tolerances of a round, tried in turn: paths end four digits below, and the exact prices give the other digits
 _NEAR_END = 1e-3  # relative gap below which the pieces at which each group buys may be known
-_SPLIT = 1e-6  # a smaller part of a group on servers of another piece is noise
 
 
 class _Users(NamedTuple):
@@ -123,12 +122,16 @@ def _in_rounds(instance: Instance, goal: AlphaFair, share: FloatArray, tolerance
     users, total = _Users(instance.demands, instance.weights * share ** (1 - alpha), alpha), servers.sum(axis=0)
     tasks = users.tasks(1 / total[None])
     group = finer(np.zeros(instance.n_users, np.int64), users.demands * tasks[:, None] / total, _FIRST_GROUPS)
-    iterations, gap = 0, np.inf
+    iterations, lost, gap = 0, 0, np.inf
     for round_ in range(1, _MOST_ROUNDS + 1):
         groups = _Groups.of(users, group, tasks)
         last = _solved(groups, alpha, servers, deadline)
-        if last is None:
-            return None
+        if last is None:  # the path did not converge: more groups are another program
+            lost += 1
+            if lost > _MOST_LOST:
+                return None
+            group = finer(group, users.demands * tasks[:, None] / total, int(group.max()) + 1 + _FIRST_GROUPS)
+            continue
         iterations += last.solution.iterations
         exact = _exact(users, group, groups, last, servers) if gap < _NEAR_END else None
         vertices = last.vertices if exact is None else exact
@@ -150,9 +153,12 @@ def _solved(groups: _Groups, alpha: float, servers: FloatArray, deadline: Deadli
     """Return the answer to the program of groups; None if there is none."""
     small = Instance(servers, groups.demands, weights=groups.weights)
     program = notion_of("proportional", alpha=alpha).formulate(small, sharing="rdm", integral=False)
-    first = candidates(program, _ENGINE)[0].ways(program, _ROUGH)[0]
-    solution = first.solve(program, _ROUGH, deadline, None)
-    if solution is None or solution.prices is None:
+    for rough in _ROUGH:
+        first = candidates(program, _ENGINE)[0].ways(program, rough)[0]
+        solution = first.solve(program, rough, deadline, None)
+        if solution is not None and solution.prices is not None:
+            break
+    else:
         return None
     table = np.zeros(servers.shape)
     table[program.limits.keys[:, 0], program.limits.keys[:, 1]] = np.maximum(solution.prices, 0.0)
@@ -164,7 +170,7 @@ def _exact(users: _Users, group: IntArray, groups: _Groups, last: _Round, server
     """Return the exact prices if each user buys at the pieces of its group; None if there are none."""
     n = len(last.vertices)
     held = np.stack([last.shares[:, last.piece == k].sum(axis=1) for k in range(n)], axis=1)
-    there = held > _SPLIT * held.sum(axis=1)[:, None]
+    there = pieces_of_groups(held, groups.demands @ last.vertices.T, int(np.count_nonzero(last.vertices)))
     is_split = there.sum(axis=1) > 1
     divided = [
         SplitUser(groups.demands[g], float(groups.weights[g]), np.flatnonzero(there[g]), held[g, there[g]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairopt.solving.group_polish import polished, tied
+from fairopt.solving.group_polish import pieces_of_groups, polished, tied
 
 # Servers 0 and 1 have prices (1, 0), 2 and 3 have (0, 1). Group 1 is split between them and pays 1 at both.
 TAKE = np.array([[1.0, 3.0], [1.0, 1.0], [3.0, 1.0]])
@@ -68,3 +68,12 @@ def test_prices_that_are_far_from_equal_stay() -> None:
     assert tied(far, PIECE, Y, TAKE) is far
     apart = np.where(np.arange(3)[:, None] == 1, 0, Y)
     assert tied(VERTICES, PIECE, apart, TAKE) is VERTICES
+
+
+def test_the_surest_ties_are_kept() -> None:
+    """Group 0 has a third where it costs the same, group 1 a thousandth where it costs a thousandth more, group 2 too little to count."""
+    held = np.array([[2.0, 1.0], [1e-3, 1.0], [1.0, 1e-7]])
+    cost = np.array([[1.0, 1.0], [1.001, 1.0], [2.0, 2.0]])
+    assert pieces_of_groups(held, cost, 0).tolist() == [[True, False], [False, True], [True, False]]
+    assert pieces_of_groups(held, cost, 1).tolist() == [[True, True], [False, True], [True, False]]
+    assert pieces_of_groups(held, cost, 9).tolist() == [[True, True], [True, True], [True, False]]

@@ -71,6 +71,33 @@ def test_all_pairs_are_solved_where_groups_lead_nowhere(name: str, value: float,
 
 
 @pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("times", [1, 10])
+def test_a_program_on_which_the_path_gets_lost_is_changed(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, at both tolerances: more groups are tried. Always: all pairs are solved."""
+    sizes: list[int] = []
+    solved = worth_groups._solved
+
+    def lost_at_first(groups: Any, *arguments: Any) -> Any:
+        sizes.append(groups.weights.size)
+        return None if len(sizes) <= times else solved(groups, *arguments)
+
+    monkeypatch.setattr(worth_groups, "_solved", lost_at_first)
+    answer = fo.solve(fo.generate(**MANY), "proportional")
+    assert ("groups" in answer.details) == (times == 1)
+    assert answer.certificate.worst < 1e-9
+    assert sizes[1] > sizes[0]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_rough_end_of_a_path_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With prices of three digits, exact prices and more groups still lead to the answer."""
+    monkeypatch.setattr(worth_groups, "_ROUGH", (1e-20, 1e-3))
+    answer = fo.solve(fo.generate(**MANY), "proportional")
+    assert "groups" in answer.details
+    assert answer.certificate.worst < 1e-12
+
+
+@pytest.mark.usefixtures("small")
 def test_the_time_limit_holds() -> None:
     """No time is left for a second program."""
     with pytest.raises(fo.NoSolution):
