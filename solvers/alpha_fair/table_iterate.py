@@ -46,7 +46,7 @@ class Setting:
         xp = users.arrays.xp
         n_pairs = float(xp.sum(xp.astype(users.may, xp.float64)))
         last_mu = min(_END, _WASTE / users.may.shape[0])
-        weight = n_pairs / users.n_users if balanced else 1.0
+        weight = n_pairs / users.n_columns if balanced else 1.0
         return cls(users, n_pairs, int(users.used.sum()), weight, last_mu, bool(xp.all(users.may)))
 
     def eligible(self, values: Any) -> Any:
@@ -126,9 +126,13 @@ class Iterate:
 
 
 def demand(setting: Setting, at: Variables, y: Any, width: float) -> tuple[Any, Any]:
-    """Return the demands of users if a unit costs y, and their elasticity, relative to 1 / alpha."""
+    """Return the demands of the users of each column if a unit costs y, (columns,), and their elasticity, relative to 1 / alpha."""
     users = setting.users
-    return rounded_demand(users.arrays, (at.log_phi - users.arrays.xp.log(y)) / at.alpha, users.log_cap, width)
+    t, part = rounded_demand(users.arrays, (at.log_phi - users.of_users(users.arrays.xp.log(y))) / at.alpha, users.log_cap, width)
+    if users.column is None:
+        return t, part
+    total = users.by_column(t)
+    return total, np.divide(users.by_column(t * part), total, out=np.ones_like(total), where=total > 0)
 
 
 def measured(setting: Setting, at: Variables, scaling: Scaling) -> Iterate:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-import scipy
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from fairopt.instance import FloatArray
 from fairopt.solvers.structure.server_blocks import ServerBlocks
@@ -102,7 +102,7 @@ def factorise(coefficients: Coefficients) -> KKTSystem:
     numpy.linalg.LinAlgError
     """
     users = coefficients.users
-    shorter_users = users.n_users < int(users.used.sum()) and users.log_cap is None
+    shorter_users = users.n_columns < int(users.used.sum()) and users.log_cap is None
     return OfUsers.factorised(coefficients) if shorter_users else OfPrices.factorised(coefficients)
 
 
@@ -197,10 +197,8 @@ def _cholesky(matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:
     matrix = matrix / size / size[:, None]
     added = _REGULAR
     for _ in range(_MOST_RAISES):
-        try:
-            factor = scipy.linalg.cho_factor(matrix + added * np.eye(matrix.shape[0]), lower=True)
-        except (np.linalg.LinAlgError, ValueError):
-            added *= _RAISE
-            continue
-        return lambda right: np.asarray(scipy.linalg.cho_solve(factor, right / size, check_finite=False) / size)
+        factor, failed = dpotrf(matrix + added * np.eye(matrix.shape[0]), lower=True, clean=False)
+        if not failed:
+            return lambda right: np.asarray(dpotrs(factor, right / size, lower=True)[0] / size)
+        added *= _RAISE
     raise np.linalg.LinAlgError("the system is far from positive definite")

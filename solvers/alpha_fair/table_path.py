@@ -95,9 +95,9 @@ def walk(users: UserTables, deadline: Deadline, near: Near | None = None, enough
 def _end(setting: Setting, now: Iterate, error: float, steps: int) -> PathEnd:
     """Return an iterate as an end."""
     users, xp, at = setting.users, setting.users.arrays.xp, now.at
+    log_t = (at.log_phi - users.of_users(xp.log(at.y))) / at.alpha
     if users.log_cap is None:
-        return PathEnd(at.p, -at.log_unit, at.w * now.t, error, steps)
+        return PathEnd(at.p, -at.log_unit, users.of_users(at.w) * xp.exp(log_t), error, steps)
     # At the kink itself, with parts that add up; limits that are not full have no price, though one next to 0 was needed on the way.
-    log_t = xp.minimum((at.log_phi - xp.log(at.y)) / at.alpha, users.log_cap)
     p = np.where(at.p > now.scaling.money * at.s, at.p, 0.0)
-    return PathEnd(p, -at.log_unit, at.w / now.total * xp.exp(log_t), error, steps)
+    return PathEnd(p, -at.log_unit, users.of_users(at.w / now.total) * xp.exp(xp.minimum(log_t, users.log_cap)), error, steps)

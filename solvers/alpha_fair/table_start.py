@@ -38,7 +38,7 @@ def start(setting: Setting) -> tuple[Variables, Scaling]:
     w, y = _divided(users, p, 1.0)
     # At mu = 1, a user pays its money once, and once more for every server where it is eligible: together half of all limits.
     variables = Variables(max(users.alpha, 1.0), 0.0, users.log_phi, w, y, p, np.ones(p.shape))
-    variables = in_money(setting, variables, 0.5 * float(p.sum()) / (1 + setting.n_pairs / users.n_users))
+    variables = in_money(setting, variables, 0.5 * float(p.sum()) / (1 + setting.n_pairs / users.n_columns))
     t, _ = demand(setting, variables, y, 1.0)
     s = np.where(users.used, np.maximum(1 - users.use(w * t), 0.1), 1.0)
     return replace(variables, s=s), Scaling.first(setting, y * t)
@@ -82,7 +82,7 @@ def _centred(users: UserTables, c: Any, mu: float) -> Any:
 def in_money(setting: Setting, at: Variables, money: float) -> Variables:
     """Return a point with phi scaled such that all users together have this much money."""
     users, xp = setting.users, setting.users.arrays.xp
-    log_y = xp.log(at.y)
+    log_y = users.of_users(xp.log(at.y))
     log_money = (users.log_phi - log_y) / at.alpha + log_y
     highest = float(xp.max(log_money))
     part = float(np.log(money) - highest - np.log(float(xp.sum(xp.exp(log_money - highest)))))

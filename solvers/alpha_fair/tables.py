@@ -78,12 +78,14 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline
         return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
     users = _tables(scaled, goal, arrays)
     # Where users are few, or resources several, users divide their money among many servers: the balanced path takes half the steps.
-    scattered, capped = users.n_users < users.used.sum() or users.take.shape[0] > 1, users.log_cap is not None
+    scattered, capped = users.n_columns < users.used.sum() or users.take.shape[0] > 1, users.log_cap is not None
     for balanced in (False,) if capped else (scattered, not scattered):  # where one way gets lost, the other one may not
-        samples = not balanced and users.n_users >= _MANY and users.take.shape[0] == 1 and not capped
+        samples = not balanced and users.n_columns >= _MANY and users.take.shape[0] == 1 and not capped
         found = _by_sample(users, deadline) if samples else None
         if found is None:
-            found = walk(users, deadline, balanced=balanced)
+            joined, unit = users.joined()
+            found = walk(joined, deadline, balanced=balanced)
+            found = None if found is None else replace(found, v=found.v / unit)
         solution = None if found is None else _solution(scaled, users, _with_room_used(users, found))
         if solution is not None:
             return solution
@@ -166,7 +168,7 @@ def _log_worth(users: UserTables, found: PathEnd) -> tuple[Any, Any]:
 def _log_task_prices(users: UserTables, found: PathEnd) -> FloatArray:
     """Return logarithms of the prices of whole limits on tasks, (users,); -inf where there is no price."""
     if users.log_cap is None:
-        return np.full(users.n_users, -np.inf)
+        return np.full(users.n_columns, -np.inf)
     log_worth, log_paid = (users.arrays.numpy(values) for values in _log_worth(users, found))
     with np.errstate(invalid="ignore"):
         beyond: FloatArray = log_worth + np.log(-np.expm1(log_paid - log_worth)) + users.arrays.numpy(users.log_cap) + found.log_unit
@@ -196,11 +198,11 @@ def _kkt_violation(users: UserTables, found: PathEnd) -> float:
 
 def _by_sample(users: UserTables, deadline: Deadline) -> PathEnd | None:
     """Return the solution for many users with one limit a server, by way of a sample of them; None where a path got lost."""
-    n = users.n_users
+    n = users.n_columns
     every = max(10, n // _SAMPLE)
     sample = _subset(users, np.arange(every // 2, n, every))
     # The same limits for fewer users: at the same prices, each of them demands as much as the users that it stands for.
-    sample = replace(sample, log_phi=sample.log_phi + users.alpha * float(np.log(n / sample.n_users)))
+    sample = replace(sample, log_phi=sample.log_phi + users.alpha * float(np.log(n / sample.n_columns)))
     found = walk(sample, deadline, enough=_ROUGH)
     stays, assigned, steps, last = np.zeros(n, bool), np.zeros(n, np.int64), 0, False
     for number in range(_ROUNDS):
@@ -223,7 +225,7 @@ def _by_sample(users: UserTables, deadline: Deadline) -> PathEnd | None:
 
 def _error_of_prices(users: UserTables, found: PathEnd, cheapest: IntArray, second: FloatArray) -> float:
     """Return how accurate prices are: the relative cost of the second server for the last user whom better prices may send there."""
-    _, spent = _demands(users, found, np.arange(users.n_users), cheapest)
+    _, spent = _demands(users, found, np.arange(users.n_columns), cheapest)
     misplaced = np.abs(np.bincount(cheapest, weights=spent, minlength=found.p.shape[1]) - found.p[0])
     part = max(_MORE * float(misplaced.sum() / found.p.sum()), _FEWEST / second.size)
     return float(np.partition(second, int(part * second.size))[int(part * second.size)]) - 1 if part < 1 else np.inf
@@ -279,7 +281,7 @@ def _aggregated(users: UserTables, stays: BoolArray, server: IntArray) -> UserTa
 def _of_all_users(users: UserTables, found: PathEnd, stays: BoolArray, server: IntArray, steps: int) -> PathEnd:
     """Return the end for all users: those who stay have what the path found, the others their demand at their server."""
     arrays = users.arrays
-    v = np.zeros((users.used.shape[1], users.n_users))
+    v = np.zeros((users.used.shape[1], users.n_columns))
     v[:, stays] = arrays.numpy(found.v)[:, : int(stays.sum())]
     assigned = np.flatnonzero(~stays)
     v[server[assigned], assigned], _ = _demands(users, found, assigned, server[assigned])

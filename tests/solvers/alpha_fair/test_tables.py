@@ -156,6 +156,37 @@ def test_limits_on_tasks_agree_with_the_path_in_logarithms(alpha: float, resourc
     assert 0 < stopped.sum() < limited.sum()
 
 
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 2.0, 7.0])
+@pytest.mark.parametrize("endless", [True, False])
+def test_users_of_few_kinds_have_what_they_have_in_columns_of_their_own(
+    alpha: float, endless: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four kinds of users, ten of each, with weights over six decades, and tasks over four unless they have no end of them."""
+    kinds, rng = clusters(4, 5, 3, seed=4, part=0.7, zeros=0.3), np.random.default_rng(int(10 * alpha))
+    kind = rng.permutation(np.repeat(np.arange(4), 10))
+    instance = fo.Instance(
+        kinds.capacities,
+        kinds.demands[kind],
+        weights=10 ** rng.uniform(-3, 3, 40),
+        eligibility=kinds.eligibility[kind],
+        tasks=None if endless else 10 ** rng.uniform(0, 4, 40),
+    )
+    program = fo.formulate(instance, "proportional", alpha=alpha)
+    columns = []
+
+    def walk(users: UserTables, *rest: Any, **options: Any) -> alpha_fair_path.PathEnd | None:
+        columns.append(users.n_columns)
+        return alpha_fair_path.walk(users, *rest, **options)
+
+    monkeypatch.setattr(structured_alpha, "walk", walk)
+    together = on_tables(program)
+    monkeypatch.setattr(UserTables, "joined", lambda users: (users, 1.0))
+    alone = on_tables(program)
+    assert columns == [4, 40]
+    assert max(certify(program, together).worst, certify(program, alone).worst) <= 1e-9
+    np.testing.assert_allclose(utilities(program, together), utilities(program, alone), rtol=1e-8)
+
+
 def test_one_server_with_limits_on_tasks_as_by_bisection() -> None:
     """Everybody gets what it wants at one price, or all its tasks."""
     rng = np.random.default_rng(2)

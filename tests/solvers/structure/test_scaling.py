@@ -141,3 +141,23 @@ def test_user_tables() -> None:
     np.testing.assert_allclose(users.use(v), use, rtol=1e-15)
     np.testing.assert_array_equal(users.fullest(p), fullest)
     np.testing.assert_allclose(users.tasks(v), v.sum(axis=0) / [2, np.inf, 4], rtol=1e-15)
+
+
+def test_users_with_proportional_columns_share_one() -> None:
+    """Columns a, 3 a, b, a / 7, b with another server, 5 b: three columns for six users; of a, b and c, three are too many."""
+    a, b, may = np.array([[0.3, 0.7], [0.1, 0.0]]), np.array([[0.2, 0.0], [0.5, 0.0]]), np.ones((2, 6), bool)
+    may[1, [2, 5]] = False
+    take = np.stack([a, 3 * a, b, a / 7, b, 5 * b], axis=2)
+    users = UserTables(NUMPY, take, may, np.zeros(6), 3.0, np.ones((2, 2), bool), np.log([2.0, np.inf, 4.0, 1.0, 1.0, 1.0]))
+    joined, unit = users.joined()
+    assert joined.column is not None
+    assert joined.column.tolist() == [0, 0, 1, 0, 2, 1]
+    np.testing.assert_allclose(unit, [1, 3, 1, 1 / 7, 1, 5], rtol=1e-15)
+    np.testing.assert_allclose(joined.of_users(joined.take) * unit, take, rtol=1e-15)
+    np.testing.assert_array_equal(joined.of_users(joined.may), may)
+    # phi t^(1 - alpha) and the cap, in the units of the column
+    np.testing.assert_allclose(joined.log_phi, 2 * np.log(unit), rtol=1e-15)
+    np.testing.assert_allclose(np.exp(joined.log_cap), [2, np.inf, 4, 1 / 7, 1, 5], rtol=1e-15)
+    np.testing.assert_array_equal(joined.by_column(np.arange(6.0)), [4, 7, 4])
+    few = UserTables(NUMPY, take[:, :, [0, 1, 2, 4]], may[:, [0, 1, 2, 4]], np.zeros(4), 1.0, np.ones((2, 2), bool))
+    assert few.joined() == (few, 1.0)
