@@ -25,8 +25,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from fairopt.analysis.properties.siblings import Child, Families, named_child
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, violated
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.fractions import fractions_of, objects
 from fairopt.processes import workers
 from fairopt.wording import figure, joined, plural
@@ -256,15 +257,24 @@ class _Search:
         """Return the best lie that paid a queue."""
         return max(self.found_of_queues, key=lambda found: found[0], default=None)
 
+    @cached_property
+    def total_capacity(self) -> FloatArray:
+        """Of each resource, (resources,)."""
+        return self.case.instance.total_capacity
+
+    @cached_property
+    def possible(self) -> BoolArray:
+        """Where users could run something if they were eligible, (users, servers)."""
+        return np.asarray(self.case.instance.unconstrained_rates > 0, bool)
+
     # Lies ------------------------------------------------------------------------------------------------------------------------
 
     def systematic(self, liars: np.ndarray) -> list[Lie]:
         """Return simple lies of every user; if they exceed the effort, a random choice of them."""
         lies = [lie for n in liars[: self.case.effort * 50] for lie in self._simple(int(n))]
         most = max(1, int(self.effort * _SYSTEMATIC))
-        if len(lies) <= most:
-            return lies
-        return [lies[j] for j in np.sort(self.rng.choice(len(lies), most, replace=False))]
+        chosen = range(len(lies)) if len(lies) <= most else np.sort(self.rng.choice(len(lies), most, replace=False))
+        return [lies[j]() for j in chosen]
 
     def of_queues(self) -> list[Joint]:
         """Return lies that queues tell for all their users; if they exceed their part of the effort, a random choice of them."""
@@ -287,41 +297,41 @@ class _Search:
             if instance.guarantees[n] == 0:
                 yield Joint(queue.node, (Lie(int(n), tasks=0.0),), f"says that {self.case.name(int(n))} has no tasks")
 
-    def _simple(self, n: int) -> Iterator[Lie]:
+    def _simple(self, n: int) -> Iterator[Callable[[], Lie]]:
+        """Yield the simple lies of a user, each as a function that returns it: most of them are never told."""
         instance = self.case.instance
         if instance.rates_per_server is not None:
             rates = instance.rates_per_server[n]
-            for i in np.flatnonzero(instance.eligibility[n]):
+            for i in np.flatnonzero(instance.eligibility[n]).tolist():
                 for factor in self._factors(_FACTORS[1:]):
-                    yield Lie(n, rates=_with_row(rates, int(i), rates[i] * factor))
+                    yield partial(_lie, n, "rates", rates, i, rates[i] * factor)
         else:
-            demand = instance.demands[n]
-            parts = np.divide(demand, instance.total_capacity, out=np.zeros_like(demand), where=instance.total_capacity > 0)
-            largest = parts.max()
-            for r in np.flatnonzero(demand > 0):
+            demand, total = instance.demands[n], self.total_capacity
+            parts = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
+            largest, asked = parts.max(), np.flatnonzero(demand > 0)
+            for r in asked.tolist():
                 for factor in self._factors(_FACTORS):
-                    if factor or (demand > 0).sum() > 1:
-                        yield Lie(n, demand=_with_row(demand, int(r), demand[r] * factor))
-            for r in np.flatnonzero((parts < largest) & (instance.total_capacity > 0)):  # make another resource dominant, or nearly so
+                    if factor or asked.size > 1:
+                        yield partial(_lie, n, "demand", demand, r, demand[r] * factor)
+            for r in np.flatnonzero((parts < largest) & (total > 0)).tolist():  # make another resource dominant, or nearly so
                 for factor in self._factors((0.5, 1.0, 1.25)):
-                    yield Lie(n, demand=_with_row(demand, int(r), max(demand[r], factor * largest * instance.total_capacity[r])))
+                    yield partial(_lie, n, "demand", demand, r, max(demand[r], factor * largest * total[r]))
             for factor in self._factors((0.5, 2.0)):
-                yield Lie(n, demand=demand * factor)
+                yield partial(Lie, n, demand=demand * factor)
         allowed = np.flatnonzero(instance.eligibility[n])
         if allowed.size > 1:
-            for i in allowed:
-                yield Lie(n, servers=_with_row(instance.eligibility[n], int(i), False))
+            for i in allowed.tolist():
+                yield partial(_lie, n, "servers", instance.eligibility[n], i, False)
             if allowed.size > 2:
-                for i in allowed:
-                    yield Lie(n, servers=np.arange(instance.n_servers) == i)
+                for i in allowed.tolist():
+                    yield partial(_lie, n, "servers", np.zeros(instance.n_servers, bool), i, True)
         if instance.placement is not None:
-            possible = instance.unconstrained_rates[n] > 0  # elsewhere a claim changes nothing
-            for i in np.flatnonzero(~instance.placement[n] & possible):
-                yield Lie(n, servers=_with_row(instance.eligibility[n], int(i), True))
+            for i in np.flatnonzero(~instance.placement[n] & self.possible[n]).tolist():  # elsewhere a claim changes nothing
+                yield partial(_lie, n, "servers", instance.eligibility[n], i, True)
         has, runs = instance.tasks[n], self.case.allocation.tasks_per_user[n]
         for tasks in (np.inf, 2 * has, has / 2) if has < np.inf else (2 * runs, runs, runs / 2):
             if tasks != has and tasks > 0:
-                yield Lie(n, tasks=math.ceil(tasks) if self.case.whole and tasks < np.inf else tasks)
+                yield partial(Lie, n, tasks=math.ceil(tasks) if self.case.whole and tasks < np.inf else tasks)
 
     def local(self) -> None:
         """Change the best lies a little, in rounds of decreasing steps: the maximum of the gain is often sharp."""
@@ -419,6 +429,11 @@ def _whole(tasks: Any) -> Any:
     if tasks.dtype != object:
         return np.floor(tasks + 1e-9)
     return objects([math.floor(value) for value in tasks])
+
+
+def _lie(n: int, about: str, row: np.ndarray, position: int, value: Any) -> Lie:
+    """Return the lie that one number of a row, its demand, servers or rates, is another one."""
+    return Lie(n, **{about: _with_row(row, position, value)})
 
 
 def _with_row(array: np.ndarray, position: int, value: Any) -> np.ndarray:
