@@ -32,6 +32,7 @@ _STEPS = 60
 _END = 1e-12  # mu at the end
 _START = 1e-6  # of its largest value is the least that a pair starts with
 _SLACK = 0.05  # by which levels begin below the least share, in logarithms
+_DENSE = 10.0  # tables may take this many times the products of the kernel: they are faster, product for product
 _SECONDS = 3e-7  # of plain Python for one product, roughly
 _FAR = 0.2  # above a level, in logarithms, from which on an empty pair is left out
 _LEAST_AIM = 1e-3  # factor on mu in a step, at least
@@ -169,6 +170,20 @@ class _Pairs:
 
     def eliminated(self, pull: FloatArray, own: FloatArray) -> FloatArray:
         """Return the matrix of the equations of the limits, without the users' changes."""
-        arrays = (self.start, self.j, *self.places, self.n, pull, own, pull[self.by_user], self.j_by_user)
         products = float((np.diff(self.start) ** 2).sum()) * self.matrix.nnz / self.n.size
+        if self.users * self.room.size**2 <= _DENSE * products:
+            return self._by_dense_tables(pull, own)
+        arrays = (self.start, self.j, *self.places, self.n, pull, own, pull[self.by_user], self.j_by_user)
         return np.asarray(self.steps.run("eliminate_users", *arrays, seconds=_SECONDS * products))
+
+    def _by_dense_tables(self, pull: FloatArray, own: FloatArray) -> FloatArray:
+        """Return the same by a product of tables (limits, users)."""
+        limits, (_, pairs, use) = self.room.size, self.places
+        row, used = np.repeat(np.arange(limits), np.diff(self.matrix.indptr)), use * pull[pairs]
+
+        def table(rows: IntArray, columns: IntArray, values: FloatArray, width: int) -> FloatArray:
+            sums = np.bincount(rows * width + columns, weights=values, minlength=limits * width)
+            return sums.astype(np.float64).reshape(limits, width)
+
+        of_users, pulled = table(row, self.n[pairs], used, self.users), table(self.j, self.n, pull, self.users)
+        return np.asarray(table(row, self.j[pairs], used, limits) - (of_users / own) @ pulled.T)

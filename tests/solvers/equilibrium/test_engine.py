@@ -14,7 +14,7 @@ import fairopt as fo
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.program import Equilibrium
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.equilibrium import sweeping
+from fairopt.solvers.equilibrium import smoothing, sweeping
 from fairopt.solvers.equilibrium.engine import BestResponse
 from fairopt.solvers.equilibrium.record import Sweeps
 from fairopt.solvers.equilibrium.smoothing import _Pairs
@@ -111,8 +111,10 @@ def test_weights_far_apart() -> None:
     np.testing.assert_allclose(fo.solve(instance, "psdsf").tasks_per_user, 2 * instance.weights / instance.weights.sum(), rtol=1e-9)
 
 
-def test_elimination_of_users_is_the_schur_complement() -> None:
-    """B (I - 1 pull' / own) J user by user, against the same product with dense matrices of all pairs."""
+@pytest.mark.parametrize("dense", [0.0, np.inf])
+def test_elimination_of_users_is_the_schur_complement(dense: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B (I - 1 pull' / own) J user by user, and by tables of users, against the same product with dense matrices of all pairs."""
+    monkeypatch.setattr(smoothing, "_DENSE", dense)
     rng = np.random.default_rng(0)
     n, j = (part.ravel() for part in np.nonzero(rng.random((7, 5)) < 0.6))
     use = rng.random((5, n.size)) * (rng.random((5, n.size)) < 0.4)
