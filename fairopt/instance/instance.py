@@ -341,7 +341,10 @@ class Instance(ShowsItself):
     def limited(self) -> BoolArray:
         """Which users have a parallelism below their number of eligible servers, (users,). For the others it never binds."""
         at_once = self.given("parallelism")
-        limited: BoolArray = (at_once < np.inf) & ~self.zero_demand
+        limited: BoolArray = at_once < np.inf
+        if not limited.any():
+            return limited
+        limited &= ~self.zero_demand
         limited[limited] = at_once[limited] < self.eligibility[limited] @ self.counts
         return limited
 

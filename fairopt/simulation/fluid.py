@@ -164,8 +164,8 @@ def tasks_of(streams: Streams, jobs: IntArray) -> FloatArray:
 def _in_turn(x: FloatArray, stream: IntArray, tasks: IntArray) -> FloatArray:
     """Divide x[n] of each stream n among its jobs in order; ``stream`` must be sorted."""
     total = np.cumsum(tasks) - tasks
-    first = np.searchsorted(stream, stream)
-    before = total - total[first]
+    first = np.searchsorted(stream, np.arange(x.size))  # the first job of each stream
+    before = total - total[first[stream]]
     rate: FloatArray = np.minimum(np.maximum(x[stream] - before, 0.0), tasks)
     rate[rate <= _SLACK * tasks] = 0.0
     return rate

@@ -48,8 +48,10 @@ class RepeatedLevels:
 
     def __init__(self, program: Program) -> None:
         assert isinstance(program.goal, Leximin)
-        self.weights = program.goal.weights
+        self.weights = self.weights_of_programs = program.goal.weights
         problem = LevelProblem.of(program, program.goal)
+        self.task_rows = np.flatnonzero(program.limits.kinds == LimitKind.TASKS)
+        self.task_users = program.limits.keys[self.task_rows, 0]
         self.programs = LevelPrograms(problem, Deadline(None))
         if problem.members.any():
             self.programs.prepare(Course.together(problem.members), problem.first_unit(self.weights))
@@ -75,19 +77,20 @@ class RepeatedLevels:
         NoSolution
             HiGHS did not find one. This model should not be used any more.
         """
-        programs, problem = self.programs, self.programs.problem
-        limits = problem.program.limits
-        bounds, of_tasks = limits.bounds.copy(), limits.kinds == LimitKind.TASKS
-        bounds[of_tasks] = tasks[limits.keys[of_tasks, 0]]
-        program = replace(problem.program, limits=limits.with_bounds(bounds), goal=Leximin(weights))
-        factor, self.weights = self.weights / weights, weights.copy()
+        programs, limits = self.programs, self.programs.problem.program.limits
+        bounds = limits.bounds.copy()
+        bounds[self.task_rows] = tasks[self.task_users]
+        program = replace(programs.problem.program, limits=limits.with_bounds(bounds), goal=Leximin(weights))
+        self.weights = weights.copy()
+        found = self._from_kept(tasks)
+        if found is not None:
+            return program, found
+        factor, self.weights_of_programs = self.weights_of_programs / weights, self.weights
         if (factor != 1.0).any():
             programs.reweigh(program, factor)
         else:
             programs.go_on_with(program)
-        found = self._from_kept(tasks)
-        if found is not None:
-            return program, found
+        problem = programs.problem
         cap = np.where(problem.members, tasks * self.task_share / weights, 0.0)
         early = problem.members & (cap <= self.first_level)
         if (early == problem.members).all():
