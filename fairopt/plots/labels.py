@@ -57,11 +57,13 @@ def label_points(
         best = np.inf
         for distance, angle in itertools.product(_DISTANCES, _ANGLES):
             direction = np.array([np.cos(angle), np.sin(angle)])
+            cost = distance + 3.0 * abs(direction[1])
+            if cost >= best:  # before any penalty
+                continue
             offset = direction * (distance + half)  # the box touches an ellipse around the mark
             box = np.concatenate([mark + offset - half - _GAP, mark + offset + half + _GAP])
             end = mark + np.sign(offset) * np.maximum(np.abs(offset) - half, 0.0)
             leader = _along(np.array([mark, end])) if leaders and distance >= _LEADER else np.empty((0, 2))
-            cost = distance + 3.0 * abs(direction[1])
             cost += _COVERED * (sum(_overlap(box, other) for other in taken) + float(_inside(box, marks).sum()))
             cost += _COVERED * sum(bool(_inside(other, leader).any()) for other in taken)
             passed = np.linalg.norm(own[:, None] - leader, axis=2).min(axis=1, initial=np.inf) < _MARK
