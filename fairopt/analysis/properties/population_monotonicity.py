@@ -67,9 +67,10 @@ def check(case: Case) -> Verdict:
                     failed = str(answer)
                     continue
                 tried += 1
-                loss, found = _loss(case, int(z), answer)
-                if loss > worst:
-                    worst, witness = loss, found
+                after = _after(case, int(z), answer)
+                loss = np.where(case.value - after > case.slack, case.value - after, 0)
+                if loss.max() > worst:
+                    worst, witness = loss.max(), _witness(case, int(z), answer, after, loss)
     greedy = isinstance(case.allocation.question, Greedy)
     how = "the schedule made again" if greedy else "solved again"
     if witness is not None:
@@ -111,19 +112,19 @@ def _answer(case: Case, z: int, time_limit: float) -> FloatArray | FairoptError:
         return error
 
 
-def _loss(case: Case, z: int, tasks: FloatArray) -> tuple[Any, Witness | None]:
-    reduced, stay = without(case.instance, z)
-    full = np.zeros_like(case.allocation.tasks)
-    full[stay] = tasks
-    after = case.values(full)
-    loss = np.where(case.part & (np.arange(after.size) != z), case.value - after, 0)
-    losers = np.flatnonzero(loss > case.slack)
-    if not losers.size:
-        return 0, None
+def _after(case: Case, z: int, tasks: FloatArray) -> Any:
+    """Return what each user runs without user z, (users,); of z, and of users who take no part, what they run with it."""
+    full = case.allocation.tasks.copy()
+    full[np.arange(case.value.size) != z] = tasks
+    return np.where(case.part, case.values(full), case.value)
+
+
+def _witness(case: Case, z: int, tasks: FloatArray, after: Any, loss: Any) -> Witness:
+    losers = np.flatnonzero(loss)
     order = losers[np.argsort(-loss[losers], kind="stable")]
     told = [f"{case.name(n)} runs {plural(after[n], 'task')} instead of {figure(case.value[n], 6)}" for n in order]
     users = (*(case.instance.users[n] for n in order), case.instance.users[z])
-    return loss[order[0]], Witness(f"Without {case.name(z)}, {joined(told, 3)}.", users, tasks=tasks.copy(), instance=reduced)
+    return Witness(f"Without {case.name(z)}, {joined(told, 3)}.", users, tasks=tasks.copy(), instance=without(case.instance, z)[0])
 
 
 # Who has to be tried ---------------------------------------------------------------------------------------------------------------
