@@ -203,6 +203,13 @@ class Trace:
             tasks of a job have the same duration.
         resources : sequence of str, optional
             The columns that are resources; default: all other columns.
+        events : iterable of Event
+            Users that join or leave, and servers that are added or removed.
+
+        Raises
+        ------
+        InvalidInstance
+            A column is missing, there are no rows, or a value is not allowed.
 
         >>> import pandas as pd
         >>> Trace.from_frame(pd.DataFrame({"user": ["A", "B"], "submit_s": [0, 1], "run_s": [9, 9], "cpu": [1, 2]}))

@@ -176,7 +176,10 @@ class Notion(ABC):
 
         Raises
         ------
-        Unsupported, InvalidInstance
+        Unsupported
+            The notion does not take these rates, weights or queues, or this sharing.
+        InvalidInstance
+            Data of the notion, such as ``utility``, do not fit the instance.
         """
         if instance.rates_per_server is not None and sharing == "rdm":
             raise Unsupported(
@@ -191,11 +194,12 @@ class Notion(ABC):
             )
 
     def check_queues(self, instance: Instance) -> None:
-        """Refuse queues, guarantees and weights of 0. A notion that knows what to do with them overrides this method.
+        """Refuse queues, guarantees and weights of 0. A notion that takes them overrides this method.
 
         Raises
         ------
         Unsupported
+            The instance has one of these.
         """
         check_no_queues(self.name, instance)
 
@@ -276,7 +280,13 @@ class ShareNotion(Notion):
     default_queue_share: ClassVar[QueueShare] = "sum"
 
     def check_queues(self, instance: Instance) -> None:
-        """Take a tree where the goal is a leximin, the limits of queues where it is a sum, and nothing of queues elsewhere."""
+        """Allow a tree of queues if the goal is a leximin, limits of queues if it is a sum, and no queues otherwise.
+
+        Raises
+        ------
+        Unsupported
+            The goal does not take these queues, or an option of trees has an unknown value.
+        """
         if self.guarantees not in get_args(Guarantees):
             raise Unsupported(f'there is no meaning "{self.guarantees}" of guarantees; use "surplus" or "clamp"')
         if self.queue_share is not None and self.queue_share not in get_args(QueueShare):
@@ -371,7 +381,13 @@ class ShareNotion(Notion):
         return fractions_of(share)
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
-        """Return the program: eligible pairs, shares as utilities, limits, goal."""
+        """Return the program: eligible pairs, shares as utilities, limits, goal.
+
+        Raises
+        ------
+        InvalidInstance
+            A task of a user is worth no share > 0.
+        """
         users, servers = eligible_pairs(instance)
         share = self._checked_share(instance)
         utilities = share[users, servers] if share.ndim == 2 else share[users]

@@ -141,6 +141,11 @@ class Allocation(ShowsItself):
     def in_fractions(self) -> Allocation:
         """The allocation with the instance, tasks, shares and prices of ``exact``: code written for floats then computes in fractions.
 
+        Raises
+        ------
+        Unsupported
+            The allocation is in floats.
+
         >>> import fairopt as fo
         >>> fo.solve(fo.Instance([[5]], [[3], [1]]), "drf", exact=True).in_fractions.usage
         array([[Fraction(5, 1)]], dtype=object)
@@ -306,6 +311,11 @@ class Allocation(ShowsItself):
             Or a row per queue, each followed by the queues below it, the whole cluster first: parent, depth, number of users, tasks,
             sum of shares, dominant share of what it holds, weight, tier, whether its guarantees are met, amounts in use, and the amounts
             of each guarantee (with what is missing of it, and what is borrowed beyond it) and of each limit.
+
+        Raises
+        ------
+        Unsupported
+            There are no rows by ``by``.
         """
         if by not in ("user", "queue"):
             raise Unsupported(f'there are no rows by "{by}"; use by="user" or by="queue"')
@@ -344,7 +354,12 @@ class Allocation(ShowsItself):
 
         ``ax``: your axes (two; one by queue). ``figsize``: inches of a new figure. ``title``: instead of the default, "" for none.
 
-        A trajectory is ``trace.plot()``.
+        ``trace.plot()`` draws a recorded trajectory.
+
+        Raises
+        ------
+        Unsupported
+            There is no picture by ``by``.
         """
         if by not in ("user", "queue"):
             raise Unsupported(f'there is no picture by "{by}"; use by="user" or by="queue"')

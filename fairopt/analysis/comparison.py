@@ -137,6 +137,11 @@ class Comparison(ShowsItself):
 
         With ``by="owner"``: one row per allocation and owner of tasks (`fairopt.analysis.owners`): its users, its tasks, and the dominant
         share of what it holds, not divided by weights.
+
+        Raises
+        ------
+        Unsupported
+            There are no rows by ``by``.
         """
         import pandas as pd
 
@@ -219,7 +224,7 @@ class Comparison(ShowsItself):
         figsize: tuple[float, float] | None = None,
         title: str | None = None,
     ) -> Figure:
-        """Draw tasks per user, or the dominant share of what each queue holds, and utilization per server of every row.
+        """Draw tasks per user (``by="user"``) or the dominant share of what each queue holds (``by="queue"``), and utilization per server.
 
         Returns a matplotlib figure.
 

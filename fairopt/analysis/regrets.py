@@ -191,6 +191,11 @@ class Regret(ShowsItself):
 
         The shortfall is that of the share.
 
+        Raises
+        ------
+        Unsupported
+            There are no rows by ``by``.
+
         >>> import fairopt as fo
         >>> pool = fo.Instance([[9]], [[2], [1]], users=["a", "b"], queues=[fo.Queue("A"), fo.Queue("B")], queue_of=["A", "B"])
         >>> regret(fo.schedule(pool, "drfh")).to_frame(by="queue")["shortfall"].round(3).to_dict()

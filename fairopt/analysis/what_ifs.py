@@ -152,10 +152,7 @@ class WhatIf(ShowsItself):
         return tuple(found)
 
     def summary(self, row: str) -> str:
-        """Return a sentence: "2 users gain, 1 loses".
-
-        It is the reason if an allocation is missing.
-        """
+        """Return a sentence on a row such as "drfh": "2 users gain, 1 loses"; if an allocation is missing, the reason."""
         for name, comparison in zip(self.names, (self.before, self.after), strict=True):
             if comparison[row].allocation is None:
                 return f"no allocation of {name}: {comparison[row].message}"

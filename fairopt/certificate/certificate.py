@@ -111,9 +111,22 @@ class Certificate(ShowsItself):
         return _largest((self.feasibility, self.optimality, self.fairness))
 
     def require(self, tolerance: float, notion: str, *engines: str, instead: str = "another solver") -> None:
-        """Raise CertificateError if the worst residual (feasibility, if no optimum is claimed) exceeds the tolerance or is nan.
+        """Refuse an answer whose worst residual (feasibility, if no optimum is claimed) exceeds the tolerance or is nan.
 
-        ``engines`` are those that took part in the answer; ``instead`` is what the message advises to try.
+        Parameters
+        ----------
+        tolerance : float
+            Largest relative error.
+        notion : str
+            Name of the notion, for the message.
+        *engines : str
+            The engines that took part in the answer.
+        instead : str
+            What the message advises to try.
+
+        Raises
+        ------
+        CertificateError
         """
         if not (self.feasibility if self.reservation else self.worst) <= tolerance:
             quoted = [f'"{engine}"' for engine in engines]

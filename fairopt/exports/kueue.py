@@ -67,7 +67,11 @@ def export_kueue(
 
     Raises
     ------
-    InvalidInstance, Unsupported
+    InvalidInstance
+        The allocation exceeds a limit of its instance, or an argument is not allowed: an unknown resource or unit, a name that the
+        scheduler's grammar forbids, a headroom below 1.
+    Unsupported
+        The allocation divides the time of servers.
 
     Examples
     --------

@@ -53,6 +53,13 @@ class Export:
     def write(self, paths: Mapping[str, str | Path], *, force: bool = False) -> None:
         """Write files, all or none of them: ``export.write({"limits": "limits.sh", "undo": "undo.sh"})``.
 
+        Parameters
+        ----------
+        paths : mapping
+            The path of each text of ``files`` that is written.
+        force : bool
+            Replace files that exist.
+
         Raises
         ------
         InvalidInstance

@@ -46,7 +46,11 @@ def export_yunikorn(
 
     Raises
     ------
-    InvalidInstance, Unsupported
+    InvalidInstance
+        The allocation exceeds a limit of its instance, or an argument is not allowed: an unknown resource or unit, a name that the
+        scheduler's grammar forbids, a headroom below 1.
+    Unsupported
+        The allocation divides the time of servers.
 
     Examples
     --------

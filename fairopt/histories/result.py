@@ -122,6 +122,11 @@ class History(ShowsItself):
         time      for each part of the picture and owner: mean shares
         worst     parts of the time with the largest shortfall
         ========  ==========================================================================================================
+
+        Raises
+        ------
+        Unsupported
+            There is no such table.
         """
 
         tables = {
@@ -232,7 +237,7 @@ class History(ShowsItself):
         )
 
     def worst(self, most: int = 5) -> tuple[Interval, ...]:
-        """Return the parts of the time with the largest shortfall, the worst first."""
+        """Return at most ``most`` parts of the time, those with the largest shortfall, the worst first."""
         seconds, sums = self.received.bin_seconds, self.sums.bins
         total = sums[:, :, 0].sum(axis=1)
         found = []

@@ -275,7 +275,7 @@ class Instance(ShowsItself):
         return view
 
     def given(self, name: str) -> Any:
-        """Return an array of numbers as it was given: in fractions, where these are not what its floats mean."""
+        """Return the array ``name`` as it was given: in fractions if its floats are rounded."""
         return (self._written or {}).get(name, getattr(self, name))
 
     @property
@@ -382,7 +382,12 @@ class Instance(ShowsItself):
         return bool(self.queues) or bool(self.guarantees.any()) or bool((self.weights == 0).any())
 
     def index(self, user: str) -> int:
-        """Position of the user with this label.
+        """Return the position of the user with this label.
+
+        Raises
+        ------
+        InvalidInstance
+            No user has this label.
 
         >>> Instance([[1]], [[1], [2]], users=["a", "b"]).index("b")
         1

@@ -108,6 +108,7 @@ class Queue:
     Raises
     ------
     InvalidInstance
+        A name, number or amount is not allowed, a limit is below a guarantee, or there is a lending limit without a guarantee.
 
     Examples
     --------

@@ -79,7 +79,13 @@ class Arrivals:
         return self.allocated | {"bound": self.bound}
 
     def leaves(self, placement: str, gap: float = 0.01) -> FloatArray:
-        """Return the first point at which a placement is below the bound by more than ``gap`` of the capacity, (seeds,); nan: none."""
+        """Return the first point at which a placement is below the bound by more than ``gap`` of the capacity, (seeds,); nan: none.
+
+        Raises
+        ------
+        Unsupported
+            The placement is not one of ``allocated``.
+        """
         if placement not in self.allocated:
             hint = did_you_mean(str(placement), self.allocated)
             raise Unsupported(f'there is no placement "{placement}"{hint}; there are {", ".join(self.allocated)}')

@@ -161,19 +161,19 @@ class SideBySide:
         return not self.not_begun and self.exact.complete and all(course.complete for course in self.courses)
 
     def shortfall(self, course: Course) -> FloatArray:
-        """Return by how much each user who waits has less than in the exact fluid, at each sample, (K, users)."""
+        """Return how much less each waiting user has than in the exact fluid, in a course of ``courses``, at each sample, (K, users)."""
         lacks = np.maximum(self.exact.shares_at(course.times) - course.shares, 0.0)
         return np.where(course.waiting > _WAITS, lacks, 0.0)
 
     def envy(self, course: Course) -> FloatArray:
-        """Return by how much each user who waits would have more with the weighted share of another, at each sample, (K, users)."""
+        """Return how much more each waiting user would have with the weighted share of another, at each sample of a course, (K, users)."""
         positive = self.weights > 0
         by_weight = np.divide(course.shares, self.weights, out=np.zeros_like(course.shares), where=positive)
         most = by_weight.max(axis=1, initial=0.0)[:, None] * self.weights
         return np.where(course.waiting > _WAITS, np.maximum(most - course.shares, 0.0), 0.0)
 
     def jain(self, course: Course) -> tuple[FloatArray, FloatArray]:
-        """Return the beginnings of the windows, and Jain's index in each; nan where nobody had anything."""
+        """Return the starts of the windows in seconds, and Jain's index of a course in each, (windows,); nan where nobody had anything."""
         if not course.times.size:
             return np.empty(0), np.empty(0)
         window = ((course.times - course.times[0]) // self.window).astype(int)
@@ -190,7 +190,7 @@ class SideBySide:
         return course.times[0] + self.window * np.arange(number), index
 
     def mean_by_window(self, course: Course, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the beginnings of the windows, and the mean of values, (K,), over the time of each."""
+        """Return the starts of the windows in seconds, and the mean over each of values of a course, (K,); both (windows,)."""
         if not course.times.size:
             return np.empty(0), np.empty(0)
         window = ((course.times - course.times[0]) // self.window).astype(int)
@@ -200,7 +200,7 @@ class SideBySide:
         return course.times[0] + self.window * np.arange(total.size), mean
 
     def slowdowns(self, course: Course) -> tuple[FloatArray, FloatArray]:
-        """Return the slowdown and the bounded slowdown of each job, (jobs,); nan: it has not ended."""
+        """Return the slowdown and the bounded slowdown of each job of a course, (jobs,); nan: it has not ended."""
         trace = self.trace
         first = np.cumsum(trace.tasks) - trace.tasks
         run = np.maximum.reduceat(trace.task_durations, first)

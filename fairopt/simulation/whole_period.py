@@ -102,7 +102,11 @@ def period_bound(
 
     Raises
     ------
-    InvalidInstance, Unsupported, NoSolution, CertificateError
+    InvalidInstance, Unsupported
+        The period ends before the first submission, the notion is no leximin of shares that add up over time, or the cluster has queues,
+        guarantees, or users who come and go.
+    NoSolution, CertificateError
+        The time limit is reached, or no engine finds an answer that passes its check.
 
     Examples
     --------
