@@ -1,12 +1,12 @@
-"""Proof of trees of queues in fractions: of a filling, whose course is run again, and of leximins of one depth after another.
+"""Proof of trees of queues in fractions: a filling, whose course is recomputed, and the leximins of one depth after another.
 
-*A filling.* The rates are part of the definition (`fairopt.program.tree_filling`); they are computed anew from whoever the answer says was
-stopped. At a level, with S the shares that the course has there, and q the cheapest prices of a unit of share at prices p >= 0,
+*A filling.* The rates are part of the definition (`fairopt.program.tree_filling`); they are recomputed for the stopped users that the
+answer names. At a level, with S the shares of the course there, and q the cheapest prices of a unit of share at prices p >= 0,
 
-    p.b  =  sum over all users of q S,      sum of q rate > 0 over those who climb,      q > 0 for whoever is stopped
+    p.b  =  sum over all users of q S,      sum of q rate > 0 over rising users,      q > 0 for each stopped user
 
-proves that no x with shares of at least S gives a user with q > 0 more, so that the course ends there. Rates change without a price only
-where somebody has caught up with a sibling who waits. The point that the answer gives for the end of each part has the shares of the
+proves that no x with shares of at least S gives more to a user with q > 0, so stopped users cannot rise further. Rates change without a
+price only where a child has caught up with a waiting sibling. The answer has a point for the end of each part, with the shares of the
 course.
 
 *Nested leximins.* With prices y >= 0 of agents beside those of limits, A'p >= sum over the agents of a pair's user of y u on every pair,
@@ -121,7 +121,7 @@ def prove_nested(program: ExactProgram, solution: Solution) -> None:
     open_to[names.pair_users[~closed]] = True
     reachable: BoolArray = below @ open_to
     settled, before = np.zeros(goal.depth.size, bool), 0
-    # Whose parent has nothing has nothing itself, and no level of its own.
+    # An agent whose parent has nothing has nothing itself, and no level.
     units = [rational(goal.weight[a]) * (sums[goal.parent[a]] if goal.parent[a] >= 0 else 1) for a in range(goal.depth.size)]
     takes_part = reachable & np.array([unit > 0 for unit in units], bool)
     for number, stage in enumerate(solution.stages, 1):

@@ -1,22 +1,22 @@
-"""Proof of the filling of a tree of queues: the course is run again from what the answer reports, and each level proved by its prices.
+"""Proof of the filling of a tree of queues: the course is recomputed from the answer, and each level proved by its prices.
 
-The rates of the tree are part of the definition (`fairopt.program.tree_filling`), and computed anew here, with whoever the answer says was
-stopped. What is proved at each level is the inequality of `fairopt.certificate.levels` with the shares of the course in place of t: for
-prices p >= 0, with S + rate t the shares of users who rise and S those of the others,
+The rates of the tree are part of the definition (`fairopt.program.tree_filling`), and recomputed here for the stopped users that the answer
+names. Each level is proved by the inequality of `fairopt.certificate.levels` with the shares of the course in place of t: for prices
+p >= 0, with S + rate t the shares of users who rise and S those of the others,
 
     p.b - sum over all users of q S  -  t sum over users who rise of q rate  >=  0,
 
-and what is left of it bounds by how much t, and who is stopped, could rise. Each part is proved with its own extra limits, at the point
-that the answer reports for the end of the part; this point shows that the shares can be reached.
+and the left side bounds how much t, and the stopped users, could rise. Each part is proved with its own extra limits, at the point that the
+answer reports for the end of the part; this point shows that the shares can be reached.
 
-What levels imply of pairs, limits and users (`fairopt.certificate.levels`) holds in later parts, too, where no extra limit had a price or
-closed a pair: nobody ever has less.
+The consequences of a level for pairs, limits and users (`fairopt.certificate.levels`) hold in later parts, too, if no extra limit had a
+price or closed a pair, because shares never fall.
 
 Without prices, users may stop only where a limit on shares (`fairopt.program.share_limits`) is full, and rates change only there and where
 somebody under a clamp has caught up.
 
-What a user lacks in an early part is judged by what it has in the end, if that is more. A user who ends with nothing, because others have
-all that it could use, is judged in parts of what it could have alone.
+Residuals of a user in an early part are relative to what it has in the end, if that is more. For a user who ends with nothing, because
+others have all that it could use, they are relative to what it could have alone.
 """
 
 from __future__ import annotations

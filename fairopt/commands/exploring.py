@@ -1,4 +1,4 @@
-"""``fairopt explore``: a page on this machine to drag weights, counts, alpha and guarantees, and to see what follows."""
+"""``fairopt explore``: a page on this machine to drag weights, counts, alpha and guarantees, and to see the new allocation."""
 
 from __future__ import annotations
 

@@ -129,14 +129,13 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None) 
     instance = allocation.instance
     if allocation.sharing != "rdm":
         raise Unsupported(
-            "under time division users take turns on whole servers, which no quota or limit of a scheduler says; "
+            "under time division users take turns on whole servers, which no quota or limit of a scheduler can express; "
             'solve with sharing="rdm" (--sharing rdm), which divides resources'
         )
     exceeded = violations(instance, allocation.tasks, "rdm", _ROUNDED)
     if exceeded:
         raise InvalidInstance(
-            f"the allocation does not fit this instance: {joined([str(each) for each in exceeded], 3)}; "
-            "give the allocation of this very instance"
+            f"the allocation does not fit this instance: {joined([str(each) for each in exceeded], 3)}; give an allocation of this instance"
         )
     for row in names or {}:
         if row not in instance.servers:

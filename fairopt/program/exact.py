@@ -1,4 +1,4 @@
-"""A program in fractions: the float program says what is where, and the instance in fractions what the numbers are.
+"""A program in fractions: the float program gives the structure, the instance in fractions gives the numbers.
 
 Every limit is known by its kind and its keys, and every column by its pair. So each coefficient is computed anew from the instance:
 

@@ -79,5 +79,5 @@ class Nested:
         return np.where(self.depth == depth, self.weight * above, 0.0)
 
     def sizes(self, levels: FloatArray, reach: FloatArray) -> FloatArray:
-        """Return by what residuals are judged, (agents,): what agents have, or if that is nothing a part of what they could have alone."""
+        """Return the scale of residuals, (agents,): what an agent has, or if that is nothing, a part of what it could have alone."""
         return np.where(levels > NOTHING * reach, levels, 1e-3 * reach)

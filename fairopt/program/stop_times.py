@@ -1,6 +1,6 @@
 r"""The filling of a tree as a leximin of stop times, which whole tasks need.
 
-Let Delta[n] be what user n gains in a part of a filling, in shares. Whoever knows all gains can run the part again: users rise at the rates
+Let Delta[n] be the gain of user n in a part of a filling, in shares. The gains determine the course of the part: users rise at the rates
 of the tree, each stops when it has its gain, and the rates of the others change then. The *stop time* T[n] is the time at which user n
 stops. Where the share of a queue is the sum of its users' shares, stop times have a closed form. Let n be in the queues v[1], ...,
 v[m], from the innermost, w its weight, and S[c] the sum of the gains below a child c:
@@ -14,8 +14,8 @@ weight.) T is concave in the gains, as sums and minima of such functions are.
 same reasoning as in `fairopt.solvers.leximin.levels`. In a list without queues T is the share by weight.
 
 With *whole tasks* that is the definition: the sorted stop times are as large as can be, in lexicographic order, first those of the first
-part, then those of the second, with the gains of all parts chosen together. Whoever rises could not have a task more unless somebody had
-less: with one more task for n, all goes as before until n stopped, n stops later, and whoever stops after that still does.
+part, then those of the second, with the gains of all parts chosen together. No rising user could have one more task unless another user had
+less: with one more task for n, the course is the same until the time at which n stopped; n stops later, and so do all who stop after that.
 
 *Where there is no closed form.* The definition holds for every rule of rates. But with ``queue_share="dominant"`` and users of one queue
 who have different dominant resources, T is the integral of a maximum, which is not concave; and where children wait for each other, under

@@ -161,7 +161,7 @@ def simulate(
     require_instance(cluster)
     if np.isfinite(cluster.parallelism).any():  # also for servers that are added later
         raise Unsupported(
-            "a simulation knows no limit on how many servers a user is on at once; "
+            "a simulation cannot limit how many servers a user is on at once; "
             "leave the parallelism of the cluster's users out, or solve the instance of one moment"
         )
     for word, value in (("until", until), ("step", step)):

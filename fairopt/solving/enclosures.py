@@ -1,7 +1,7 @@
 """Alpha-fair goals and trade-offs with the digits asked for: a feasible allocation in fractions, and its proved distance to the optimum.
 
-From an answer in floats `fairopt.solvers` finds a point and prices with twice the digits. `fairopt.certificate.enclosure` proves from them
-how far the optimum can be at most. Where that is farther than asked, more digits are tried.
+From an answer in floats `fairopt.solvers` finds a point and prices with twice the digits. `fairopt.certificate.enclosure` derives a proved
+bound on their distance from the optimum. If the bound is larger than asked for, more digits are tried.
 """
 
 from __future__ import annotations

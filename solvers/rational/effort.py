@@ -1,8 +1,8 @@
 """How long a program takes in fractions, before it is solved: what is out of reach is refused.
 
 Most of the time goes into one system of equations a level, with as many equations as there are users and full limits. Dixon's lifting takes
-time in proportion to the cube of their number, and to the digits of their coefficients. A limit of a single pair is no part of it: what it
-gives is one division.
+time in proportion to the cube of their number, and to the digits of their coefficients. Limits of a single pair do not count: each takes
+one division.
 """
 
 from __future__ import annotations

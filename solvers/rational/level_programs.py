@@ -5,9 +5,9 @@
 An *agent* is a user; of a nested leximin also a queue, whose worth is that of all users below it. Who is settled has rate 0. Each row is
 multiplied by the common denominator of its coefficients: whole numbers are what FLINT is fast with.
 
-*In floats* the program has units of its own, so that a solver's tolerances see everybody: x counts in what makes one unit of its user's
-level, each limit and each agent's level is 1. The units are computed from fractions; numbers that are beyond floats do not matter, as only
-the basis is used: which columns are positive and which rows are full. From there on everything is rational
+*In floats* the program is scaled, so that a solver's tolerances suit all users: a unit of x is what makes one unit of its user's level,
+and each limit and each agent's level is 1. The scales are computed from fractions; numbers beyond floats do not matter, because only the
+basis is used: which columns are positive and which rows are full. From there on everything is rational
 (`fairopt.solvers.rational.simplex`).
 """
 
@@ -51,7 +51,7 @@ class Level:
     x : array (pairs,)
     prices : array (limits,)
     pays : list of fmpq (agents,)
-        The multipliers: who pays is stopped at t.
+        The multipliers: an agent with a positive one is stopped at t.
     """
 
     t: Any

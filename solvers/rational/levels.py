@@ -1,7 +1,7 @@
 """A leximin in rational numbers, level by level; one equal level; the largest total.
 
-The value of each level enters the next as a fraction, and a user is settled because its multiplier is > 0: no tolerance anywhere. Users who
-are at the level of others but do not pay for it rise on in the next program, perhaps by nothing: then that has the same level again.
+The value of each level enters the next as a fraction, and a user is settled because its multiplier is > 0: no tolerance anywhere. Users at
+a level with the multiplier 0 rise further in the next program. They may be unable to: then the next program has the same level again.
 """
 
 from __future__ import annotations

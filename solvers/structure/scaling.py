@@ -25,7 +25,7 @@ SAME_WORTH = 1e-15  # relative: utilities of a user that differ by no more are t
 
 
 def obstacle(program: Program) -> str:
-    """Return why a program does not fit into this layout, as the end of a sentence that begins "the program has"; "" if it fits."""
+    """Return what of a program does not fit into this layout, as the end of a sentence that begins "the program has"; "" if it fits."""
     limits, users = program.limits, program.pair_users
     if (limits.kinds == LimitKind.SLICE).any():
         return "slices of servers that are set aside for users"

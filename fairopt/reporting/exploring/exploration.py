@@ -1,7 +1,7 @@
-"""What follows from changes of an instance: its allocation beside that of the file, an explanation, pictures, the frontier.
+"""The results of changes to an instance: its allocation beside that of the file, an explanation, pictures, the frontier.
 
-The answer comes in parts, the quick ones first, so that a page can show each when it is there and leave the rest out if the instance has
-changed again. A part that cannot be computed is a sentence.
+The answer comes in parts, the quick ones first, so that a page can show each part as it arrives and drop the rest if the instance has
+changed again. If a part cannot be computed, a sentence says why.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -62,7 +62,7 @@ _REMEMBERED = 64  # allocations of the file, one for each notion with its option
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked: changes in the words of ``--set``, a notion with its options, and the user or queue to explain."""
+    """The request: changes in the words of ``--set``, a notion with its options, and the user or queue to explain."""
 
     changes: tuple[str, ...]
     notion: str

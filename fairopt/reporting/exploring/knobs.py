@@ -1,4 +1,4 @@
-"""What of an instance can be changed by a slider: weights of users and queues, counts of servers, guarantees.
+"""The numbers of an instance that sliders change: weights of users and queues, counts of servers, guarantees.
 
 A knob knows its ``--set`` path, its value in the file and its range. Amounts of a resource that has byte units in the file have the first
 of these units here.
@@ -33,7 +33,7 @@ Kind: TypeAlias = Literal["weights", "counts", "guarantees"]
 KINDS: tuple[Kind, ...] = ("weights", "counts", "guarantees")
 
 _STEPS = 50  # of a slider, about: its step is the power of ten below this part of its range
-_ROOM = 5  # a weight can grow to so many times its value
+_ROOM = 5  # the slider of a weight ends at this multiple of its value
 _DIGITS = 12  # of a value in a word
 _PLACES = 9  # of a value, beyond those of its step: a slider adds its steps with rounding
 

@@ -1,4 +1,4 @@
-"""The page in a browser: sliders on the left, what follows from them on the right.
+"""The page in a browser: sliders on the left, the results on the right.
 
 A change shows at once that the answer is being computed. The computation waits until the slider rests for a moment, runs in a thread of
 its own, so that sliders move meanwhile, and stops between two parts if there is a later change. Labels come from files and must stay text:
@@ -169,7 +169,7 @@ class Page:
     # What follows ------------------------------------------------------------------------------------------------------------------
 
     def asked(self) -> Asked:
-        """Return what the widgets ask."""
+        """Return the request that the widgets show."""
         changes = (knob.word(slider.value) for knob, slider in self._sliders.items() if knob.is_changed(slider.value))
         alpha = f":alpha={self.alpha.value:.12g}" if self.notion.value == _ALPHA and self.alpha.value != 1 else ""
         return Asked(tuple(changes), f"{self.notion.value}{alpha}", str(self.explained.value))
