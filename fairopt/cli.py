@@ -116,7 +116,7 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
         ),
         "explain": (
             "explaining",
-            "Explain what a user or a queue of FILE gets, what stops it, and what would give it more.",
+            "Explain what a user or a queue of FILE gets, what limits it, and what would give it more.",
             "examples/gpu-lab --user vision --notion psdsf --against language",
         ),
         "frontier": (

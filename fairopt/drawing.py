@@ -1,7 +1,7 @@
 """The way from an object to how it looks: its picture, and what a notebook shows of it.
 
 ``plot`` methods look their drawing up in `fairopt.plots` when they are called, and ``_repr_html_`` its page in
-`fairopt.reporting.notebook`. So no room imports these, and matplotlib and pandas are imported for whoever wants to look only.
+`fairopt.reporting.notebook`. So no other room imports these, and matplotlib and pandas are imported only when something is drawn.
 """
 
 from __future__ import annotations

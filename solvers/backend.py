@@ -54,7 +54,7 @@ class Deadline:
 
 
 def final_levels(program: Program, stages: Sequence[Stage]) -> dict[str, object]:
-    """Return which levels are final, and who has them, for whom the time is too short."""
+    """Return the final levels and their users, for the error at a time limit."""
     return {"levels": [stage.value for stage in stages], "users": [program.users[n] for stage in stages for n in stage.users]}
 
 

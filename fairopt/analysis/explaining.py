@@ -55,7 +55,7 @@ def explain(
     time_limit: float | None = None,
     done: Callable[[str], object] | None = None,
 ) -> Explanation:
-    """Explain what one user gets, what stops it, and what would help.
+    """Explain what one user gets, what limits it, and what would help.
 
     An allocation in fractions (``allocation.exact``, with a radius of 0) is explained in fractions, without a tolerance: full resources,
     equal shares, dual prices, and gains. Every change is solved again in fractions, and proved. If the optimum is irrational, the

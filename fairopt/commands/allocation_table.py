@@ -80,7 +80,7 @@ class Choice:
         return chosen[: self.top]
 
     def in_order(self, allocation: Allocation) -> list[str]:
-        """Return the names of the users in order, those of them whom the instance has, however many."""
+        """Return the chosen names that the instance has, in order, without a limit on their number."""
         users = allocation.instance.users
         known = tuple(name for name in self.users if name in users)
         return [] if self.users and not known else [users[n] for n in Choice(known, self.sort).positions(allocation)]

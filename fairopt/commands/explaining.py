@@ -82,7 +82,7 @@ def explain(
     as_json: Json = False,
     output: JsonOutput = None,
 ) -> None:
-    """Explain what a user or a queue of FILE gets, what stops it, and what would give it more.
+    """Explain what a user or a queue of FILE gets, what limits it, and what would give it more.
 
     With --allocation, --notion names the exact allocation to compare with.
     """

@@ -162,7 +162,7 @@ def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_
 
 
 def _tasks(allocation: Allocation, user: int) -> str:
-    """Return how many tasks a user has, and whether all of them run; nothing where there is no end of them."""
+    """Return how many tasks a user has, and whether all of them run; nothing for a user without a task limit."""
     instance = allocation.instance
     if not instance.servable[user]:
         return "cannot run"

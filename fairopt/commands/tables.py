@@ -208,7 +208,7 @@ def print_paragraph(console: Console, text: str | Text) -> None:
 
 
 def sharing_note(sharing: str) -> str:
-    """Return what a title says of the sharing: that resources are divided goes without saying.
+    """Return the words on sharing for a title; none for resource division, the default.
 
     >>> sharing_note("rdm"), sharing_note("tdm")
     ('', ', sharing tdm')

@@ -195,7 +195,7 @@ class Holdings:
         return most
 
     def ceilings(self, factor: float | None) -> list[dict[str, int]]:
-        """Return what each holder may have at most, by resource: a leaf so many times what it has; nobody more than those above it.
+        """Return the ceiling of each holder by resource: of a leaf, ``factor`` times what it has; never above the ceiling of its parent.
 
         A resource that is not named has no ceiling. No ceiling is below what a holder has.
         """

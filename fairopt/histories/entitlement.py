@@ -86,7 +86,7 @@ class Entitlement:
                 log.info("the allocation is computed afresh: %s", error)
                 self._repeated = self._warm()
         instance, active = self.setting.instance(limits)
-        with quietly():  # that a queue has no user at this moment is nothing to say
+        with quietly():  # no warning of queues without users at this moment
             allocation = solve(instance, self.notion.restricted(active))
         self.residual = max(self.residual, allocation.certificate.worst)
         tasks = np.zeros(self._tasks.shape)

@@ -254,7 +254,7 @@ class Optimum:
         if tasks is None:
             instance = instance_at(self.streams, active, self.limits[active], counts, self.group, self.first)
             chosen = self.notion.restricted(self.streams.owner[active], self.first)
-            with quietly():  # that a queue has no user at this moment is nothing to say
+            with quietly():  # no warning of queues without users at this moment
                 allocation = solve(instance, chosen, sharing=self.sharing)
             self.residual = max(self.residual, allocation.certificate.worst)
             tasks = np.zeros((self.x.size, self.first.size))

@@ -122,7 +122,7 @@ class RememberedTree(Optimum):
     def _remember(self, counts: FloatArray, past: FloatArray) -> None:
         streams = self.streams
         everybody = np.arange(streams.owner.size)
-        with quietly():  # that a queue has no user at this moment is nothing to say
+        with quietly():  # no warning of queues without users at this moment
             instance = instance_at(streams, everybody, self.limits, counts, self.group, self.first)
             instance = instance.replace(tasks=np.maximum(self.limits, 1.0))  # streams without tasks have a past
             chosen = self.notion.restricted(streams.owner, self.first)

@@ -192,7 +192,7 @@ def _columns(trace: Trace, cluster: Instance) -> list[int]:
             )
     for name in cluster.resources:
         if name not in trace.resources:
-            raise InvalidInstance(f'the trace says nothing of the resource "{name}"; add a column, with 0 for what needs none')
+            raise InvalidInstance(f'the trace has no column for the resource "{name}"; add one, with 0 for jobs that need none')
     return [trace.resources.index(name) for name in cluster.resources]
 
 

@@ -179,7 +179,7 @@ def _run_by(
             if tree is not None:
                 kernel.record(state, tree, n, state.row[i], 1)
             kernel._drop_those_without(state, run, i)
-        for n in run.pool[: progress[IN_POOL]]:  # nothing of theirs fits any more
+        for n in run.pool[: progress[IN_POOL]]:  # none of their tasks fits any more
             run.untried[n] = tree is not None and (tree.barred[n] > 0 or tree.closed[tree.leaf[n]] > 0)
             run.pool_at[n] = -1
         run.is_freed[run.freed[: progress[FREED]]] = False

@@ -77,7 +77,7 @@ def largest(
 
 
 def _basis(costs: Sequence[fmpq], rows: Sequence[list[tuple[int, fmpq]]], sides: Sequence[fmpq], deadline: Deadline) -> list[int]:
-    """Return an optimal basis of the program in floats; where there is none to be had, that of the slacks."""
+    """Return an optimal basis of the program in floats; if HiGHS finds none, the basis of the slacks."""
     n, m = len(costs), len(rows)
     slacks = [n + i for i in range(m)]
     with np.errstate(all="ignore"):

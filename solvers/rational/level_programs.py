@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 _ZERO = fmpq(0)
 _PRIMAL = 4  # HiGHS's number for the primal simplex
-_OFF = 1e4  # a level so many times its unit asks for another one
+_OFF = 1e4  # a level that differs from its unit by a larger factor is solved again in another unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,7 +168,7 @@ class LevelPrograms:
     # In floats ---------------------------------------------------------------------------------------------------------------------
 
     def _float_basis(self, start: Sequence[fmpq], rate: Sequence[fmpq]) -> list[int]:
-        """Return an optimal basis of the program in floats; where there is none to be had, the last one."""
+        """Return an optimal basis of the program in floats; if HiGHS finds none, the last one."""
         begin, speed = np.array([_as_float(value) for value in start]), np.array([_as_float(value) for value in rate])
         unit = self._first_unit(begin, speed)
         for _ in range(3):

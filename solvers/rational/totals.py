@@ -17,7 +17,7 @@ __all__ = ["solve_separately", "solve_total"]
 
 
 def solve_total(program: ExactProgram, deadline: Deadline) -> Solution:
-    """Return the largest total: the level of one agent, to whom all tasks are worth what the goal says.
+    """Return the largest total: the level of a single agent, with the coefficients of the goal as worths of tasks.
 
     Raises
     ------

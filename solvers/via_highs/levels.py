@@ -271,7 +271,7 @@ class CappedLevels:
         return float(np.minimum(self.caps.level, self.problem.reach)[course.rising].max(initial=0.0))
 
     def step_at(self, guess: float, course: Course, stages: Sequence[Stage]) -> Step:
-        """Settle whoever has its cap at a level that all can reach; then those who are stopped there, or guess again."""
+        """Settle the users with their caps at a level that all can reach; then the users stopped there, or guess again."""
         cap = self.caps.level
         tried = self.programs.attempt(guess, course, cap, stages)
         guess, best, caps = tried.wanted, self.search.best, cap[course.rising]
@@ -288,7 +288,7 @@ class CappedLevels:
         log.debug("guess %.12g, part %.15g, reached %.12g, bound %.12g, %d capped", guess, tried.part, reached, bound, at_cap.size)
         left = course.settled(at_cap, cap[at_cap])
         if at_cap.size and best is not None and not best.stops(left, reached).any():
-            best, bound = None, np.inf  # it was they whom these prices stopped
+            best, bound = None, np.inf  # these prices belong to the users who are settled now
         step = Step(
             tried.x, tried.levels, reached, at_cap=at_cap, caps=cap[at_cap], cap_stages=self.caps.stages(self.problem.program, at_cap)
         )

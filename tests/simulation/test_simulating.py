@@ -527,7 +527,7 @@ def test_a_bad_trace_is_refused(arguments: dict[str, Any], message: str) -> None
     [
         ({}, {"users": ["A", "C"], "demands": [[1], [1]]}, {}, "the cluster knows some users of the trace, but not B"),
         ({"resources": ["gpu"]}, {}, {}, 'the trace demands "gpu", which the cluster does not have'),
-        ({}, {"capacities": [[1, 1]], "demands": [[1, 1]]}, {}, 'the trace says nothing of the resource "resource-2"'),
+        ({}, {"capacities": [[1, 1]], "demands": [[1, 1]]}, {}, 'the trace has no column for the resource "resource-2"'),
         ({"events": [(1, "remove", "server-1", 2)]}, {}, {}, 'remove more servers of "server-1" than there are'),
         ({"events": [(1, "remove", "server-9")]}, {}, {}, 'servers "server-9", which the cluster lacks'),
         ({"eligibility": [[True, True], [True, True]]}, {}, {}, "has 2 columns, and the cluster 1 row"),
