@@ -2,8 +2,8 @@
 
 The rules of a tree are options of every notion that equalises a share:
 
-* ``guarantees="surplus"``: what is left after the guarantees is divided by weights, on top of them (KAI, Kueue). ``"clamp"``: whoever has
-  more than its part by weight already, by a guarantee, waits until the others have caught up (YARN's fair scheduler).
+* ``guarantees="surplus"``: what is left after the guarantees is divided by weights, on top of them (KAI, Kueue). ``"clamp"``: a user or
+  queue whose guarantee exceeds its part by weight waits until its siblings have caught up (YARN's Fair Scheduler).
 * ``queue_share="dominant"``: the share of a queue is the dominant share of what its users hold together, as in H-DRF; ``"sum"``: the sum of
   their shares. The default is "dominant" for drf and drfh and "sum" for the others.
 * ``tree="filling"``: users inside a queue rise together while the queue rises, as in schedulers. ``"nested"``: fairness among queues first,

@@ -1,9 +1,9 @@
 """The queues of KAI (``scheduling.run.ai``): quota, limit and weight over quota of GPU, CPU (thousandths) and memory (10^6 bytes).
 
-A quota is a guarantee, of which -1 is everything the cluster has. A limit of -1 is none; one that is unset or 0 leaves the queue its quota.
-``overQuotaWeight`` is the weight: an instance has one for all resources, that of GPUs where the cluster has any. A priority above or below
-100 is a tier, where siblings have different ones, counted from the tier of the queue above. KAI compares siblings alone, and tiers are of
-the whole cluster: below the root that is not the same, and the import says so.
+A quota is a guarantee; -1 guarantees the whole cluster. A limit of -1 means no limit; if the limit is unset or 0, the queue is limited to
+its quota. ``overQuotaWeight`` is the weight: an instance has one for all resources, so that of GPUs counts if the cluster has GPUs. A
+priority above or below 100 becomes a tier, counted from the tier of the queue above, if siblings have different priorities. KAI compares
+siblings only, while tiers are compared in the whole cluster: below the root the two differ, and a note says so.
 """
 
 from __future__ import annotations

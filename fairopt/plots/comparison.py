@@ -1,11 +1,11 @@
 """A picture of a comparison: on the left, what each user gets; on the right, how much of the cluster is in use; by allocation.
 
-Up to 12 users are groups of bars, one bar for each allocation. More, or more than 80 bars, are a row each with a mark for each
-allocation; of more than 40, those on whom the allocations differ most, and a curve of the sorted weighted dominant shares of all. Queues
-are always groups of bars: of more than 30, only those in the root, and of these the 30 that hold most. On the right every resource has a
-bar for each allocation, stacked by server row up to 10 of them: the part of the whole cluster's capacity in use there. A notion has the
-same colour in every picture; exact allocations are solid, and hatches mark whole tasks, greedy schedules and given allocations. Server
-rows go from dark to light.
+Up to 12 users are groups of bars, one bar for each allocation. More users, or more than 80 bars, have a row each, with a mark for each
+allocation. Of more than 40 users, only those on whom the allocations differ most have a row, and a curve shows the sorted weighted dominant
+shares of all. Queues are always groups of bars; of more than 30 queues, only those in the root, at most the 30 that hold most. On the
+right, every resource has a bar for each allocation: the part of the cluster's capacity in use, stacked by server row if there are at most
+10 rows. A notion has the same colour in every picture; exact allocations are solid, and hatches mark whole tasks, greedy schedules and
+given allocations. Server rows go from dark to light.
 """
 
 from __future__ import annotations

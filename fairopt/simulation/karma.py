@@ -8,10 +8,10 @@ The part alpha of the fair share is guaranteed. In a round of P seconds
     shared      = (1 - alpha) C
     credits[u] += (1 - alpha) f[u] P                      at the beginning
 
-Borrowers want D[u] - alloc[u] more. As long as they do, and anything is left, the one with the most credits gets the next piece, for a
-credit a unit and second; it comes from the donor with the fewest credits, and once nothing donated is left, from what is shared. Pieces are
-infinitely small here, so that users are served down to a common level of credits, and donors paid up to one. Where weights differ, a unit
-costs its user in inverse proportion to its weight. Rounds begin anew at every event; credits are kept by the second.
+Borrowers want D[u] - alloc[u] more. As long as a borrower wants more and capacity is left, the borrower with the most credits gets the next
+piece, at one credit for each unit and second. The piece comes from the donor with the fewest credits; once all donations are used, it comes
+from the shared part. Pieces are infinitely small here: the credits of borrowers fall to a common level, and those of donors rise to one. A
+unit costs its user in inverse proportion to its weight. A new round starts at every event; credits are counted by the second.
 
 Source: M. Vuppalapati, G. Fikioris, R. Agarwal, A. Cidon, A. Khandelwal and E. Tardos, Karma: resource allocation for dynamic demands
 (OSDI 2023), algorithm 1. There a slice is a whole unit, and users begin with so many credits that they never run out, as here.
@@ -47,7 +47,7 @@ class Karma:
 
 
 def poured(amount: float, levels: FloatArray, most: FloatArray, width: FloatArray) -> FloatArray:
-    """Return how much each vessel gets of an amount that is poured into them, (vessels,).
+    """Return how much each vessel gets of an amount poured into all of them (water-filling), (vessels,).
 
     A vessel has its bottom at ``levels`` and is ``width`` wide; it takes at most ``most``.
 

@@ -15,7 +15,7 @@ from fairopt.solvers.highs_model import HighsModel, Outcome
 __all__ = ["Placed", "pack_servers", "place_whole"]
 
 _PAIRS = 2_000  # programs with more are solved as linear ones
-_SHORT = 1e3  # what a task that does not fit costs there, in pairs
+_SHORT = 1e3  # cost of a task that does not fit in the linear program, in pairs
 _NODES = 500  # of branch and cut: a limit that gives the same answer on every machine
 _TIES = 1e-8  # of two users with the same remainder the first one gets the task
 

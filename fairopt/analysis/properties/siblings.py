@@ -5,16 +5,16 @@ Weights, guarantees and tiers compare the children of one queue (or of the root)
     H[c][i,r] = sum over users n below c of x[n,i] d[n,r]        what it holds on server i (of time, with x[n,i] / gamma[n,i]),
     G[c]      = the part of H[c] that c, or what is below c, is guaranteed.
 
-*What a child would do with a bundle B.* A user counts its own tasks. A queue has many users, and its own rules say nothing of what one of
-them may lose for another. So a queue is better off with B only if nobody below it loses and somebody gains:
+*When a child is better off with a bundle B.* A user counts its own tasks. A queue has many users, and the tree has no rule for what one of
+them may lose in favour of another. So a queue is better off with B only if nobody below it loses and somebody gains:
 
     maximise    sum over users n below c of (V'[n] - V[n])
     subject to  sum over these n of x'[n,i] d[n,r] <= B[i,r],   V' >= V,   their numbers of tasks, and the limits of c and of what is below.
 
 The optimum is the gain, in tasks; without a feasible point there is none. For a user this is what `fairopt.analysis.measures` defines.
 
-*Who is compared.* Children that take part, have a weight > 0 and are of one tier. What a child holds within its guarantee is nobody else's
-to envy or to divide.
+*Which children are compared.* Those that take part, have a weight > 0 and are of one tier. What a child holds within its guarantee is
+neither envied nor divided.
 """
 
 from __future__ import annotations
