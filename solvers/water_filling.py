@@ -45,8 +45,10 @@ class WaterFilling(Backend):
         tasks[limits.keys[caps, 0]] = limits.bounds[caps]
         cap = tasks[users] * per_level
         rows = np.flatnonzero(~caps)
-        use = sp.csc_array(limits.matrix[rows])
-        per_unit = sp.csr_array(use / per_level)  # use of each limit per unit of the user's level
+        use = limits.matrix[rows]
+        per_unit = use.copy()
+        per_unit.data *= (1 / per_level)[use.indices]  # use of each limit per unit of the user's level
+        by_column = use.tocsc()
         bounds = limits.bounds[rows]
 
         level = np.zeros(users.size)
@@ -75,7 +77,7 @@ class WaterFilling(Backend):
                 prices[rows[filled]] = 1.0 / slope[up].sum()  # gain of the level per unit of the limit
                 stages.append(Stage(value, users[settled], prices))
                 # The settled users slow down the limits that they use, so these fill up later. Caps are already taken into account.
-                for j in np.unique(use[:, settled].indices):
+                for j in np.unique(_rows_of(by_column, settled)):
                     if np.isfinite(fills_at[j]):
                         fills_at[j] = _fills_at(per_unit, bounds, int(j), level, cap, rising)
         return Solution(level / per_level, tuple(stages), iterations=len(stages), programs_solved=0)
@@ -85,6 +87,13 @@ def _row(matrix: sp.csr_array, j: int) -> tuple[IntArray, FloatArray]:
     """Return the columns and values of one row."""
     span = slice(matrix.indptr[j], matrix.indptr[j + 1])
     return matrix.indices[span].astype(np.int64), matrix.data[span]
+
+
+def _rows_of(matrix: sp.csc_array, columns: IntArray) -> IntArray:
+    """Return the row of each entry of these columns, without the matrix that SciPy would make of them."""
+    first, number = matrix.indptr[columns], matrix.indptr[columns + 1] - matrix.indptr[columns]
+    rows: IntArray = matrix.indices[np.repeat(first - number.cumsum() + number, number) + np.arange(number.sum())]
+    return rows
 
 
 def _fills_at(per_unit: sp.csr_array, bounds: FloatArray, j: int, level: FloatArray, cap: FloatArray, rising: BoolArray) -> float:

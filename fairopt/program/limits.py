@@ -48,8 +48,12 @@ class Limits:
         given = np.asarray(keys, dtype=np.int64)
         given = given[:, None] if given.ndim == 1 else given
         pairs[:, : given.shape[1]] = given
-        limits = cls(matrix, np.asarray(bounds, float), np.full(matrix.shape[0], int(kind), dtype=np.int64), pairs)
-        return limits.select(matrix.indptr[1:] > matrix.indptr[:-1])
+        bounds, ends = np.asarray(bounds, float), matrix.indptr[1:]
+        some = ends > matrix.indptr[:-1]
+        if not some.all():  # the others own no entry, and only their ends go: SciPy takes longer to select rows
+            ends, bounds, pairs = ends[some], bounds[some], pairs[some]
+            matrix = sp.csr_array((matrix.data, matrix.indices, np.append(0, ends)), shape=(ends.size, matrix.shape[1]))
+        return cls(matrix, bounds, np.full(bounds.size, int(kind), dtype=np.int64), pairs)
 
     @classmethod
     def none(cls, columns: int) -> Limits:
@@ -64,7 +68,7 @@ class Limits:
         if len(parts) == 1:
             return parts[0]
         return cls(
-            sp.csr_array(sp.vstack([part.matrix for part in parts], format="csr")),
+            sp.vstack([part.matrix for part in parts], format="csr"),
             np.concatenate([part.bounds for part in parts]),
             np.concatenate([part.kinds for part in parts]),
             np.concatenate([part.keys for part in parts]),

@@ -19,7 +19,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from fairopt.drawing import ShowsItself
 from fairopt.instance import FloatArray, IntArray, safe_ratio
@@ -178,7 +177,7 @@ class Program(ShowsItself):
         columns = np.flatnonzero(self.pair_servers == server)
         rest = x.copy()
         rest[columns] = 0.0
-        matrix = sp.csr_array(self.limits.matrix[:, columns])
+        matrix = self.limits.matrix[:, columns]
         left = self.limits.bounds - self.limits.matrix @ rest
         left[left < 1e-12 * self.limits.bounds] = 0.0  # what is left is only rounding
         limits = Limits(matrix, left, self.limits.kinds, self.limits.keys).select(np.diff(matrix.indptr) > 0)

@@ -111,8 +111,8 @@ def _use(problem: LevelProblem, scale: FloatArray) -> sp.csr_array:
     limits = problem.program.limits
     matrix, bounds = limits.matrix, limits.bounds
     if problem.rows.size < bounds.size:
-        matrix, bounds = sp.csr_array(matrix[problem.rows]), bounds[problem.rows]
+        matrix, bounds = matrix[problem.rows], bounds[problem.rows]
     if problem.columns.size < matrix.shape[1]:
-        matrix = sp.csr_array(matrix[:, problem.columns])
+        matrix = matrix[:, problem.columns]
     part = matrix.data * scale[matrix.indices] / np.repeat(bounds, np.diff(matrix.indptr))
     return sp.csr_array((part, matrix.indices, matrix.indptr), shape=matrix.shape)
