@@ -23,8 +23,8 @@ def test_rows_without_an_entry_are_dropped() -> None:
 
 def test_blocks_are_stacked_over_the_same_columns() -> None:
     """In their order; a block of no rows adds nothing, and the matrix stays sparse by rows."""
-    one = Limits.of(LimitKind.TASKS, sp.csr_array([[1.0, 0.0]]), [2.0], [0])
-    other = Limits.of(LimitKind.TIME, sp.csr_array([[0.0, 3.0], [1.0, 1.0]]), [4.0, 5.0], [[0, 1], [2, 3]])
+    one = Limits.of(LimitKind.TASKS, sp.csr_array(np.array([[1.0, 0.0]])), [2.0], [0])
+    other = Limits.of(LimitKind.TIME, sp.csr_array(np.array([[0.0, 3.0], [1.0, 1.0]])), [4.0, 5.0], [[0, 1], [2, 3]])
     both = Limits.stack([one, Limits.none(2), other])
     assert isinstance(both.matrix, sp.csr_array)
     np.testing.assert_array_equal(both.matrix.toarray(), [[1, 0], [0, 3], [1, 1]])
