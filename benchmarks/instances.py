@@ -39,6 +39,29 @@ def few_servers_each(users: int, servers: int, resources: int, seed: int = 0) ->
     return fo.Instance(capacities, demands, weights=weights, eligibility=eligibility)
 
 
+def in_zones(users: int, servers: int, resources: int, zones: int = 40, anywhere: float = 0.3, seed: int = 0) -> fo.Instance:
+    """Servers in zones, 30 % of the demands zero: some tens of levels.
+
+    ``anywhere`` is the part of users who may run on every server. The others may run in one or two zones, the k-th with a probability in
+    proportion to 1 / k. One user in ten has a number of tasks: 0.2 to 2 times what the part of the cluster that is in proportion to its
+    weight would hold.
+    """
+    rng = np.random.default_rng(seed)
+    capacities = rng.uniform(5, 50, (servers, resources))
+    demands = rng.uniform(0.01, 1, (users, resources))
+    demands[rng.random((users, resources)) < 0.3] = 0.0
+    demands[demands.sum(axis=1) == 0, 0] = 0.5
+    weights = rng.uniform(1, 5, users)
+    zone, chance = np.arange(servers) % zones, 1 / np.arange(1, zones + 1)
+    eligibility = np.ones((users, servers), bool)
+    for n in np.flatnonzero(rng.random(users) >= anywhere):
+        eligibility[n] = np.isin(zone, rng.choice(zones, rng.integers(1, 3), replace=False, p=chance / chance.sum()))
+    tasks, few = np.full(users, np.inf), rng.random(users) < 0.1
+    alone = (capacities.sum(axis=0) / np.maximum(demands[few], 1e-9)).min(axis=1)
+    tasks[few] = np.ceil(weights[few] / weights.sum() * alone * rng.uniform(0.2, 2, alone.size))
+    return fo.Instance(capacities, demands, weights=weights, eligibility=eligibility, tasks=tasks)
+
+
 def rated(users: int, servers: int, seed: int = 0) -> fo.Instance:
     """Individual rates on every server class, weights from 0.5 to 2."""
     rng = np.random.default_rng(seed)

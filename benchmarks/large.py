@@ -4,7 +4,8 @@
 
 Weighted DRFH, all pairs eligible, distinct servers, three resources (`instances.all_pairs`): users of similar demands are solved in
 groups (`fairopt.solving.grouping`), and the certificate is computed over all users and servers. "all pairs": without groups. The same of
-proportional fairness (`fairopt.solving.worth_groups`).
+proportional fairness (`fairopt.solving.worth_groups`). "in zones": zero demands, constraints and numbers of tasks (`instances.in_zones`),
+which make some tens of levels; "pairs" are the eligible ones there.
 Each solve is a process of its own with one thread for linear algebra, which builds the instance before the clock starts. Memory is the
 peak of the solve above what is in use before it; the table of tasks is part of it. "linear" is the
 processor time of a pair, in parts of that of the first row of this notion with as many servers.
@@ -33,18 +34,24 @@ _LIMIT = 900.0  # seconds of processor time
 
 @dataclass(frozen=True)
 class Case:
-    """The size of an instance, whether users are grouped, and the notion."""
+    """The size of an instance, whether users are grouped, the notion, and whether servers are in zones."""
 
     users: int
     servers: int
     grouped: bool = True
     notion: str = "drfh"
+    zones: bool = False
 
     @property
     def title(self) -> str:
         """The row's heading."""
         notion = "" if self.notion == "drfh" else f", {self.notion}"
-        return f"{self.users:,} x {self.servers:,} x 3{notion}{'' if self.grouped else ', all pairs'}"
+        return f"{self.users:,} x {self.servers:,} x 3{notion}{', in zones' if self.zones else '' if self.grouped else ', all pairs'}"
+
+    @property
+    def kind(self) -> tuple[int, str, bool]:
+        """Cases of one kind differ in the number of users."""
+        return self.servers, self.notion, self.zones
 
 
 CASES = {
@@ -56,6 +63,8 @@ CASES = {
     "1e6": Case(1_000, 1_000, grouped=False),
     "1e7": Case(10_000, 1_000),
     "1e8": Case(100_000, 1_000),
+    "1e6-zones": Case(1_000, 1_000, zones=True),
+    "1e7-zones": Case(10_000, 1_000, zones=True),
     "1e5-proportional": Case(1_000, 100, notion="proportional"),
     "1e6-proportional": Case(10_000, 100, notion="proportional"),
     "1e6-proportional-all-pairs": Case(10_000, 100, grouped=False, notion="proportional"),
@@ -71,7 +80,7 @@ CURVES = {
 def measure(case: Case) -> Row:
     """Solve one case in this process."""
     fo.solve(instances.all_pairs(30, 5, 3), solver="interior-point")  # loads every package once
-    instance = instances.all_pairs(case.users, case.servers, 3)
+    instance = (instances.in_zones if case.zones else instances.all_pairs)(case.users, case.servers, 3)
     answers: list[fo.Allocation] = []
 
     def solve() -> np.ndarray:
@@ -85,7 +94,8 @@ def measure(case: Case) -> Row:
             row = best_of(solve, _LIMIT, 1)[1]
     answer = answers[-1]
     return row | {
-        "pairs": case.users * case.servers,
+        "pairs": int(instance.eligibility.sum()),
+        "levels": len(answer.levels),
         "certificate": answer.certificate.worst,
         "level": answer.levels[0].value if answer.levels else None,
         "groups": answer.details.get("groups", ""),
@@ -121,24 +131,24 @@ def page(rows: dict[str, Row]) -> str:
         "# Benchmarks of the largest leximins",
         "",
         "Weighted DRFH, and proportional fairness where it says so; users x servers x resources, all pairs eligible, distinct servers; one "
-        "thread. `benchmarks/large.py` says what the columns are.",
+        "thread. In zones: zero demands, constraints and numbers of tasks. `benchmarks/large.py` says what the columns are.",
         "",
         "![Time and memory against the number of pairs](large.svg)",
         "",
-        "| | pairs | seconds | processor | linear | memory, MiB | certificate | groups | programs |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| | pairs | seconds | processor | linear | memory, MiB | certificate | groups | programs | levels |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    first: dict[tuple[int, str], float] = {}
+    first: dict[tuple[int, str, bool], float] = {}
     for key, case in CASES.items():
         row = rows.get(key)
         if row is None or "failed" in row:
-            lines += [] if row is None else [f"| {case.title} | failed: {row['failed']} | | | | | | | |"]
+            lines += [] if row is None else [f"| {case.title} | failed: {row['failed']} | | | | | | | | |"]
             continue
         a_pair = row["processor"] / row["pairs"]
-        linear = a_pair / first.setdefault((case.servers, case.notion), a_pair)
+        linear = a_pair / first.setdefault(case.kind, a_pair)
         lines.append(
             f"| {case.title} | {row['pairs']:,} | {row['seconds']:.1f} | {row['processor']:.1f} | {linear:.2f} | {row['peak_mib']:.0f} "
-            f"| {row['certificate']:.0e} | {row['groups']} | {row['programs']} |"
+            f"| {row['certificate']:.0e} | {row['groups']} | {row['programs']} | {row.get('levels', '')} |"
         )
     about = sorted({row["about"] for row in rows.values()})
     return "\n".join([*lines, "", *(f"Measured: {each}." for each in about), ""])
