@@ -18,6 +18,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import instances
 import numpy as np
@@ -43,9 +44,10 @@ CASES = (
 
 def measure(users: int, servers: int, part: float, seed: int, sharing: Any, market: bool) -> Row:
     """Solve one case here and now."""
-    tiny = fo.Instance([[1.0, 1.0]], [[0.1, 0.2], [0.2, 0.1]])
-    for solver in ("best-response", "interior-point")[: 1 + market]:
-        fo.solve(tiny, "psdsf", sharing=sharing, solver=solver)  # loads all packages
+    small = instances.some_pairs(300, 30, 3, part, seed)
+    with patch("fairopt.solvers.compiled.PATIENCE", 0.0):
+        for solver in ("best-response", "interior-point")[: 1 + market]:
+            fo.solve(small, "psdsf", sharing=sharing, solver=solver)  # loads all packages and compiled kernels
     instance = instances.some_pairs(users, servers, 3, part, seed)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     clock = time.process_time()
