@@ -51,8 +51,8 @@ __all__ = ["InGroups", "Split", "alike", "finer", "fits", "joined_vertices", "so
 log = logging.getLogger(__name__)
 
 _ENGINE, _OTHER_ENGINE = "interior-point", "highs"
-_MOST_PAIRS_OF_OTHER = 200_000  # of groups and servers: with more, the simplex method takes longer than all pairs do
-_TIGHT = 1e-16
+_MOST_PAIRS_OF_OTHER = 200_000  # of groups and servers: HiGHS solves no larger programs of groups
+_TIGHT = 1e-16  # its tolerance: prices of users with little of all worth need every digit
 _LEAST_PAIRS, _LEAST_USERS, _LEAST_SERVERS = 1_000_000, 3_000, 50
 _USERS_FOR_A_SERVER = 2  # with fewer of them the groups would be as many as the users
 _FIRST_GROUPS = 64  # of users
