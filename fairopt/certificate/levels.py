@@ -46,8 +46,12 @@ than g / q above its level. If such a bound is negligible, the levels above need
 pairs, and full limits and settled users may have prices below 0. What this adds to the bound is charged to it: the difference by which a
 pair is worth more than it costs, or by which a price is below 0, times the largest possible amount. All amounts that level k bounds share
 one g, so only the largest of their charges counts. A pair that is not negligible and costs less than 0 is charged for the most that it
-could ever be used. What is charged to a level is part of its own g for the levels above. (Summing the prices of all levels, each with a
-large factor, would prove the same at once; but the factors grow with every level, and soon the sum is all rounding.)
+could ever be used. What is charged to a level is part of its own g for the levels above.
+
+*Sums of prices.* p + M p' with the prices p' of a level below and a large M proves the same at once, without charges: p' makes the pairs
+dear that p would have to charge for. But the factors grow with every level, and soon the sum is all rounding. So sums are only the second
+proof of a level, for users with a small part of all spending, to whom the charges matter: each level below has the factor that p would be
+charged for. Every price vector is a proof, and the better one counts.
 
 *What is not proved.* If residuals are not 0, they are bounds to first order only, when shares of very different size meet:
 
@@ -61,6 +65,8 @@ A leximin of many levels in which each level is a millionth of the one below is 
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -76,6 +82,7 @@ _ROUNDING = 2.2e-16  # smallest relative rounding of a sum
 _TINY = 1e-300  # smaller prices count as 0
 _FULL = 1e-9  # a user within this relative distance of its cap is at its cap
 _CLOSED = 0.01  # fraction of a level, or of a limit, below which an amount that lower levels allow is negligible
+_SMALL = 1e-9  # a residual that needs no other prices
 _CLEAR = 1e-9  # fraction of a pair's cost that is more than rounding
 
 
@@ -119,6 +126,38 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
     return optimality, fairness
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Level:
+    """What a level is about: who is ``settled`` by it, R, and of each user its share at this level, its rate, what residuals are relative
+    to, whether it ``climbs``; which pairs levels below have ``closed``; which users they ``kept`` from having more than their levels."""
+
+    settled: IntArray
+    rising: BoolArray
+    target: FloatArray
+    rate: FloatArray
+    size: FloatArray
+    climbs: BoolArray  # who waits is kept at its target by limits that may have prices of either sign
+    closed: BoolArray
+    kept: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """What prices prove of a level, in units of the prices: its own g, what is charged, and g without what is only rounding (``real``)."""
+
+    prices: FloatArray
+    spent: float
+    q: FloatArray
+    dear: FloatArray
+    paid: FloatArray
+    positive: FloatArray
+    own: float
+    charged: float
+    real: float
+    missing: float
+    rise: float
+
+
 class LevelProofs:
     """The proofs of the levels in ascending order, and the bounds that they imply on each pair, free limit and surplus of a user."""
 
@@ -139,6 +178,7 @@ class LevelProofs:
         self.totals: list[float] = []  # g of each level, at least its rounding
         self.real: list[float] = []  # g of each level, 0 if it is only rounding
         self.doubt = doubt  # d: possible shortfall or surplus of each settled user
+        self.prices: list[tuple[FloatArray, float]] = []  # of each level, and their unit
         self.settled_at = np.full(levels.size, -1)  # number of the level that settled each user; -1: none, or a cap
 
     def knows(self, earlier: LevelProofs, rows: int) -> None:
@@ -150,7 +190,11 @@ class LevelProofs:
             mine[0][:], mine[1][:rows], mine[2][:] = theirs[0], theirs[1][:rows], theirs[2]
         no_room = self.by[0] < 0  # nothing but the limits that it had closed the pair
         self.most[0][no_room] = np.where(self.largest[no_room] > 0, np.inf, 0.0)
-        self.totals, self.real = list(earlier.totals), list(earlier.real)
+        self.totals, self.real, self.prices = (
+            list(earlier.totals),
+            list(earlier.real),
+            [(prices[:rows], unit) for prices, unit in earlier.prices],
+        )
         self.doubt, self.settled_at = earlier.doubt.copy(), earlier.settled_at.copy()
 
     def of_leximin(self, stage: Stage, *, is_last: bool = False) -> tuple[float, float]:
@@ -197,29 +241,43 @@ class LevelProofs:
         is_last : bool
             There are no levels above it, so its implications for them are not computed.
         """
-        bounds, per_level, levels, users = self.limits.bounds, self.per_level, self.levels, self.users
-        most_of_pairs, most_left, most_above = self.most
-        prices = proof / max(float(np.abs(proof).max(initial=0.0)), _TINY)  # the unit does not matter
+        scale = np.maximum(self.levels, size)
+        closed = self.most[0] * self.per_level <= _CLOSED * scale[self.users]
+        level = _Level(settled, rising, target, rate, size, rising & (rate > 0), closed, self.most[2] <= _CLOSED * scale)
+        unit = max(float(np.abs(proof).max(initial=0.0)), _TINY)  # it does not matter
+        prices = proof / unit
+        found = self._by(prices, level)
+        if found is None:
+            return float("inf"), float("inf")
+        best = found
+        if found.rise > _SMALL and found.charged > found.own:
+            other = self._by(self._with_lower_levels(prices, level), level)
+            best = other if other is not None and other.rise < found.rise else found
+        if not is_last:
+            self.doubt[settled] = found.real / np.maximum(found.q[settled], _TINY)
+            self.settled_at[settled] = len(self.totals)
+            stay = ~level.climbs
+            stay[settled] = True
+            dear = np.where(found.dear <= _CLEAR * found.paid, 0.0, found.dear)
+            self._learn(found.real, _ROUNDING * found.spent, [dear, found.positive, np.maximum(found.q, 0.0) * stay])
+            self.prices.append((proof, unit) if best.prices is prices else (best.prices, 1.0))
+        return best.missing, best.rise
+
+    def _by(self, prices: FloatArray, level: _Level) -> _Judged | None:
+        """Return what prices prove of a level; None: nothing."""
+        bounds, levels, users = self.limits.bounds, self.levels, self.users
+        rising, target, size, closed, climbs = level.rising, level.target, level.size, level.closed, level.climbs
         below_0 = bool(prices.min(initial=0.0) < 0)  # rare; much of the code below serves only prices below 0
         if below_0:
-            prices = np.where(most_left > _CLOSED * bounds, np.maximum(prices, 0.0), prices)
+            prices = np.where(self.most[1] > _CLOSED * bounds, np.maximum(prices, 0.0), prices)
         cost = np.asarray(self.by_column @ prices)
         paid = np.asarray(self.by_column @ np.abs(prices)) if below_0 else cost
         below_0 = below_0 or bool(cost.min(initial=0.0) < 0)
-        scale = np.maximum(levels, size)
-        closed = most_of_pairs * per_level <= _CLOSED * scale[users]
-        opened = ~closed
-        users_of_open, price_of_open = users[opened], (cost / per_level)[opened]
-        q = np.full(levels.size, np.inf)
-        np.minimum.at(q, users_of_open, price_of_open)
-        q[np.isinf(q)] = 0.0
-        climbs = rising & (rate > 0)  # the others wait at their target; the limits that keep them there may have prices of either sign
-        if below_0:
-            q = np.where(climbs | (most_above > _CLOSED * scale), np.maximum(q, 0.0), q)
-        sigma, held = float(q[climbs] @ rate[climbs]), float(q[climbs] @ size[climbs])
-        if not 0 < sigma < np.inf or not held > 0:  # no proof
-            return float("inf"), float("inf")
-        worth = q[users] * per_level
+        q = self._cheapest(cost, level)
+        sigma, held = float(q[climbs] @ level.rate[climbs]), float(q[climbs] @ size[climbs])
+        if not 0 < sigma < np.inf or not held > 0:
+            return None
+        worth = q[users] * self.per_level
         spent = float(np.abs(prices) @ bounds)
         beyond = float(prices @ bounds) - spent * _DIGITS - float(q[~rising] @ levels[~rising]) - float(q[rising] @ target[rising])
         # The same difference is a sum of terms >= 0: free limits, pairs that cost more than they are worth, users above the level. Summed
@@ -228,9 +286,10 @@ class LevelProofs:
         dear = np.maximum(cost - paid * _DIGITS - worth, 0.0)
         above = np.maximum(levels[rising] - target[rising] * (1 + _DIGITS), 0.0)
         small = float(positive @ self.free + dear @ self.used + q[rising] @ above)
-        own_gap = max(beyond, small, 0.0) / sigma
+        own = max(beyond, small, 0.0)
         dearest = np.abs(q)  # cost of a shortfall on the most expensive open pair
-        np.maximum.at(dearest, users_of_open, price_of_open)
+        opened = ~closed
+        np.maximum.at(dearest, users[opened], (cost / self.per_level)[opened])
         dearest[rising] = 0.0
         taken = self._taken(dearest)
         # The excess of the answer over limits, and pairs below 0.
@@ -242,19 +301,30 @@ class LevelProofs:
             charged, charged_real = float(charges @ self.totals), float(charges @ self.real)
         if below_0:  # the level of its user does not bound a pair with a cost below 0: charge its largest possible use
             unbounded = float((np.maximum(-cost, 0.0) * (opened & (q[users] >= 0))) @ self.largest)
-        gap = own_gap + (charged + unbounded) / sigma
-        if not is_last:
-            rounding = _ROUNDING * spent
-            real = (sigma * own_gap if sigma * own_gap > rounding else 0.0) + charged_real + unbounded + excess
-            self.doubt[settled] = real / np.maximum(q[settled], _TINY)
-            self.settled_at[settled] = len(self.totals)
-            stay = ~climbs
-            stay[settled] = True
-            dear[dear <= _CLEAR * paid] = 0.0
-            self._learn(real, rounding, [dear, positive, np.maximum(q, 0.0) * stay])
-        paid_by = q[settled] * size[settled]
-        rise = (sigma * gap + excess) / float(paid_by.min()) if (paid_by > _NOISE * spent).all() else float("inf")
-        return sigma * gap / held, max(rise, taken / held)
+        gap = own + charged + unbounded
+        real = (own if own > _ROUNDING * spent else 0.0) + charged_real + unbounded + excess
+        paid_by = q[level.settled] * size[level.settled]
+        rise = (gap + excess) / float(paid_by.min()) if (paid_by > _NOISE * spent).all() else float("inf")
+        return _Judged(prices, spent, q, dear, paid, positive, own, charged, real, gap / held, max(rise, taken / held))
+
+    def _cheapest(self, cost: FloatArray, level: _Level) -> FloatArray:
+        """Return q, (users,), for the costs of pairs: below 0 only where levels below do not let a user have more than its level."""
+        opened, q = ~level.closed, np.full(self.levels.size, np.inf)
+        np.minimum.at(q, self.users[opened], (cost / self.per_level)[opened])
+        q[np.isinf(q)] = 0.0
+        return np.where(level.kept & ~level.climbs, q, np.maximum(q, 0.0))
+
+    def _with_lower_levels(self, prices: FloatArray, level: _Level) -> FloatArray:
+        """Return prices of a level with those of the levels below, as many times as these would be charged for."""
+        total = prices.copy()
+        for lower in reversed(range(len(self.prices))):
+            cost = np.asarray(self.by_column @ total)
+            q = self._cheapest(cost, level)
+            lacking = np.maximum(q[self.users] * self.per_level - cost, 0.0) * level.closed
+            times = self._charges([lacking, np.maximum(-total, 0.0), np.maximum(-q, 0.0)])[lower]
+            lower_prices, unit = self.prices[lower]
+            total[: lower_prices.size] += times / unit * lower_prices
+        return total
 
     def _taken(self, price: FloatArray) -> float:
         """Return the cost, at these prices, of the possible shortfalls of users settled before.

@@ -62,6 +62,22 @@ def test_what_the_levels_below_leave_is_what_proves_them(monkeypatch: pytest.Mon
     assert certify(program, solution).worst > 1e-3
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_prices_of_the_levels_below_prove_who_pays_little(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charges leave a user unproved where prices lack a million times those of a level below; added to the prices, they do not."""
+    program = of_many_levels(300, 40, seed)
+    solution = by("interior-point", program)
+    stages = list(solution.stages)
+    below, prices = stages[7].prices, stages[10].prices
+    assert below is not None
+    assert prices is not None
+    stages[10] = replace(stages[10], prices=prices - 1e6 * np.abs(prices).max() / np.abs(below).max() * below)
+    told = replace(solution, stages=tuple(stages))
+    assert certify(program, told).worst <= 2e-9
+    monkeypatch.setattr(level_proof, "_SMALL", np.inf)
+    assert certify(program, told).worst > 4e-9
+
+
 def test_the_order_of_the_levels_does_not_count() -> None:
     """They are proved from below, in whatever order they come."""
     program = of_many_levels(100, 15, 1)
@@ -99,7 +115,7 @@ def test_no_prices_prove_a_wrong_leximin(instance: fo.Instance, seed: int, width
         stages, below = [], 0.0
         for stage in wrong.stages:
             assert stage.prices is not None
-            prices = stage.prices * 10.0 ** rng.uniform(-6, 6) + below * rng.choice([0.0, 1.0, -1.0, 1e6])
+            prices = stage.prices * 10.0 ** rng.uniform(-6, 6) + below * rng.choice([0.0, 1.0, -1.0, 1e6, -1e6])
             prices = prices * np.exp(rng.choice([0.0, 1e-9, 0.1]) * rng.uniform(-1, 1, prices.size))
             below = below + prices
             stages.append(Stage(float((reached / per_user)[stage.users].min()), stage.users, prices))
