@@ -65,6 +65,9 @@ class HighsModel:
     """One HiGHS model that is built once, changed and solved again from where it stood.
 
     maximise cost @ x  subject to  row_lower <= matrix @ x <= row_upper,  lower <= x <= upper.
+
+    HiGHS has absolute tolerances, of 1e-10 at least. With ``magnified`` it solves for x and for prices times that number, which have as
+    many more digits then. A power of 2 adds no rounding.
     """
 
     def __init__(
@@ -77,15 +80,18 @@ class HighsModel:
         row_upper: FloatArray,
         integral: IntArray | None = None,
         tolerance: float = 1e-9,
+        magnified: float = 1.0,
     ) -> None:
         import highspy
+
+        self._magnified = magnified
 
         self._matrix = sp.csr_array(matrix, copy=True)
         self._matrix.sort_indices()
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = cost.size, row_lower.size
-        lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, lower, upper
-        lp.row_lower_, lp.row_upper_ = row_lower, row_upper
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost * magnified, lower * magnified, upper * magnified
+        lp.row_lower_, lp.row_upper_ = row_lower * magnified, row_upper * magnified
         lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
         lp.a_matrix_.start_ = self._matrix.indptr.astype(np.int32)
         lp.a_matrix_.index_ = self._matrix.indices.astype(np.int32)
@@ -183,7 +189,7 @@ class HighsModel:
         self._write_costs(self._cost)
 
     def _write_costs(self, cost: FloatArray) -> None:
-        self._highs.changeColsCost(cost.size, np.arange(cost.size, dtype=np.int32), cost)
+        self._highs.changeColsCost(cost.size, np.arange(cost.size, dtype=np.int32), cost * self._magnified)
 
     def set_coefficients(self, rows: IntArray, column: int, values: FloatArray) -> None:
         """Change entries of one column, which the matrix has."""
@@ -200,12 +206,16 @@ class HighsModel:
     def set_column_bounds(self, column: int, lower: float, upper: float) -> None:
         """Change the bounds of one column."""
         self._bounds[0][column], self._bounds[1][column] = lower, upper
-        self._highs.changeColBounds(int(column), float(lower), float(upper))
+        self._highs.changeColBounds(int(column), float(lower) * self._magnified, float(upper) * self._magnified)
+
+    def set_column_lower(self, column: int, lower: float) -> None:
+        """Change the lower bound of one column."""
+        self.set_column_bounds(column, lower, float(self._bounds[1][column]))
 
     def set_row_lower(self, rows: IntArray, lower: FloatArray) -> None:
         """Change the lower bounds of some rows that have no upper ones."""
         self._bounds[2][rows] = lower
-        self._highs.changeRowsBounds(rows.size, rows.astype(np.int32), lower, self._bounds[3][rows])
+        self._highs.changeRowsBounds(rows.size, rows.astype(np.int32), lower * self._magnified, self._bounds[3][rows] * self._magnified)
 
     def run(self, time_limit: float) -> Outcome:
         """Solve, from the last basis if there is one."""
@@ -227,14 +237,14 @@ class HighsModel:
         solution = self._highs.getSolution()
         return Outcome(
             status,
-            np.asarray(solution.col_value) if has_point else np.empty(0),
-            np.asarray(solution.row_dual),
+            np.asarray(solution.col_value) / self._magnified if has_point else np.empty(0),
+            np.asarray(solution.row_dual) / self._magnified,
             float(info.mip_gap) if self._integral else 0.0,
             max(0, int(info.simplex_iteration_count)) + max(0, int(info.ipm_iteration_count)),  # -1 where it does not apply
         )
 
     def refine(self, outcome: Outcome, time_limit: float, factor: float = 1e5, of_prices: float = 1.0) -> Outcome:
-        """Solve an LP again for the correction of its last point, magnified, so that tolerances shrink by ``factor``.
+        """Solve an LP again for the correction of its last point, so that tolerances are those of a model magnified by ``factor``.
 
         With x = x0 + d / factor the bounds of d are factor * (bounds - x0) and factor * (row bounds - A x0); the basis stays. Costs
         times ``of_prices`` shrink the tolerance of prices. (Iterative refinement of linear programs; Gleixner, Steffy and Wolter 2016.)
@@ -242,6 +252,7 @@ class HighsModel:
         lower, upper, row_lower, row_upper = self._bounds
         point = np.clip(outcome.x, lower, upper)
         activity = self._matrix @ point
+        factor, of_prices = max(factor / self._magnified, 1.0), max(of_prices / self._magnified, 1.0)
         self._write_bounds(
             factor * (lower - point), factor * (upper - point), factor * (row_lower - activity), factor * (row_upper - activity)
         )
@@ -256,5 +267,6 @@ class HighsModel:
         return replace(outcome, x=point + correction.x / factor, row_duals=correction.row_duals / of_prices)
 
     def _write_bounds(self, lower: FloatArray, upper: FloatArray, row_lower: FloatArray, row_upper: FloatArray) -> None:
-        self._highs.changeColsBounds(lower.size, self._all[: lower.size], lower, upper)
-        self._highs.changeRowsBounds(row_lower.size, self._all[: row_lower.size], row_lower, row_upper)
+        times = self._magnified
+        self._highs.changeColsBounds(lower.size, self._all[: lower.size], lower * times, upper * times)
+        self._highs.changeRowsBounds(row_lower.size, self._all[: row_lower.size], row_lower * times, row_upper * times)

@@ -22,6 +22,7 @@ from fairopt.solvers.via_highs.level_problem import LevelProblem
 __all__ = ["LevelModel"]
 
 _VANISHING = 1e-6  # part of a user's level
+_MAGNIFIED = 2.0**14  # levels are known to rounding: HiGHS' own tolerance, 1e-10, would be felt by users who take little
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +87,7 @@ class LevelModel:
             np.concatenate([np.full(rows.size, -np.inf), lower[who]]),
             np.concatenate([np.ones(rows.size), np.full(who.size, np.inf)]),
             tolerance=1e-10,
+            magnified=_MAGNIFIED,
         )
         by_column = sp.csr_array(use.T)
         return cls(

@@ -1,7 +1,7 @@
 """The constant data of the linear programs of a leximin's levels, or of one equal level.
 
-Columns are pairs with room; rows are limits that no cap on a single user replaces. The unit of t for the first level lies between two
-bounds that need no linear program.
+Columns are pairs with room; rows are limits that no cap on a single user replaces. The unit of t for the first level is a bound
+that needs no linear program.
 """
 
 from __future__ import annotations
@@ -67,26 +67,27 @@ class LevelProblem:
         reach = program.per_user(largest * per_level)
         return cls(program, equal, per_level, own, columns, program.pair_users[columns], largest[columns], rows, reach, reach > 0)
 
-    def first_unit(self, weights: FloatArray) -> float:
-        """Return a value between a lower and an upper bound of the first level.
+    def first_unit(self) -> float:
+        """Return an upper bound of the first level.
 
-        Lower bound: the smallest weighted slice of what a user reaches alone on the servers. Upper bound: the smallest reach of a user
-        alone, and, by weak duality, the level of all users if every limit of a server had the same price.
+        It is the smallest level that a user reaches alone on the servers or, if that is smaller, what weak duality says with one price
+        for every limit of a server.
         """
         limits, columns = self.program.limits, self.columns
         shared = np.repeat(limits.of_servers, np.diff(limits.matrix.indptr))
         part = (limits.matrix.data / np.repeat(np.where(limits.bounds > 0, limits.bounds, 1.0), np.diff(limits.matrix.indptr)))[shared]
         pairs = limits.matrix.indices[shared]
-        largest_part = np.zeros(self.per_level.size)
-        np.maximum.at(largest_part, pairs, part)
+        per_level = self.per_level[columns]
+        if self.equal:
+            alone = self.reach
+        else:
+            largest_part = np.zeros(self.per_level.size)
+            np.maximum.at(largest_part, pairs, part)
+            largest_part = largest_part[columns]
+            most = np.divide(per_level, largest_part, out=self.largest * per_level, where=largest_part > 0)
+            alone = np.bincount(self.users, weights=most, minlength=self.reach.size).astype(np.float64)
         all_parts = np.bincount(pairs, weights=part, minlength=self.per_level.size)[columns]
-        largest_part, per_level = largest_part[columns], self.per_level[columns]
-        most = np.divide(per_level, largest_part, out=self.largest * per_level, where=largest_part > 0)
-        alone = np.bincount(self.users, weights=most, minlength=self.reach.size)[self.members]
         price = np.full(self.reach.size, np.inf)
         np.minimum.at(price, self.users, all_parts / per_level)
-        paid = float(price[self.members].sum())
-        least = float((self.reach[self.members] if self.equal else alone).min())
-        bound = int(limits.of_servers.sum()) / paid if paid > 0 else least
-        weights = weights[self.members]
-        return float(np.sqrt((alone * weights / weights.sum()).min() * min(bound, least)))
+        paid, least = float(price[self.members].sum()), float(alone[self.members].min())
+        return min(int(limits.of_servers.sum()) / paid, least) if paid > 0 else least

@@ -33,9 +33,9 @@ _PRIMAL, _DUAL = 4, 1  # HiGHS's numbers for primal and dual simplex
 # the users already settled. First a fresh start, then larger units (a level far above its unit looks unbounded), then back to the old
 # unit with the rounding of the levels given way (they can make a program look infeasible by a hair); the certificate judges.
 _ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9))
-_SLOPPY = ROUNDING  # a point that violates its limits by more is refined: a user who takes little feels it much
+_SLOPPY = 5e-15  # a point that violates its limits by more is refined: a user who takes little feels it much
 _REFINEMENTS = 3  # of a program, at most
-_SHARPER = 1e4  # prices that stop nobody are refined, by this factor
+_SHARPER = 1e6  # prices that stop nobody are refined, by this factor
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
 _STUCK = 1e-8  # a smaller part of its unit, where users begin with what they have, is no level in another unit but none
 
@@ -70,6 +70,8 @@ class LevelPrograms:
         self.model: LevelModel | None = None
         self.slack = 0.0  # by how much the levels of settled users are relaxed
         self.iterations = self.programs = 0
+        self.last: Point | None = None  # that the present model has found
+        self.floor = 0.0  # of t, in the units of the model
 
     # Models ----------------------------------------------------------------------------------------------------------------------
 
@@ -111,7 +113,7 @@ class LevelPrograms:
 
     def _restart(self, course: Course, t_unit: float, cap: FloatArray | None, basis: Any) -> None:
         """Build a model in other units, or for another guess, and go on from a basis, if there is one."""
-        self.model = self._build(course, t_unit, cap)
+        self.model, self.last, self.floor = self._build(course, t_unit, cap), None, 0.0
         if basis is not None:
             self.model.highs.basis = basis
             self.model.highs.set_options(solver="simplex", simplex_strategy=_PRIMAL)
@@ -129,6 +131,18 @@ class LevelPrograms:
         if changed.size:
             model.highs.set_row_lower(model.user_rows[changed], lower[changed])
             model.lower[changed] = lower[changed]
+        self._set_floor(course)
+
+    def _set_floor(self, course: Course) -> None:
+        """Let t be no lower than at the last point, if that is a point of this course too.
+
+        t is basic, but where the rows of the users who stopped it have lost it, the basis is singular. HiGHS then takes a column out,
+        which goes to its lower bound; with this floor t stays, and so does the point: primal simplex goes on from it.
+        """
+        last = self.last
+        holds = last is not None and (last.levels >= course.at(last.t) * (1 - ROUNDING)).all()
+        self.floor = last.part if last is not None and holds else 0.0
+        self._now.highs.set_column_lower(self.problem.columns.size, self.floor)
 
     # Warm starts -----------------------------------------------------------------------------------------------------------------
 
@@ -143,12 +157,12 @@ class LevelPrograms:
         )
         if self.model is not None:
             self.model = replace(self.model, unit=self.model.unit * factor)
-        self.slack = 0.0
+        self.slack, self.last = 0.0, None
 
     def go_on_with(self, program: Program) -> None:
         """Go on with a program of other tasks."""
         self.problem = replace(self.problem, program=program)
-        self.slack = 0.0
+        self.slack, self.last = 0.0, None
 
     def bound_t(self, most: float) -> None:
         """Bound the level."""
@@ -204,8 +218,14 @@ class LevelPrograms:
         return outcome if outcome.status is Status.OPTIMAL else None
 
     def _run(self) -> Outcome:
-        outcome = self._now.highs.run(self.deadline.left)
+        highs = self._now.highs
+        outcome = highs.run(self.deadline.left)
         self.iterations += outcome.iterations
+        if outcome.status is Status.OPTIMAL and 0 < self.floor == outcome.x[-1]:  # the floor would have a part of the price of t
+            self.floor = 0.0
+            highs.set_column_lower(self.problem.columns.size, 0.0)
+            outcome = highs.run(self.deadline.left)
+            self.iterations += outcome.iterations
         return outcome
 
     def _in_other_units(self, course: Course, outcome: Outcome) -> bool:
@@ -234,47 +254,32 @@ class LevelPrograms:
     def refined(self, course: Course, outcome: Outcome) -> Point:
         """Return the point of an outcome, refined as long as it violates the LP by more than rounding."""
         # From here on the last point is feasible (or almost), and primal simplex carries on from it.
-        self._now.highs.set_options(solver="simplex", simplex_strategy=_PRIMAL)
-        error = self._error(course, outcome)
+        self._now.highs.set_options(solver="simplex", simplex_strategy=_PRIMAL, primal_simplex_bound_perturbation_multiplier=0.0)
+        point, error = self._point(course, outcome)
         for _ in range(_REFINEMENTS):
             if error <= _SLOPPY:
                 break
-            outcome = self._now.highs.refine(outcome, self.deadline.left)
-            error = self._error(course, outcome)
+            point, error = self._point(course, self._now.highs.refine(point.outcome, self.deadline.left))
         self.programs += 1
-        return self._point(course, outcome)
+        self.last = point
+        return point
 
     def sharper(self, course: Course, point: Point) -> Point:
         """Solve again for prices of more digits."""
-        return self._point(course, self._now.highs.refine(point.outcome, self.deadline.left, of_prices=_SHARPER))
+        return self._point(course, self._now.highs.refine(point.outcome, self.deadline.left, of_prices=_SHARPER))[0]
 
-    def _error(self, course: Course, outcome: Outcome) -> float:
-        """Return the largest violation of the LP by its point, in its units, or at least one violation larger than rounding."""
-        model = self._now
-        y, t = outcome.x[:-1], float(outcome.x[-1])
-        over = max(-float(outcome.x.min()), float(np.asarray(model.use @ y).max(initial=1.0)) - 1)
-        if over > _SLOPPY:  # it will be refined anyway
-            return over
-        owed = course.start + t * model.wanted
-        short = (owed - self._levels(np.maximum(y, 0.0))) / np.where(owed > 0, owed, 1.0)
-        return max(float(short.max()), over)
-
-    def _levels(self, y: FloatArray) -> FloatArray:
-        """Return the levels at a point of the LP, (users,)."""
-        problem = self.problem
-        gained = y * self._now.scale * problem.per_level[problem.columns]
-        return np.bincount(problem.users, weights=gained, minlength=problem.reach.size).astype(np.float64)
-
-    def _point(self, course: Course, outcome: Outcome) -> Point:
-        """Return the point of an outcome, scaled back to exact feasibility."""
+    def _point(self, course: Course, outcome: Outcome) -> tuple[Point, float]:
+        """Return the point of an outcome, scaled back to exact feasibility, and by how much the outcome violates the LP, in its units."""
         model, problem = self._now, self.problem
-        y = np.maximum(outcome.x[:-1], 0.0)
-        y /= max(1.0, float((model.use @ y).max(initial=0.0)))
+        y, t = np.maximum(outcome.x[:-1], 0.0), float(outcome.x[-1])
+        most = max(1.0, float((model.use @ y).max(initial=0.0)))
         x = np.zeros(problem.program.n_pairs)
-        x[problem.columns] = y * model.scale
-        levels = self._levels(y)
-        part = replace(course, rate=model.wanted).reached(levels, float(outcome.x[-1]))
-        return Point(x, levels, part, model.t_unit, outcome)
+        x[problem.columns] = y * model.scale / most
+        levels = problem.program.per_user(x * problem.per_level)
+        owed = course.start + t * model.wanted
+        short = float(((owed - levels) / np.where(owed > 0, owed, 1.0)).max(initial=0.0))
+        part = replace(course, rate=model.wanted).reached(levels, t)
+        return Point(x, levels, part, model.t_unit, outcome), max(-float(outcome.x.min()), most - 1, short)
 
     def paid(self, point: Point) -> FloatArray:
         """Return what each user pays for a unit of its level, in the prices of a proof, (users,)."""

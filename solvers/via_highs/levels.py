@@ -156,7 +156,7 @@ class _Levels:
     def __init__(self, programs: LevelPrograms | ClassPrograms, goal: Leximin | Equalize, settle_at: float) -> None:
         problem = programs.problem
         self.programs, self.settle_at = programs, settle_at
-        self.first_unit = problem.first_unit(goal.weights) if problem.members.any() else 0.0
+        self.first_unit = problem.first_unit() if problem.members.any() else 0.0
         # Where all caps are such that need no row, the LPs ignore them.
         ignored = problem.equal or bool(problem.own.even.all())
         self.cap = Caps.of(problem).level if ignored else np.full(len(problem.program.users), np.inf)

@@ -54,7 +54,7 @@ class RepeatedLevels:
         self.task_users = program.limits.keys[self.task_rows, 0]
         self.programs = LevelPrograms(problem, Deadline(None))
         if problem.members.any():
-            self.programs.prepare(Course.together(problem.members), problem.first_unit(self.weights))
+            self.programs.prepare(Course.together(problem.members), problem.first_unit())
         self.task_share = program.per_user(program.utilities) / np.maximum(program.per_user(np.ones(program.n_pairs)), 1.0)
         self.first_level, self.first_basis = 0.0, None  # of the last moment
         self.system = LevelSystem.of(problem, self.weights)

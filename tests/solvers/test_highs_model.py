@@ -27,9 +27,10 @@ def by_scipy(cost: np.ndarray, matrix: np.ndarray = A, most: np.ndarray = MOST, 
     return largest(cost, matrix, most, lower=lower, upper=UPPER)
 
 
-def test_after_every_change_the_optimum_is_that_of_scipy() -> None:
+@pytest.mark.parametrize("magnified", [1.0, 2.0**14])
+def test_after_every_change_the_optimum_is_that_of_scipy(magnified: float) -> None:
     """The goal, an entry of the matrix, bounds of a column and of rows."""
-    lp, matrix = model(), A.copy()
+    lp, matrix = model(magnified=magnified), A.copy()
     assert COST @ lp.run(np.inf).x == pytest.approx(by_scipy(COST))
     other = np.array([1.0, 0.5, 4.0])
     lp.set_costs(other)
@@ -37,16 +38,24 @@ def test_after_every_change_the_optimum_is_that_of_scipy() -> None:
     matrix[1, 2] = 7.0
     lp.set_coefficients(np.array([1]), 2, np.array([7.0]))
     assert other @ lp.run(np.inf).x == pytest.approx(by_scipy(other, matrix))
-    lp.set_column_bounds(0, 1.0, 5.0)
+    lp.set_column_bounds(0, 0.5, 5.0)
+    lp.set_column_lower(0, 1.0)
     assert other @ lp.run(np.inf).x == pytest.approx(by_scipy(other, matrix, lower=np.array([1.0, 0, 0])))
     lp.forget()
     assert other @ lp.run(np.inf).x == pytest.approx(by_scipy(other, matrix, lower=np.array([1.0, 0, 0])))
 
 
-def test_rows_with_lower_bounds_alone() -> None:
+@pytest.mark.parametrize("magnified", [1.0, 2.0**14])
+def test_rows_with_lower_bounds_alone(magnified: float) -> None:
     """Min 2 x + y over x + y >= b, x >= 0, y in [0, 1]: 1 at b = 1, and 1 + 2 (b - 1) beyond."""
     lp = HighsModel(
-        np.array([-2.0, -1.0]), np.zeros(2), np.array([9.0, 1.0]), sp.csc_array(np.ones((1, 2))), np.ones(1), np.full(1, np.inf)
+        np.array([-2.0, -1.0]),
+        np.zeros(2),
+        np.array([9.0, 1.0]),
+        sp.csc_array(np.ones((1, 2))),
+        np.ones(1),
+        np.full(1, np.inf),
+        magnified=magnified,
     )
     np.testing.assert_allclose(lp.run(np.inf).x, [0, 1], atol=1e-12)
     lp.set_row_lower(np.array([0]), np.array([3.0]))
@@ -81,6 +90,23 @@ def test_a_basis_is_taken_along() -> None:
     third = model()
     third.start_from(np.array([0]), np.array([1]))
     assert COST @ third.run(np.inf).x == pytest.approx(best)
+
+
+def test_a_magnified_model_has_smaller_tolerances() -> None:
+    """Max x <= 1, x >= 1 + excess: an excess within the tolerance is none, and counts in a model magnified by 1,000."""
+
+    def status(excess: float, magnified: float) -> Status:
+        at_least = np.array([1 + excess])
+        return (
+            HighsModel(
+                np.ones(1), np.zeros(1), np.ones(1), sp.csc_array(np.ones((1, 1))), at_least, np.full(1, np.inf), None, 1e-7, magnified
+            )
+            .run(np.inf)
+            .status
+        )
+
+    assert status(1e-9, 1.0) is Status.OPTIMAL
+    assert status(1e-9, 1e3) is Status.INFEASIBLE
 
 
 def test_refinement_takes_away_what_the_tolerance_leaves() -> None:

@@ -43,21 +43,17 @@ def test_a_user_reaches_what_it_runs_alone(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_first_unit_is_the_mean_of_two_bounds_of_the_first_level(seed: int) -> None:
-    """Slices of all servers by weight below; weak duality above, with equal prices for every resource of every server."""
+def test_the_first_unit_is_an_upper_bound_of_the_first_level(seed: int) -> None:
+    """The smaller of what weak duality gives with equal prices for every resource of every server, and what some user reaches alone."""
     instance = random_instance(seed)
     per_level, alone = dominant_shares(instance)
-    weights = instance.weights
-    slices = float((per_level * alone.sum(axis=1) * weights / weights.sum()).min())
     paid = 0.0
     for n in range(5):  # the cheapest unit of level, where every part of a resource of a server costs the same
         parts = [sum(instance.demands[n] / instance.capacities[i]) / per_level[n] for i in range(4) if instance.eligibility[n, i]]
         paid += min(parts)
-    bound = min(instance.capacities.size / paid, float((per_level * alone.sum(axis=1)).sum()))
-    level = float(fo.solve(instance, "drfh").levels[0].value)
-    assert slices * (1 - 1e-12) <= level <= bound * (1 + 1e-12)
-    unit = problem(instance).first_unit(weights)
-    assert slices * (1 - 1e-12) <= unit <= bound * (1 + 1e-12)
+    bound = min(instance.capacities.size / paid, float((per_level * alone.sum(axis=1)).min()))
+    assert problem(instance).first_unit() == pytest.approx(bound, rel=1e-12)
+    assert fo.solve(instance, "drfh").levels[0].value <= bound * (1 + 1e-12)
 
 
 def test_a_user_without_room_is_no_member() -> None:

@@ -61,6 +61,32 @@ def test_a_changed_model_has_the_level_of_a_new_one(seed: int, unit: float) -> N
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_a_level_goes_on_from_the_last_one(seed: int) -> None:
+    """The last t is a bound of the next one, and has no part of its price: from the same course come the same level and prices."""
+    of = program(seed)
+    assert isinstance(of.goal, Leximin)
+    programs = LevelPrograms(LevelProblem.of(of, of.goal), Deadline(None))
+    course = Course.together(np.ones(6, bool))
+    proofs = []
+    for _ in range(2):
+        programs.prepare(course, 1.0)
+        point = programs.solve(course, None, [])
+        proofs.append(programs.proof(course, point, np.full(6, np.inf)))
+        assert point.t == pytest.approx(highest(of, course), rel=1e-12)
+    assert proofs[1].prices == pytest.approx(proofs[0].prices, rel=1e-12)
+    stopped = np.flatnonzero(proofs[0].stops(course, point.t))
+    rest = course.settled(stopped, course.at(point.t)[stopped])
+    if rest.rising.any():
+        programs.prepare(rest, 1.0)
+        assert programs.floor == pytest.approx(point.part)
+        assert programs.solve(rest, None, []).t == pytest.approx(highest(of, rest), rel=1e-9)
+    lower = Course(course.rising, np.zeros(6), np.where(np.arange(6) < 3, 3.0, 1.0))
+    programs.prepare(lower, 1.0)
+    assert programs.floor == 0  # the last point does not have this level
+    assert programs.solve(lower, None, []).t == pytest.approx(highest(of, lower), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_what_is_wanted_may_have_caps(seed: int) -> None:
     """The largest theta with s >= theta min(guess, cap) for a guess of twice the level and caps of a half of it for some."""
     of = program(seed)
