@@ -247,9 +247,7 @@ def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> fl
 
 def _relative(used: FloatArray, allowed: FloatArray) -> float:
     excess = used - allowed
-    if not excess.size:
-        return 0.0
-    return float(np.max(np.divide(excess, allowed, out=excess.copy(), where=allowed > 0), initial=0.0))
+    return float(np.divide(excess, allowed, out=excess, where=allowed > 0).max(initial=0.0))
 
 
 def _excess(program: Program, x: FloatArray) -> float:

@@ -287,11 +287,12 @@ class LevelProofs:
         above = np.maximum(levels[rising] - target[rising] * (1 + _DIGITS), 0.0)
         small = float(positive @ self.free + dear @ self.used + q[rising] @ above)
         own = max(beyond, small, 0.0)
-        dearest = np.abs(q)  # cost of a shortfall on the most expensive open pair
-        opened = ~closed
-        np.maximum.at(dearest, users[opened], (cost / self.per_level)[opened])
-        dearest[rising] = 0.0
-        taken = self._taken(dearest)
+        opened, taken = ~closed, 0.0
+        if self.doubt.any():  # no shortfall costs nothing
+            dearest = np.abs(q)  # cost of a shortfall on the most expensive open pair
+            np.maximum.at(dearest, users[opened], (cost / self.per_level)[opened])
+            dearest[rising] = 0.0
+            taken = self._taken(dearest)
         # The excess of the answer over limits, and pairs below 0.
         excess = float(positive @ self.over + dear @ self.short)
         charged = unbounded = charged_real = 0.0

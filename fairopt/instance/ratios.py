@@ -23,12 +23,12 @@ def safe_ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArr
     >>> safe_ratio([0, 1, 1], [Fraction(0), Fraction(0), Fraction(3)])
     array([Fraction(0, 1), inf, Fraction(1, 3)], dtype=object)
     """
-    a, b = np.broadcast_arrays(np.asarray(numerator), np.asarray(denominator))
+    a, b = np.asarray(numerator), np.asarray(denominator)
     if a.dtype == object or b.dtype == object:
+        a, b = np.broadcast_arrays(a, b)
         return _exact_ratio(fractions_of(a), fractions_of(b))
-    a, b = a.astype(np.float64), b.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(a == 0, 0.0, a / b)
+        return np.where(a == 0, 0.0, np.divide(a, b, dtype=np.float64))
 
 
 def _exact_ratio(a: ExactArray, b: ExactArray) -> ExactArray:

@@ -128,12 +128,13 @@ def run_fluid(
         active = situation.active
         x, rows = optimum.at(active, situation.counts, now)
         rate = _in_turn(x, streams.stream[active], trace.tasks[active])
-        running = active[rate > 0]
+        runs = rate > 0
+        running = active[runs]
         situation.started[running[np.isnan(situation.started[running])]] = now
-        ending = now + float(np.min(situation.left[running] / rate[rate > 0], initial=np.inf))
+        ending = now + float((situation.left[running] / rate[runs]).min(initial=np.inf))
         if ending == now and not np.isinf(ending):  # the next end rounds to the same floating-point time
             ending = np.nextafter(now, np.inf)
-        again = optimum.again(now, bool(np.isfinite(until) or np.isfinite(situation.left[active]).any()))
+        again = optimum.again(now, bool(np.isfinite(until)) or situation.any_ends(active))
         has = tasks_of(streams, situation.here)
         moments += 1
         if moments % 20 == 0:
@@ -163,8 +164,8 @@ def tasks_of(streams: Streams, jobs: IntArray) -> FloatArray:
 
 def _in_turn(x: FloatArray, stream: IntArray, tasks: IntArray) -> FloatArray:
     """Divide x[n] of each stream n among its jobs in order; ``stream`` must be sorted."""
-    total = np.cumsum(tasks) - tasks
-    first = np.searchsorted(stream, np.arange(x.size))  # the first job of each stream
+    total = tasks.cumsum() - tasks
+    first = stream.searchsorted(np.arange(x.size))  # the first job of each stream
     before = total - total[first[stream]]
     rate: FloatArray = np.minimum(np.maximum(x[stream] - before, 0.0), tasks)
     rate[rate <= _SLACK * tasks] = 0.0
@@ -334,8 +335,8 @@ class _Repeated:
         program, solution = self.levels.solve_again(limits, weights)
         tasks = np.zeros((self.instance.n_users, self.instance.n_servers))
         tasks[program.pair_users, program.pair_servers] = solution.x
-        total = tasks.sum(axis=1)
-        self.part[total > 0] = tasks[total > 0] / total[total > 0, None]
+        total = tasks.sum(axis=1, keepdims=True)
+        np.divide(tasks, total, out=self.part, where=total > 0)
         excess = Certificate(allocation_excess(self.instance, tasks, "rdm"), 0.0, 0.0)
         return tasks, Certificate.combine([certify(program, solution), excess])
 

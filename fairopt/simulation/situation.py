@@ -39,6 +39,7 @@ class Situation:
         self.here = np.empty(0, np.int64)
         self._order = streams.stream * self.work.size + np.arange(self.work.size)  # by stream, then by submission
         self._rounding = np.where(np.isfinite(self.work), _DONE * self.work, -1.0)  # of the work left; work without end never ends
+        self._all_end = bool(np.isfinite(self.work).all())
         self.takes_part = streams.instance.servable[streams.stream]
         self._event = 0
 
@@ -62,7 +63,11 @@ class Situation:
     @property
     def active(self) -> IntArray:
         """Unfinished jobs whose user is present."""
-        return self.here[self.present[self.streams.owner[self.streams.stream[self.here]]]]
+        return self.here if self.present.all() else self.here[self.present[self.streams.owner[self.streams.stream[self.here]]]]
+
+    def any_ends(self, jobs: IntArray) -> bool:
+        """Does one of these unfinished jobs have an end?"""
+        return bool(jobs.size) if self._all_end else bool(np.isfinite(self.left[jobs]).any())
 
     def advance(self, now: float) -> None:
         """End the jobs whose work is done, and apply the events of the trace up to time ``now``."""

@@ -184,7 +184,7 @@ class KeptBasis:
         ``t`` is the `level` at the present prices, where there is one.
         """
         for _ in range(_MOST_PIVOTS):
-            levels = np.clip(weights * t - past, 0.0, cap) if self.has_level else cap
+            levels = np.minimum(np.maximum(weights * t - past, 0.0), cap) if self.has_level else cap
             right = np.concatenate([np.ones(self.system.use.shape[0]), levels / self.system.unit])
             values = self._values(right)
             lowest = int(values.argmin())
@@ -201,7 +201,7 @@ class KeptBasis:
             return np.inf
         prices, limits = self.prices(), self.system.use.shape[0]
         q = np.maximum(-prices[limits:], 0.0) / self.system.unit
-        if np.any(past):
+        if _anybody(past):
             return _root(q, cap, weights, np.broadcast_to(past, cap.shape), float(np.maximum(prices[:limits], 0.0).sum()))
         paid, most = q * cap, cap / weights
         order = np.argsort(most)
@@ -260,7 +260,7 @@ class KeptBasis:
             return None
         y *= np.divide(wanted, got, out=np.zeros(levels.size), where=got > 0)[system.users]
         over = float((system.use @ y).max(initial=0.0)) - 1
-        if over > (_OVER_PAST if np.any(past) else _OVER):
+        if over > (_OVER_PAST if _anybody(past) else _OVER):
             return None
         if over > _OVER:
             y /= 1 + over
@@ -279,6 +279,11 @@ class KeptBasis:
         rate = float((q * weights / system.unit)[rising].sum())
         full[system.problem.rows] = p / rate / system.problem.program.limits.bounds[system.problem.rows]
         return OneLevel(x, t, full)
+
+
+def _anybody(past: FloatArray | float) -> bool:
+    """Has anybody a past?"""
+    return isinstance(past, np.ndarray) and bool(past.any())
 
 
 def _root(q: FloatArray, cap: FloatArray, weights: FloatArray, past: FloatArray, left: float) -> float:
