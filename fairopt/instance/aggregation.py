@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -301,11 +302,9 @@ _AT_ONCE = 65_536  # entries of a table that are hashed together; a larger one i
 
 def _hashes(keys: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.uint64]:
     """Return a hash of each row. Equal rows have equal hashes; different rows almost never do."""
-    rng = np.random.default_rng(0)
     hashes: npt.NDArray[np.uint64] = np.zeros(keys[0].shape[0], np.uint64)
-    for key in keys:
+    for key, factors in zip(keys, _factors(tuple(key.shape[1] for key in keys)), strict=True):
         rows, columns = key.shape
-        factors: npt.NDArray[np.uint64] = np.asarray(rng.integers(2**63, size=columns, dtype=np.uint64) * np.uint64(2) + np.uint64(1))
         if key.size <= _AT_ONCE:
             hashes += (_bits(key) * factors).sum(axis=1, dtype=np.uint64)
         elif rows < columns:
@@ -315,6 +314,13 @@ def _hashes(keys: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.uint64]:
             for j in range(columns):
                 hashes += _bits(key[:, j]) * factors[j]
     return hashes
+
+
+@lru_cache(maxsize=8)
+def _factors(columns: tuple[int, ...]) -> tuple[npt.NDArray[np.uint64], ...]:
+    """Return an odd factor for each column of tables with so many columns; kept, because many instances have tables of one shape."""
+    rng = np.random.default_rng(0)
+    return tuple(rng.integers(2**63, size=number, dtype=np.uint64) * np.uint64(2) + np.uint64(1) for number in columns)
 
 
 def _bits(values: npt.NDArray[np.generic]) -> npt.NDArray[np.uint64]:

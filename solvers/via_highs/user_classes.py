@@ -154,6 +154,7 @@ class ClassPrograms:
         assert isinstance(goal, Leximin)
         self.problem, self.classes = problem, classes
         self.of_classes = LevelPrograms(LevelProblem.of(classes.program, goal), deadline, problem.program)
+        self._last: tuple[Course | None, Course] = (None, Course.together(np.zeros(classes.number, bool)))
 
     @property
     def iterations(self) -> int:
@@ -167,15 +168,15 @@ class ClassPrograms:
 
     def prepare(self, course: Course, t_unit: float, cap: None = None) -> None:
         """Make the model that of this course."""
-        self.of_classes.prepare(self.classes.course(course), t_unit)
+        self.of_classes.prepare(self._course(course), t_unit)
 
     def solve(self, course: Course, cap: None, known: Sequence[Stage]) -> Point:
         """Solve the present model; ``known`` is what is final."""
-        return self._of_users(course, self.of_classes.solve(self.classes.course(course), None, known))
+        return self._of_users(course, self.of_classes.solve(self._course(course), None, known))
 
     def sharper(self, course: Course, point: Point) -> Point:
         """Solve again for prices of more digits."""
-        return self._of_users(course, self.of_classes.sharper(self.classes.course(course), point))
+        return self._of_users(course, self.of_classes.sharper(self._course(course), point))
 
     def proof(self, course: Course, point: Point, cap: FloatArray) -> Proof:
         """Return what the multipliers of an LP prove, where no user can pass its ``cap``."""
@@ -183,6 +184,12 @@ class ClassPrograms:
         prices = np.zeros(len(self.problem.program.limits))
         prices[self.classes.rows] = of_classes
         return Proof.of(course, prices, q[self.classes.of_user] * self.classes.part, spent, cap)
+
+    def _course(self, course: Course) -> Course:
+        """Return the course of the classes; a step asks for it twice."""
+        if self._last[0] is not course:
+            self._last = course, self.classes.course(course)
+        return self._last[1]
 
     def _of_users(self, course: Course, point: Point) -> Point:
         classes = self.classes

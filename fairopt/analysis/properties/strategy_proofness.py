@@ -263,6 +263,12 @@ class _Search:
         return self.case.instance.total_capacity
 
     @cached_property
+    def parts(self) -> Any:
+        """Part of each resource that a task takes, 0 of one that does not exist, (users, resources)."""
+        demands, total = self.case.instance.demands, self.total_capacity
+        return np.divide(demands, total, out=np.zeros_like(demands), where=total > 0)
+
+    @cached_property
     def possible(self) -> BoolArray:
         """Where users could run something if they were eligible, (users, servers)."""
         return np.asarray(self.case.instance.unconstrained_rates > 0, bool)
@@ -306,8 +312,7 @@ class _Search:
                 for factor in self._factors(_FACTORS[1:]):
                     yield partial(_lie, n, "rates", rates, i, rates[i] * factor)
         else:
-            demand, total = instance.demands[n], self.total_capacity
-            parts = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0)
+            demand, total, parts = instance.demands[n], self.total_capacity, self.parts[n]
             largest, asked = parts.max(), np.flatnonzero(demand > 0)
             for r in asked.tolist():
                 for factor in self._factors(_FACTORS):
