@@ -271,7 +271,7 @@ def _total_gap(program: Program, weights: FloatArray, solution: Solution, any_sc
     worth = weights[program.pair_users] * program.utilities
     prices = np.zeros(len(program.limits)) if solution.prices is None else np.maximum(solution.prices, 0.0)
     reached = float(worth @ solution.x)
-    cost = np.asarray(program.limits.matrix.T @ prices)
+    cost = np.asarray(program.limits.transposed @ prices)
     income = float(prices @ program.limits.bounds)
     scales = [1.0]
     if any_scale and income > 0:

@@ -76,9 +76,9 @@ def kkt_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, p
         if not np.isfinite(scale):
             return 0.0 if not open_to.any() else float("inf")
         prices = np.exp(np.log(np.maximum(prices, 0.0)) - scale)
-        cost = np.asarray(limits.matrix.T @ prices)
+        cost = np.asarray(limits.transposed @ prices)
         free = np.maximum(limits.bounds - np.asarray(limits.matrix @ x), 0.0)
-        idle = np.asarray(limits.matrix.T @ (prices * np.divide(free, limits.bounds, out=np.zeros_like(free), where=limits.bounds > 0)))
+        idle = np.asarray(limits.transposed @ (prices * np.divide(free, limits.bounds, out=np.zeros_like(free), where=limits.bounds > 0)))
         # The engine chooses the unit of the prices. Scale them such that all users together spend what their tasks are worth.
         spent = float(np.log(cost @ x))
         earned = log_worth[open_to & (x > 0)] + np.log(x[open_to & (x > 0)])
@@ -107,7 +107,7 @@ def _wasted_spending(program: Program, x: FloatArray, prices: FloatArray) -> flo
     np.minimum.at(least, users[open_to], program.utilities[open_to])
     np.maximum.at(most, users[open_to], program.utilities[open_to])
     satisfied &= most <= least * (1 + _NOTHING)
-    cost = np.asarray(limits.matrix.T @ np.where(tasks, 0.0, prices))
+    cost = np.asarray(limits.transposed @ np.where(tasks, 0.0, prices))
     cheapest = np.full(number, np.inf)
     np.minimum.at(cheapest, users[open_to], cost[open_to])
     extra = np.where(satisfied[users] & open_to, x * np.maximum(cost - cheapest[users], 0.0), 0.0)
@@ -123,9 +123,8 @@ def room_left(program: Program, x: FloatArray) -> float:
     """
     limits = program.limits
     free = np.divide(limits.bounds - limits.matrix @ x, limits.bounds, out=np.zeros(len(limits)), where=limits.bounds > 0)
-    uses = limits.matrix.tocoo()
     room = np.full(program.n_pairs, np.inf)
-    np.minimum.at(room, uses.col, np.maximum(free[uses.row], 0.0))
+    np.minimum.at(room, limits.matrix.indices, np.repeat(np.maximum(free, 0.0), np.diff(limits.matrix.indptr)))
     return float(room.max(initial=0.0))
 
 

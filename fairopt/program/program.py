@@ -121,7 +121,9 @@ class Program(ShowsItself):
     @property
     def members(self) -> IntArray:
         """The users that have a column, and so are in the goal; positions, ascending."""
-        return self.pair_users[np.diff(self.pair_users, prepend=-1) > 0]
+        has_column = np.zeros(len(self.users), bool)
+        has_column[self.pair_users] = True
+        return np.flatnonzero(has_column)
 
     @property
     def inner_goal(self) -> TreeFilling | Nested | Leximin | Equalize | Total | AlphaFair | Tradeoff | Equilibrium | Disjunctive:
