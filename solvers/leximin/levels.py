@@ -122,7 +122,7 @@ class Course:
         """Return the course on which these users keep these levels."""
         rising, start, rate = self.rising.copy(), self.start.copy(), self.rate.copy()
         rising[users], start[users], rate[users] = False, levels, 0.0
-        return replace(self, rising=rising, start=start, rate=rate)
+        return Course(rising, start, rate, self.least)
 
     def lowered(self, levels: FloatArray) -> Course:
         """Return the course on which no settled user must have more than its level at a point.
@@ -341,12 +341,13 @@ def raise_levels(
         if step.proof is None or not course.rising.any():
             continue
         proof = step.proof
-        step = replace(step, t=_not_noise(course, step.t, goal.now))
-        users = np.flatnonzero(course.rising) if goal.equal else _stopped(course, step, proof, settle_at)
-        stages.append(Stage(step.t, users, proof.prices, part))
-        course = course.settled(users, course.at(step.t)[users])
-        log.info("level %d: %.6g, %d users left", len(stages), step.t, int(course.rising.sum()))
-        course = goal.renew(course, step.t)
+        t = _not_noise(course, step.t, goal.now)
+        stopped = np.flatnonzero(course.rising) if goal.equal else step.stopped
+        users = _stopped(course, t, proof, settle_at) if stopped is None else stopped
+        stages.append(Stage(t, users, proof.prices, part))
+        course = course.settled(users, course.at(t)[users])
+        log.info("level %d: %.6g, %d users left", len(stages), t, int(course.rising.sum()))
+        course = goal.renew(course, t)
     return x, course, tuple(stages)
 
 
@@ -361,13 +362,11 @@ def _not_noise(course: Course, t: float, now: float) -> float:
     return t if (gained > np.maximum(_GAIN * course.at(max(t, now)), _GAIN_OF_LEAST * course.least)).any() else now
 
 
-def _stopped(course: Course, step: Step, proof: Proof, settle_at: float) -> IntArray:
-    """Return the users who are proved to be stopped at the level of a step."""
-    if step.stopped is not None:
-        return step.stopped
+def _stopped(course: Course, t: float, proof: Proof, settle_at: float) -> IntArray:
+    """Return the users who are proved to be stopped at t."""
     rising = course.rising
     with np.errstate(invalid="ignore"):
-        could = proof.rises(course, step.t) * course.rate[rising] / course.size(step.t)[rising]  # nan: who waits
+        could = proof.rises(course, t) * course.rate[rising] / course.size(t)[rising]  # nan: who waits
     could[np.isnan(could)] = np.inf
     stopped = could <= settle_at
     if not stopped.any():  # the best proof there is; the certificate will judge it

@@ -33,7 +33,9 @@ _PRIMAL, _DUAL = 4, 1  # HiGHS's numbers for primal and dual simplex
 # the users already settled. First a fresh start, then larger units (a level far above its unit looks unbounded), then back to the old
 # unit with the rounding of the levels given way (they can make a program look infeasible by a hair); the certificate judges.
 _ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9))
-_SLOPPY = 5e-15  # a point that violates its limits by more is refined: a user who takes little feels it much
+_SLOPPY = 1e-14  # a point that violates its limits by more is refined: a user who takes little feels it much
+# A run of few steps: against degeneracy it needs no perturbed bounds, and no test of factors that are new.
+_FEW_STEPS = {"primal_simplex_bound_perturbation_multiplier": 0.0, "rebuild_refactor_solution_error_tolerance": 0.0}
 _REFINEMENTS = 3  # of a program, at most
 _SHARPER = 1e6  # prices that stop nobody are refined, by this factor
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
@@ -231,9 +233,10 @@ class LevelPrograms:
     def _in_other_units(self, course: Course, outcome: Outcome) -> bool:
         """Go on from the same basis in other units, where those of the model were wrong by orders of magnitude; say whether they were."""
         t = float(outcome.x[-1])
-        off = t > 0 and not 1 / _OFF < t < _OFF
-        if course.start.any():  # what users have already is a measure of its own
-            off = t > _OFF or (off and t > _STUCK)
+        if 1 / _OFF < t < _OFF:
+            return False
+        # What users have already is a measure of its own.
+        off = t > _OFF or t > _STUCK if course.start.any() else t > 0
         if off:
             self._restart(course, self.t_unit * t, None, self._now.highs.basis)
         return off
@@ -253,8 +256,8 @@ class LevelPrograms:
 
     def refined(self, course: Course, outcome: Outcome) -> Point:
         """Return the point of an outcome, refined as long as it violates the LP by more than rounding."""
-        # From here on the last point is feasible (or almost), and primal simplex carries on from it.
-        self._now.highs.set_options(solver="simplex", simplex_strategy=_PRIMAL, primal_simplex_bound_perturbation_multiplier=0.0)
+        # From here on the last point is feasible (or almost), and primal simplex carries on from it, by a few steps.
+        self._now.highs.set_options(solver="simplex", simplex_strategy=_PRIMAL, **_FEW_STEPS)
         point, error = self._point(course, outcome)
         for _ in range(_REFINEMENTS):
             if error <= _SLOPPY:
@@ -278,7 +281,7 @@ class LevelPrograms:
         levels = problem.program.per_user(x * problem.per_level)
         owed = course.start + t * model.wanted
         short = float(((owed - levels) / np.where(owed > 0, owed, 1.0)).max(initial=0.0))
-        part = replace(course, rate=model.wanted).reached(levels, t)
+        part = Course(course.rising, course.start, model.wanted).reached(levels, t)
         return Point(x, levels, part, model.t_unit, outcome), max(-float(outcome.x.min()), most - 1, short)
 
     def paid(self, point: Point) -> FloatArray:
@@ -288,8 +291,8 @@ class LevelPrograms:
         pays[members] = np.maximum(-point.outcome.row_duals[model.user_rows[members]], 0.0)
         return np.asarray(pays / model.unit * model.t_unit)
 
-    def proof(self, course: Course, point: Point, cap: FloatArray) -> Proof:
-        """Return what the multipliers of an LP prove, where nobody can pass its ``cap``."""
+    def proof(self, course: Course, point: Point, cap: FloatArray | None) -> Proof:
+        """Return what the multipliers of an LP prove, where nobody can pass its ``cap``, if there are caps."""
         return Proof.of(course, *self.prices(point), cap)
 
     def prices(self, point: Point) -> tuple[FloatArray, FloatArray, float]:

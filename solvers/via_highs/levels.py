@@ -68,9 +68,11 @@ def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, d
 
 def _programs(problem: LevelProblem, goal: Leximin | Equalize, deadline: Deadline) -> LevelPrograms | ClassPrograms:
     """Return the programs of classes of users, where these are much fewer than the users, else those of all users."""
-    members = np.count_nonzero(problem.members)
+    members, program = np.count_nonzero(problem.members), problem.program
     if members >= _MANY_USERS and not problem.equal and problem.own.even.all():
-        classes = UserClasses.of(problem, goal.weights)
+        first = np.flatnonzero(np.diff(program.pair_users, prepend=-1))  # pair of each user, where users of a class are alike
+        may_be_few = np.unique(program.utilities[first]).size <= _FEW_CLASSES * members
+        classes = UserClasses.of(problem, goal.weights) if may_be_few else None
         if classes is not None and classes.number <= _FEW_CLASSES * members:
             return ClassPrograms(problem, classes, deadline)
     return LevelPrograms(problem, deadline)
@@ -159,7 +161,8 @@ class _Levels:
         self.first_unit = problem.first_unit() if problem.members.any() else 0.0
         # Where all caps are such that need no row, the LPs ignore them.
         ignored = problem.equal or bool(problem.own.even.all())
-        self.cap = Caps.of(problem).level if ignored else np.full(len(problem.program.users), np.inf)
+        cap = Caps.of(problem).level if ignored else np.empty(0)
+        self.cap = cap if np.isfinite(cap).any() else None
         self.capped = None if ignored or isinstance(programs, ClassPrograms) else CappedLevels(_Guessed(programs), problem)
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
@@ -179,9 +182,10 @@ class _Levels:
         """Solve the LP; settle users whose caps lie below t, which can only rise by that, and where there are none those stopped at t."""
         programs = self.programs
         point = programs.solve(course, None, stages)
-        at_cap = reached_caps(course, self.cap, point.t)
-        if at_cap.size:
-            return Step(point.x, point.levels, point.t, at_cap=at_cap, caps=self.cap[at_cap])
+        if self.cap is not None:
+            at_cap = reached_caps(course, self.cap, point.t)
+            if at_cap.size:
+                return Step(point.x, point.levels, point.t, at_cap=at_cap, caps=self.cap[at_cap])
         lowered = course.lowered(point.levels)
         proof = programs.proof(lowered, point, self.cap)
         if proof.rises(lowered, point.t).min() > self.settle_at * point.t:

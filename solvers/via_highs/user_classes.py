@@ -178,8 +178,8 @@ class ClassPrograms:
         """Solve again for prices of more digits."""
         return self._of_users(course, self.of_classes.sharper(self._course(course), point))
 
-    def proof(self, course: Course, point: Point, cap: FloatArray) -> Proof:
-        """Return what the multipliers of an LP prove, where no user can pass its ``cap``."""
+    def proof(self, course: Course, point: Point, cap: FloatArray | None) -> Proof:
+        """Return what the multipliers of an LP prove, where no user can pass its ``cap``, if there are caps."""
         of_classes, q, spent = self.of_classes.prices(point)
         prices = np.zeros(len(self.problem.program.limits))
         prices[self.classes.rows] = of_classes
