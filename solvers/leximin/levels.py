@@ -51,6 +51,7 @@ __all__ = [
     "rise",
     "settle_below",
     "solve_levels",
+    "stopped_at",
 ]
 
 log = logging.getLogger(__name__)
@@ -116,7 +117,10 @@ class Course:
         up = self.rising & (self.rate > 0)
         start, rate = self.start[up], self.rate[up]
         gained = levels[up] - start
-        return min(max(float((gained / rate).min()), t), float(((gained + ROUNDING * np.abs(start)) / rate).min()))
+        lowest = float((gained / rate).min())
+        if not start.any():
+            return lowest
+        return min(max(lowest, t), float(((gained + ROUNDING * np.abs(start)) / rate).min()))
 
     def settled(self, users: IntArray, levels: FloatArray) -> Course:
         """Return the course on which these users keep these levels."""
@@ -343,7 +347,7 @@ def raise_levels(
         proof = step.proof
         t = _not_noise(course, step.t, goal.now)
         stopped = np.flatnonzero(course.rising) if goal.equal else step.stopped
-        users = _stopped(course, t, proof, settle_at) if stopped is None else stopped
+        users = stopped_at(course, t, proof, settle_at)[0] if stopped is None else stopped
         stages.append(Stage(t, users, proof.prices, part))
         course = course.settled(users, course.at(t)[users])
         log.info("level %d: %.6g, %d users left", len(stages), t, int(course.rising.sum()))
@@ -362,16 +366,17 @@ def _not_noise(course: Course, t: float, now: float) -> float:
     return t if (gained > np.maximum(_GAIN * course.at(max(t, now)), _GAIN_OF_LEAST * course.least)).any() else now
 
 
-def _stopped(course: Course, t: float, proof: Proof, settle_at: float) -> IntArray:
-    """Return the users who are proved to be stopped at t."""
+def stopped_at(course: Course, t: float, proof: Proof, settle_at: float) -> tuple[IntArray, bool]:
+    """Return the users who are stopped at t, and whether that is proved: where it is of nobody, they are those who could rise least."""
     rising = course.rising
     with np.errstate(invalid="ignore"):
         could = proof.rises(course, t) * course.rate[rising] / course.size(t)[rising]  # nan: who waits
     could[np.isnan(could)] = np.inf
     stopped = could <= settle_at
-    if not stopped.any():  # the best proof there is; the certificate will judge it
+    proved = bool(stopped.any())
+    if not proved:  # the best proof there is; the certificate will judge it
         stopped = (could <= could.min()) & (course.rate[rising] > 0)
-    return np.flatnonzero(course.rising)[stopped]
+    return np.flatnonzero(rising)[stopped], proved
 
 
 def exactly(program: Program, per_level: FloatArray, x: FloatArray, levels: FloatArray) -> FloatArray:

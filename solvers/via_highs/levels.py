@@ -34,7 +34,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below
+from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, stopped_at
 from fairopt.solvers.leximin.levels import solve_levels as by_levels
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
@@ -188,12 +188,14 @@ class _Levels:
                 return Step(point.x, point.levels, point.t, at_cap=at_cap, caps=self.cap[at_cap])
         lowered = course.lowered(point.levels)
         proof = programs.proof(lowered, point, self.cap)
-        if proof.rises(lowered, point.t).min() > self.settle_at * point.t:
+        stopped, proved = stopped_at(lowered, point.t, proof, self.settle_at)
+        if not proved:
             # Users who differ by no more than the solver's tolerance of prices: it stops before the optimum.
             point = programs.sharper(lowered, point)
             lowered = lowered.lowered(point.levels)
             proof = programs.proof(lowered, point, self.cap)
-        return Step(point.x, point.levels, point.t, proof)
+            stopped, _ = stopped_at(lowered, point.t, proof, self.settle_at)
+        return Step(point.x, point.levels, point.t, proof, stopped)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
