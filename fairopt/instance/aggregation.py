@@ -164,9 +164,9 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
         rates=None if instance.rates_per_server is None else instance.rates_per_server[np.ix_(first_user, first_server)],
         parallelism=np.bincount(user_group, weights=at_once),
         guarantees=np.bincount(user_group, weights=instance.guarantees),
-        queues=on_rows(instance, [np.flatnonzero(server_group == k)[0] for k in server_group]),
-        queue_of=[instance.queue_of[n] for n in first_user],
-        users=[instance.users[n] for n in first_user],
+        queues=on_rows(instance, first_server[server_group].tolist()),
+        queue_of=[instance.queue_of[n] for n in first_user.tolist()],
+        users=[instance.users[n] for n in first_user.tolist()],
         servers=[instance.servers[i] for i in first_server],
         resources=instance.resources,
     )

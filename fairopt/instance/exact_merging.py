@@ -83,9 +83,9 @@ def merge_exactly(instance: Instance, pair_data: ExactArray | None = None, by_we
         rates=None if exact.rates_per_server is None else exact.rates_per_server[np.ix_(first_user, first_server)],
         parallelism=_sums(at_once, user_group),
         guarantees=_sums(exact.guarantees, user_group),
-        queues=on_rows(exact, [np.flatnonzero(server_group == k)[0] for k in server_group]),
-        queue_of=[exact.queue_of[n] for n in first_user],
-        users=[exact.users[n] for n in first_user],
+        queues=on_rows(exact, first_server[server_group].tolist()),
+        queue_of=[exact.queue_of[n] for n in first_user.tolist()],
+        users=[exact.users[n] for n in first_user.tolist()],
         servers=[exact.servers[i] for i in first_server],
         resources=exact.resources,
     )

@@ -144,7 +144,7 @@ def levels_of(
         merged[stage.users] = True
         members = merged if merging is None else merged[merging.user_group]
         names = program.users if merging is None else merging.original.users
-        users = tuple(names[n] for n in np.flatnonzero(members))
+        users = tuple(names[n] for n in np.flatnonzero(members).tolist())
         if (
             levels and title == levels[-1].part and abs(stage.value - levels[-1].value) <= same * stage.value
         ):  # proved in two steps, one level all the same
