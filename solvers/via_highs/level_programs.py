@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,20 +19,30 @@ from fairopt.solvers.backend import Deadline, Status, final_levels
 from fairopt.solvers.highs_model import Outcome, solved
 from fairopt.solvers.leximin.levels import ROUNDING, Course, Proof
 from fairopt.solvers.via_highs.level_model import LevelModel
+from fairopt.solvers.via_highs.level_points import Point, paid_at, point_of, prices_at
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.starting_basis import greedy_columns
 
-__all__ = ["LevelPrograms", "Point"]
+__all__ = ["LevelPrograms"]
 
 log = logging.getLogger(__name__)
 
 # First LP: primal simplex from a greedy basis, unless there are many limits *and* many columns; then the interior point, with crossover.
 _MANY_COLUMNS, _MANY_LIMITS, _MANY_USERS = 30_000, 200, 3000
 _PRIMAL, _DUAL = 4, 1  # HiGHS's numbers for primal and dual simplex
-# Where the solver misses a solution that exists: the next unit of t, as a multiple of the last, and how much to relax the levels of
-# the users already settled. First a fresh start, then larger units (a level far above its unit looks unbounded), then back to the old
-# unit with the rounding of the levels given way (they can make a program look infeasible by a hair); the certificate judges.
-_ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9))
+# Where the solver misses a solution that exists: the next unit of t, as a multiple of the last, how much to relax the levels of the users
+# already settled (their rounding can make a program look infeasible by a hair), and whether to keep the basis. First the rounding is given
+# way, then comes a fresh start, then larger units (a level far above its unit looks unbounded), then more is given way in the old unit;
+# the certificate judges.
+_ATTEMPTS = (
+    (1.0, 1e-14, True),
+    (1.0, 1e-14, False),
+    (1e3, 1e-14, False),
+    (1e3, 1e-14, False),
+    (1e-6, 1e-11, False),
+    (1.0, 1e-10, False),
+    (1.0, 1e-9, False),
+)
 _SLOPPY = 1e-14  # a point that violates its limits by more is refined: a user who takes little feels it much
 # A run of few steps: against degeneracy it needs no perturbed bounds, and no test of factors that are new.
 _FEW_STEPS = {"primal_simplex_bound_perturbation_multiplier": 0.0, "rebuild_refactor_solution_error_tolerance": 0.0}
@@ -40,25 +50,6 @@ _REFINEMENTS = 3  # of a program, at most
 _SHARPER = 1e6  # prices that stop nobody are refined, by this factor
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
 _STUCK = 1e-8  # a smaller part of its unit, where users begin with what they have, is no level in another unit but none
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Point:
-    """A feasible point that a program found: x, (pairs,), its levels, (users,), and the part of ``wanted`` that all who rise have.
-
-    ``t_unit`` is the level that was wanted.
-    """
-
-    x: FloatArray
-    levels: FloatArray
-    part: float
-    t_unit: float
-    outcome: Outcome
-
-    @property
-    def t(self) -> float:
-        """The level that all who rise have, where nobody has a cap."""
-        return self.part * self.t_unit
 
 
 class LevelPrograms:
@@ -243,13 +234,13 @@ class LevelPrograms:
 
     def _attempt(self, course: Course, cap: FloatArray | None, known: Sequence[Stage]) -> Outcome:
         """Run the LP, which always has a solution; where the solver misses it, try larger units and a fresh start."""
-        for times, slack in _ATTEMPTS:
+        for times, slack, keep in _ATTEMPTS:
             outcome = self._run()
             if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT):
                 break
             log.info("HiGHS: %s; trying again in other units", outcome.status.value)
             self.slack = slack
-            self._restart(course, self.t_unit * times, cap, None)
+            self._restart(course, self.t_unit * times, cap, self._now.highs.basis if keep else None)
         if outcome.status is Status.OPTIMAL:
             return outcome
         return solved(outcome, self.deadline, final_levels(self.asked or self.problem.program, known))
@@ -272,24 +263,13 @@ class LevelPrograms:
         return self._point(course, self._now.highs.refine(point.outcome, self.deadline.left, of_prices=_SHARPER))[0]
 
     def _point(self, course: Course, outcome: Outcome) -> tuple[Point, float]:
-        """Return the point of an outcome, scaled back to exact feasibility, and by how much the outcome violates the LP, in its units."""
-        model, problem = self._now, self.problem
-        y, t = np.maximum(outcome.x[:-1], 0.0), float(outcome.x[-1])
-        most = max(1.0, float((model.use @ y).max(initial=0.0)))
-        x = np.zeros(problem.program.n_pairs)
-        x[problem.columns] = y * model.scale / most
-        levels = problem.program.per_user(x * problem.per_level)
-        owed = course.start + t * model.wanted
-        short = float(((owed - levels) / np.where(owed > 0, owed, 1.0)).max(initial=0.0))
-        part = Course(course.rising, course.start, model.wanted).reached(levels, t)
-        return Point(x, levels, part, model.t_unit, outcome), max(-float(outcome.x.min()), most - 1, short)
+        return point_of(self._now, self.problem, course, outcome)
+
+    # Prices ----------------------------------------------------------------------------------------------------------------------
 
     def paid(self, point: Point) -> FloatArray:
         """Return what each user pays for a unit of its level, in the prices of a proof, (users,)."""
-        model, members = self._now, self.problem.members
-        pays = np.zeros(members.size)
-        pays[members] = np.maximum(-point.outcome.row_duals[model.user_rows[members]], 0.0)
-        return np.asarray(pays / model.unit * model.t_unit)
+        return paid_at(self._now, self.problem, point)
 
     def proof(self, course: Course, point: Point, cap: FloatArray | None) -> Proof:
         """Return what the multipliers of an LP prove, where nobody can pass its ``cap``, if there are caps."""
@@ -297,27 +277,4 @@ class LevelPrograms:
 
     def prices(self, point: Point) -> tuple[FloatArray, FloatArray, float]:
         """Return the prices of limits, (limits,), the cheapest price of a unit of level of each user, (users,), and all that is spent."""
-        model, problem = self._now, self.problem
-        users, members, rows = problem.users, problem.members, problem.rows
-        by_column, duals = model.use_by_column, point.outcome.row_duals
-        prices = np.maximum(duals[: rows.size], 0.0)
-        cost = (by_column @ prices) / model.worth
-        # A pair that can carry only a vanishing part of its user's level is below the solver's tolerances, and so is the price of what
-        # it uses. Raise that price to what the user pays elsewhere: it hardly costs anything, and the pair no longer looks cheap.
-        if model.vanishing.size:
-            pays = np.zeros(members.size)
-            pays[members] = np.maximum(-duals[model.user_rows[members]], 0.0)
-            for p in model.vanishing[cost[model.vanishing] < pays[users[model.vanishing]]]:
-                span = slice(by_column.indptr[p], by_column.indptr[p + 1])
-                limit, use = by_column.indices[span], by_column.data[span]
-                missing = pays[users[p]] * model.worth[p] - use @ prices[limit]
-                if missing > 0:
-                    prices[limit[use.argmax()]] += missing / use.max()
-            cost = (by_column @ prices) / model.worth
-        q = np.zeros(members.size)
-        if cost.size:
-            of = users[model.first]
-            q[of] = np.minimum.reduceat(cost, model.first) / model.unit[of]
-        full = np.zeros(len(problem.program.limits))
-        full[rows] = prices * model.t_unit / problem.program.limits.bounds[rows]  # what t gains per unit of each limit
-        return full, q, float(prices.sum())
+        return prices_at(self._now, self.problem, point)

@@ -21,8 +21,9 @@ from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Proof, Step, settle_below
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
+from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
-from fairopt.solvers.via_highs.level_programs import LevelPrograms, Point
+from fairopt.solvers.via_highs.level_programs import LevelPrograms
 
 __all__ = ["solve_filling"]
 

@@ -26,8 +26,9 @@ from fairopt.instance.aggregation import number_distinct
 from fairopt.program import Leximin, Limits, Program, Stage
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Proof
+from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
-from fairopt.solvers.via_highs.level_programs import LevelPrograms, Point
+from fairopt.solvers.via_highs.level_programs import LevelPrograms
 
 __all__ = ["ClassPrograms", "UserClasses", "classes_of"]
 

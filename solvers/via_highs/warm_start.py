@@ -28,8 +28,9 @@ from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Step, Together, settle_below, solve_levels
 from fairopt.solvers.via_highs.kept_basis import MOST_ROWS, KeptBasis, LevelSystem
+from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
-from fairopt.solvers.via_highs.level_programs import LevelPrograms, Point
+from fairopt.solvers.via_highs.level_programs import LevelPrograms
 from fairopt.solvers.via_highs.levels import reached_caps
 
 __all__ = ["RepeatedLevels"]

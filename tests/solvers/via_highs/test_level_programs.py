@@ -86,6 +86,27 @@ def test_a_level_goes_on_from_the_last_one(seed: int) -> None:
     assert programs.solve(lower, None, []).t == pytest.approx(highest(of, lower), rel=1e-9)
 
 
+@pytest.mark.parametrize("above", [8e-15, 1e-12])
+@pytest.mark.parametrize("seed", range(5))
+def test_settled_levels_give_way_where_rounding_puts_them_out_of_reach(seed: int, above: float) -> None:
+    """Who was stopped is to have a hair more than can be had: HiGHS finds no such point, and by that much less is asked."""
+    of = program(seed)
+    assert isinstance(of.goal, Leximin)
+    programs = LevelPrograms(LevelProblem.of(of, of.goal), Deadline(None))
+    course = Course.together(np.ones(6, bool))
+    programs.prepare(course, 1.0)
+    point = programs.solve(course, None, [])
+    proof = programs.proof(course, point, None)
+    stopped = np.flatnonzero(proof.stops(course, point.t))
+    rest = course.settled(stopped, course.at(point.t)[stopped])
+    if rest.rising.any():
+        beyond = course.settled(stopped, course.at(point.t)[stopped] * (1 + above))
+        programs.prepare(beyond, 1.0)
+        assert programs.solve(beyond, None, []).t == pytest.approx(highest(of, rest), rel=1e-9)
+        assert programs.slack <= 10 * above
+        assert programs.slack > 0 or above < 1e-14
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_wanted_may_have_caps(seed: int) -> None:
     """The largest theta with s >= theta min(guess, cap) for a guess of twice the level and caps of a half of it for some."""
