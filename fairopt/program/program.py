@@ -22,7 +22,6 @@ import numpy as np
 
 from fairopt.drawing import ShowsItself
 from fairopt.instance import FloatArray, IntArray, safe_ratio
-from fairopt.program.formula import latex_of, mathml_of
 from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.nested import Nested
@@ -220,10 +219,14 @@ class Program(ShowsItself):
          & x \ge 0 \qquad \text{for 2 eligible pairs of 2 users and 1 server}
         \end{array}
         """
+        from fairopt.program.formula import latex_of
+
         return latex_of(self, lines, terms)
 
     def to_mathml(self, lines: int | None = None, terms: int | None = None) -> str:
         """Return the program as MathML, which browsers draw by themselves; ``lines`` and ``terms`` as above."""
+        from fairopt.program.formula import mathml_of
+
         return mathml_of(self, lines, terms)
 
     def to_frame(self) -> pd.DataFrame:

@@ -23,7 +23,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from fairopt.certificate import certify_one_worth
 from fairopt.instance import FloatArray, Instance, IntArray
@@ -109,6 +108,8 @@ def solve_worth_in_groups(instance: Instance, notion: Notion, tolerance: float, 
     NoSolution
         At the time limit.
     """
+    from threadpoolctl import ThreadpoolController
+
     assert isinstance(notion, ShareNotion)
     goal, share = notion.goal(instance.weights), notion.share_per_task(instance)
     assert isinstance(goal, AlphaFair)
