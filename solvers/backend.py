@@ -123,6 +123,10 @@ class Backend(ABC):
         """Is this engine the faster one, by measurement, for a program that engines before it can solve as well?"""
         return False
 
+    def ways_from(self, rough: Solution, program: Program, tolerance: float) -> Sequence[Way]:
+        """Return ways that begin with a rough answer, which has no points and proves nothing. They are tried before all others."""
+        return ()
+
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
         """Return the engine's ways to an answer for a program, in the order in which to try them; the default is `solve` alone."""
         return (Way(self.name, lambda program, tolerance, deadline, _: self.solve(program, tolerance=tolerance, deadline=deadline)),)

@@ -21,6 +21,7 @@ __all__ = [
     "demands_with_zeros",
     "few_servers_each",
     "instance_in_queues",
+    "instance_in_zones",
     "instance_of_everything",
     "instance_of_extremes",
     "instance_of_many_levels",
@@ -116,6 +117,22 @@ def instance_of_many_levels(users: int, servers: int, resources: int = 2, seed: 
     demands = demands_with_zeros(rng, (users, resources), 0.01, 0.1, least=0.05)
     weights = rng.uniform(1, 5, users)
     return fo.Instance(capacities, demands, weights=weights, eligibility=few_servers_each(rng, users, servers))
+
+
+def instance_in_zones(users: int, servers: int, zones: int, seed: int = 0, *, anywhere: float = 0.3) -> fo.Instance:
+    """Servers in zones, users on all servers or in one or two zones, popular ones first; zero demands, and limits on tasks for a tenth."""
+    rng = np.random.default_rng(seed)
+    zone, chance = np.arange(servers) % zones, 1 / np.arange(1, zones + 1)
+    eligibility = np.ones((users, servers), bool)
+    for n in np.flatnonzero(rng.random(users) >= anywhere):
+        eligibility[n] = np.isin(zone, rng.choice(zones, rng.integers(1, 3), replace=False, p=chance / chance.sum()))
+    return fo.Instance(
+        rng.uniform(5, 50, (servers, 3)),
+        demands_with_zeros(rng, (users, 3), 0.01, 1),
+        weights=rng.uniform(1, 5, users),
+        eligibility=eligibility,
+        tasks=np.where(rng.random(users) < 0.1, np.ceil(rng.uniform(1, 60, users) * servers / users), np.inf),
+    )
 
 
 def spread_instance(users: int, servers: int, resources: int = 2, seed: int = 0, *, part: float = 1.0, limited: int = 0) -> fo.Instance:

@@ -28,6 +28,7 @@ from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, 
 from fairopt.solving.formulation import checked, columns, expanded, with_utility
 from fairopt.solving.grouping import InGroups, fits, solve_in_groups
 from fairopt.solving.policy import Found, find, other_engines
+from fairopt.solving.rough_levels import fits_rough, rough_levels
 from fairopt.solving.worth_groups import fits_worth, solve_worth_in_groups
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 from fairopt.wording import joined
@@ -152,7 +153,10 @@ def solve(
     formulated = time.perf_counter()
 
     try:
-        found = find(program, engines, tolerance, deadline)
+        rough = None
+        if not integral and engines[0].name == "interior-point" and fits_rough(small, reduced, how, solver):
+            rough = rough_levels(small, reduced, program, deadline)
+        found = find(program, engines, tolerance, deadline, rough)
     except NoSolution as error:
         if integral and "tasks" in error.known:  # of the pairs of single servers
             error.known["tasks"] = unexpanded(instance, table_of(program, error.known["tasks"]), row, chosen.utility)

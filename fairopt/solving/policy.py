@@ -69,8 +69,10 @@ class _Answer:
         return self.certificate.worst if np.isfinite(self.certificate.worst) else float("inf")
 
 
-def find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
+def find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline, rough: Solution | None = None) -> Found:
     """Return the best answer of the engines to a program, certified; where its goal is separate, server by server.
+
+    Engines may begin with a ``rough`` answer, which proves nothing.
 
     The residual of the answer may exceed the tolerance: the caller decides what then.
 
@@ -82,7 +84,7 @@ def find(program: Program, engines: Sequence[Backend], tolerance: float, deadlin
     if program.n_pairs == 0:
         return Found(Solution(np.empty(0), programs_solved=0), Certificate.combine([]), "", None, ())
     if not isinstance(program.goal, Separate):
-        return _find(program, engines, tolerance, deadline)
+        return _find(program, engines, tolerance, deadline, rough)
     x = np.zeros(program.n_pairs)
     parts: list[Found] = []
     for server in np.unique(program.pair_servers):
@@ -105,7 +107,7 @@ def other_engines(program: Program, engines: Sequence[Backend]) -> list[str]:
     return [engine.name for engine in candidates(program, None) if engine.name not in asked]
 
 
-def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
+def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline, rough: Solution | None = None) -> Found:
     best: _Answer | None = None
     first: tuple[str, str] | None = None  # the engine and the way that were tried first
     failure: FairoptError | None = None
@@ -113,7 +115,8 @@ def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadli
     for engine in engines:
         of_engine: _Answer | None = None
         try:
-            for way in engine.ways(program, tolerance):
+            begin = () if rough is None else engine.ways_from(rough, program, tolerance)
+            for way in (*begin, *engine.ways(program, tolerance)):
                 unless = _DIGIT * tolerance if way.unless is None else way.unless
                 if of_engine is not None and (of_engine.residual <= unless or deadline.left == 0.0):
                     continue

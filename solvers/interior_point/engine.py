@@ -81,6 +81,17 @@ class InteriorPoint(Backend):
 
         return not obstacle(program)
 
+    def ways_from(self, rough: Solution, program: Program, tolerance: float) -> Sequence[Way]:
+        """Return the paths of regions, where the goal is a leximin."""
+        from fairopt.solvers.interior_point import paths
+        from fairopt.solvers.structure.arrays import array_namespace
+
+        if not isinstance(program.goal, Leximin):
+            return ()
+        enough = tolerance if self.wins(program) else None
+        found = paths.paths_of_regions(rough, program.goal, array_namespace(self.within))
+        return tuple(self._way(path, unless=enough, polish_above=enough) for path in found)
+
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
         """Return the paths that lead to an answer, the fastest first.
 
@@ -104,8 +115,8 @@ class InteriorPoint(Backend):
             )
         if isinstance(goal, Leximin | Equalize | TreeFilling | Total):
             # Of large programs rounding alone leaves more than a tenth of the tolerance: there no polish does better.
-            path = paths.structured_path(arrays)
-            return (self._way(path, polish_above=tolerance if self.wins(program) else None),)
+            path, enough = paths.structured_path(arrays), tolerance if self.wins(program) else None
+            return (self._way(path, unless=enough, polish_above=enough),)
         small = program.n_pairs < paths.PAIRS_TO_POLISH
         enough = tolerance if not small else _SHARP if program.n_pairs < paths.FEW_PAIRS else _GOOD
         return tuple(

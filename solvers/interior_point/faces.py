@@ -42,6 +42,8 @@ class Faces:
         Settled users whose level is an equation. It is not for users who run all their tasks and are not stopped by a price.
     full : bool array (slots, servers)
         Limits that stay full.
+    pair, user, server : int arrays
+        The part that the present path is about.
     """
 
     def __init__(self, scaled: ScaledProgram, arrays: Arrays) -> None:
@@ -49,13 +51,12 @@ class Faces:
         self.x, self.open = np.zeros(scaled.n_pairs), np.ones(scaled.n_pairs, bool)
         self.tight = np.zeros(scaled.n_users, bool)
         self.full = np.zeros((scaled.n_slots, scaled.n_servers), bool)
-        # The part that the present path is about.
-        self._pair, self._user, self._server = np.arange(scaled.n_pairs), np.arange(scaled.n_users), np.arange(scaled.n_servers)
+        self.pair, self.user, self.server = np.arange(scaled.n_pairs), np.arange(scaled.n_users), np.arange(scaled.n_servers)
 
     def point(self, path: LevelPath, reached: Reached) -> FloatArray:
         """Return x where a path ends, (pairs,)."""
         x = self.x.copy()
-        x[self._pair] = path.pairs.numbers(reached.x)
+        x[self.pair] = path.pairs.numbers(reached.x)
         return x
 
     def settle(self, path: LevelPath, reached: Reached, proved: BoolArray, course: Course) -> None:
@@ -67,16 +68,17 @@ class Faces:
         self.x = self.point(path, reached)
         sets = path.ended(reached).sets
         assert sets is not None
-        unused = self._pair[pairs.numbers(sets.used) == 0]
+        unused = self.pair[pairs.numbers(sets.used) == 0]
         self.open[unused], self.x[unused] = False, 0.0
-        self.tight[self._user] = path.tight | proved | (numpy(sets.stopped)[: pairs.n_users] & ~path.rising)
+        self.tight[self.user] = path.tight | proved | (numpy(sets.stopped)[: pairs.n_users] & ~path.rising)
         full = np.zeros_like(self.full)
-        full[:, self._server] = numpy(sets.full)
+        full[:, self.server] = numpy(sets.full)
         self.full |= full
         # Users who have nothing and do not rise are on no path: close their pairs at limits that are full.
         others = self.open.copy()
-        others[self._pair] = False
-        self.open &= ~(others & ((self.scaled.A > 0) & full[:, self.scaled.server]).any(axis=0))
+        others[self.pair] = False
+        shut = others & ((self.scaled.A > 0) & full[:, self.scaled.server]).any(axis=0)
+        self.open[shut], self.x[shut] = False, 0.0
         # A user with an exact level and one open pair is determined.
         scaled, user = self.scaled, self.scaled.user
         one = self.tight & (np.bincount(user[self.open], minlength=scaled.n_users) == 1)
@@ -84,34 +86,43 @@ class Faces:
         self.x[known] = course.start[user[known]] / scaled.W[known]
         self.open &= ~known
 
-    def near(self, course: Course) -> BoolArray:
-        """Return which open pairs belong to rising users, or to users who share servers with them, also through others, (pairs,)."""
+    def near(self, course: Course, among: BoolArray | None = None) -> BoolArray:
+        """Return which open pairs belong to rising users, or to users who share servers with them, also through others, (pairs,).
+
+        With ``among``, (users,), other users are left out.
+        """
         scaled, user, server = self.scaled, self.scaled.user, self.scaled.server
-        there = self.open & (course.rising | (course.start > 0))[user]
+        counts = course.rising | (course.start > 0)
+        there = self.open & (counts if among is None else counts & among)[user]
         left = np.flatnonzero(there)
         number = scaled.n_users + scaled.n_servers
         edges = sp.coo_array((np.ones(left.size), (user[left], scaled.n_users + server[left])), shape=(number, number))
         _, group = sp.csgraph.connected_components(edges, directed=False)
-        return there & np.isin(group[user], group[: scaled.n_users][course.rising])
+        rising = course.rising if among is None else course.rising & among
+        return there & np.isin(group[user], group[: scaled.n_users][rising])
 
     def leave_out_some(self, course: Course) -> bool:
         """Is there a rising user without an open pair?"""
         return bool((np.bincount(self.scaled.user[self.open], minlength=self.scaled.n_users)[course.rising] == 0).any())
 
-    def next(self, course: Course, t: float) -> tuple[Pairs, Face]:
-        """Return the part of the program that concerns rising users, on a course at time t, and the face on which a path may start."""
-        scaled, near = self.scaled, self.near(course)
-        self._pair = np.flatnonzero(near)
-        self._user, self._server = np.unique(scaled.user[self._pair]), np.unique(scaled.server[self._pair])
+    def next(self, course: Course, t: float, near: BoolArray | None = None) -> tuple[Pairs, Face]:
+        """Return the part of the program that concerns rising users, on a course at time t, and the face on which a path may start.
+
+        ``near``, (pairs,), is the part where it is not `near` of the course.
+        """
+        scaled = self.scaled
+        near = self.near(course) if near is None else near
+        self.pair = np.flatnonzero(near)
+        self.user, self.server = np.unique(scaled.user[self.pair]), np.unique(scaled.server[self.pair])
         part = scaled.part(near)
         try:
             pairs = lay_out(part, self.arrays)
         except Unsupported:  # a table of another device would be nearly empty
             pairs = lay_out(part, NUMPY)
-        taken = np.where(near, 0.0, self.x)
+        taken = np.where(self.open, 0.0, self.x)  # open pairs of other users are not decided yet, or are at other servers
         used = np.array([np.bincount(scaled.server, weights=row * taken, minlength=scaled.n_servers) for row in scaled.A])
         needed = np.array([np.bincount(part.server, weights=row, minlength=part.n_servers) for row in part.A])
         idle = needed == 0  # limits that no pair of this part uses
-        bounds = np.where(idle, 1.0, 1 - used[:, self._server])
-        full = self.full[:, self._server] & ~idle
-        return pairs, Face(course.of(self._user), bounds, self.tight[self._user], full, self.x[self._pair], t)
+        bounds = np.where(idle, 1.0, 1 - used[:, self.server])
+        full = self.full[:, self.server] & ~idle
+        return pairs, Face(course.of(self.user), bounds, self.tight[self.user], full, self.x[self.pair], t)

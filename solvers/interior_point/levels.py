@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairopt.instance import FloatArray
+from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.interior_point.faces import Faces
@@ -23,7 +23,7 @@ from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.pairs import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
-__all__ = ["solve_levels"]
+__all__ = ["caps_on_the_way", "proof_of", "solve_levels"]
 
 log = logging.getLogger(__name__)
 
@@ -71,12 +71,10 @@ class _Levels:
         """Climb to one level."""
         if self.last is not None:
             self.path = self._next(self.last, course, len(stages))
-        before = self.path.rising
         self.last = climb(self.path, settle_below(self.tolerance), self.deadline, final_levels(self.scaled.program, stages))
         path, reached, part = self.last.path, self.last.reached, self.path.pairs.scaled
         self.steps += self.last.steps
-        capped = before & ~path.rising
-        at_cap, caps = part.member[capped], (path.course.start * part.reach)[capped]
+        at_cap, caps = caps_on_the_way(self.path, self.last)
         if not path.rising.any():  # the last of them run all their tasks
             return Step(self._tasks(path, reached), None, reached.level * self.unit, at_cap=at_cap, caps=caps)
         proved = path.rising if self.equal else path.stopped(reached, self.tolerance)
@@ -85,10 +83,7 @@ class _Levels:
         if (path.rising & ~proved).any():
             reached = path.ended(reached)
             self.last = replace(self.last, reached=reached)
-        prices, q = part.prices(reached.prices, reached.task_prices) * self.unit, np.zeros(course.start.size)
-        q[part.member] = reached.user_prices / part.reach
-        proof = Proof(prices, q, reached.spent, reached.bound * self.unit)
-        t = reached.level * self.unit
+        t, proof = reached.level * self.unit, proof_of(part, reached, self.unit, course.start.size)
         return Step(self._tasks(path, reached), None, t, proof, part.member[proved], at_cap=at_cap, caps=caps)
 
     def _tasks(self, path: LevelPath, reached: Reached) -> FloatArray:
@@ -102,3 +97,17 @@ class _Levels:
             raise LostError(f"stopped after level {level}: it left nothing for a user whose share still rises")
         pairs, face = faces.next(in_parts, float(last.reached.level))
         return LevelPath.on(face, pairs)
+
+
+def caps_on_the_way(path: LevelPath, end: Climb) -> tuple[IntArray, FloatArray]:
+    """Return the users who were settled at their caps on the way to the end of a path, and these caps, as levels."""
+    part = path.pairs.scaled
+    capped = path.rising & ~end.path.rising
+    return part.member[capped], (end.path.course.start * part.reach)[capped]
+
+
+def proof_of(part: ScaledProgram, reached: Reached, unit: float, n_users: int) -> Proof:
+    """Return what the end of a path on a part of a program proves, for all users and limits of the program; levels are in this unit."""
+    q = np.zeros(n_users)
+    q[part.member] = reached.user_prices / part.reach
+    return Proof(part.prices(reached.prices, reached.task_prices) * unit, q, reached.spent, reached.bound * unit)

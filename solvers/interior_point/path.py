@@ -54,7 +54,7 @@ _RESTART = 0.9
 _EXACT = 1e-14  # an error that is rounding
 _DEAR = 1e-10  # part of its cost by which a used pair may cost more than its user's cheapest; rounding leaves 1e-15
 _BLURRED = 1e-3  # of sets: see there
-_LEAST_SLACK = 1e-3  # of a limit, or of a user's level, where a level starts
+_LEAST_SLACK = 0.03  # of a limit, or of a user's level, where a level starts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,7 +179,7 @@ class LevelPath:
         level, tasks = np.split(pairs.arrays.numpy(pairs.rows(x)), [n])
         t = 0.5 * float((level / self.course.rate).min())
         left = pairs.arrays.floats(np.append(level - self.course.rate * t, 1 - tasks))
-        return Point(pairs.point(x, 1 - pairs.use(x), left), self._even_prices(), t)
+        return Point(pairs.point(x, 1 - pairs.use(x), left), self.even_prices(), t)
 
     def _start_on(self, face: Face) -> Point:
         """Where the last level ended; where there are equations, with prices that make all products the same."""
@@ -189,11 +189,11 @@ class LevelPath:
         s, v = xp.maximum(s, _LEAST_SLACK * pairs.bounds), xp.maximum(v, _LEAST_SLACK * pairs.rows(x))
         primal = pairs.point(x, s, v)
         if not pairs.holds:
-            return Point(primal, self._even_prices(), face.t)
+            return Point(primal, self.even_prices(), face.t)
         product = 1 / float(xp.sum(self._a / v))
         return Point(pairs.loose(primal), pairs.loose(product / primal), face.t)
 
-    def _even_prices(self) -> Any:
+    def even_prices(self) -> Any:
         """Return duals (z, p, m): the same price for the same part of a level; levels cost their users half of the cheapest pair."""
         pairs, scaled, xp = self.pairs, self.pairs.scaled, self.pairs.xp
         gives = np.bincount(scaled.server, weights=scaled.W) / np.bincount(scaled.server)
@@ -371,18 +371,24 @@ class Climb:
 
 
 def climb(
-    path: LevelPath, enough: float, deadline: Deadline, known: Mapping[str, object] = MappingProxyType({}), until: float = np.inf
+    path: LevelPath,
+    enough: float,
+    deadline: Deadline,
+    known: Mapping[str, object] = MappingProxyType({}),
+    until: float = np.inf,
+    start: Point | None = None,
 ) -> Climb:
     """Follow a path until all who seem to be stopped here are proved to be, up to half of ``enough``, or nothing more is gained.
 
-    ``known`` is what is final already, at the deadline. Nobody asks for prices of a level beyond ``until``.
+    ``known`` is what is final already, at the deadline. Nobody asks for prices of a level beyond ``until``. The path starts where
+    `LevelPath.start` says, or at another ``start``.
 
     Raises
     ------
     NoSolution
         At the deadline.
     """
-    points, steps = [path.start()], 0
+    points, steps = [start or path.start()], 0
     point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, _FINISH[0]
     for _ in range(_STEPS):
         if deadline.left == 0.0:

@@ -23,6 +23,7 @@ from fairopt.solvers.alpha_fair.tables import fits, solve_alpha_fair
 from fairopt.solvers.alpha_fair.tradeoff import follow_tradeoff
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.levels import solve_levels
+from fairopt.solvers.interior_point.regions import solve_in_regions
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.interior_point.tree import solve_filling
 from fairopt.solvers.interior_point.worths import fits_worths, solve_worths
@@ -38,6 +39,7 @@ __all__ = [
     "fits",
     "paths_of_alpha_fair",
     "paths_of_market",
+    "paths_of_regions",
     "structured_path",
 ]
 
@@ -45,7 +47,7 @@ __all__ = [
 # answers are polished on their active sets, which takes as long as a few steps.
 PAIRS_TO_POLISH = 500
 FEW_PAIRS = 50  # below, a limit on tasks that binds at the price 0 decides the order of the paths
-WORTHS, TABLES, _LOGARITHMS = "path of worths", "path on tables", "path in logarithms"
+WORTHS, TABLES, _LOGARITHMS, _REGIONS = "path of worths", "path on tables", "path in logarithms", "paths of regions"
 EASIER, _EASIEST = "path with reduced weights", "path with the least weights"
 
 
@@ -81,6 +83,24 @@ def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: 
         if isinstance(goal, TreeFilling):
             return solve_filling(program, goal, tolerance, deadline, arrays)
         return solve_levels(program, goal, tolerance, deadline, arrays)
+
+
+def paths_of_regions(rough: Solution, goal: Leximin, arrays: Arrays) -> list[Path]:
+    """Return the path to levels that goes region by region, as a rough answer says, and as its own answer says if that proves to be wrong.
+
+    An answer is wrong where the rough one has levels in another order; the levels of the answer are right to a few per cent.
+    """
+
+    def follow(program: Program, begin: Solution | None, tolerance: float, deadline: Deadline) -> Solution | None:
+        if begin is None:
+            return None
+        with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
+            return solve_in_regions(program, goal, begin, tolerance, deadline, arrays)
+
+    return [
+        Path(_REGIONS, lambda program, tolerance, deadline, _: follow(program, rough, tolerance, deadline)),
+        Path(_REGIONS, lambda program, tolerance, deadline, best: follow(program, best, tolerance, deadline)),
+    ]
 
 
 def paths_of_alpha_fair(program: Program, arrays: Arrays, tables: bool) -> list[Path]:

@@ -1,0 +1,259 @@
+"""A leximin of many levels, region by region: most levels are about a few servers, and the users who can run nowhere else.
+
+At a level only limits with a price matter. Let B be a region, some of the servers. The users all of whose open pairs (`faces`) lie in B,
+and no others, are a small program. Its level is an upper bound on what all of them can have together: more users only take away. If
+prices of the level of all lie in B, it is that level, with the same prices: who has a pair elsewhere has it for nothing.
+
+So the next level is the least of these bounds over all regions. A rough answer says which regions to try, and what to expect of each:
+those servers where a level of it has prices. We solve the one with the least expectation, together with all that are expected at nearly
+the same level. What is higher than expected is a new expectation, as long as another region may be lower. Where a region is a large part
+of what is left, all of it is solved.
+
+A step closes pairs of other users on limits that have a price: they have none there, and need none. What they will have elsewhere is left
+open. Hence no point has all levels until a last program places everybody (`placing`). It also shows whether a region was overlooked: then
+levels were found that nobody can have at once, and this way is lost.
+
+Caps are expected, too: users whose cap is clearly below the level that is expected are settled there at once, as each cap that a path
+passes costs it steps; if the level is lower, it is solved again without.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairopt.instance import BoolArray, FloatArray
+from fairopt.program import Leximin, Program, Solution, Stage
+from fairopt.solvers.backend import Deadline, final_levels
+from fairopt.solvers.interior_point.faces import Faces
+from fairopt.solvers.interior_point.levels import caps_on_the_way, proof_of
+from fairopt.solvers.interior_point.path import Climb, Face, LevelPath, climb, scaled_course
+from fairopt.solvers.interior_point.placing import place
+from fairopt.solvers.leximin.levels import Course, LostError, Step, Together, exactly, raise_levels, settle_below
+from fairopt.solvers.structure.arrays import NUMPY, Arrays
+from fairopt.solvers.structure.pairs import lay_out
+from fairopt.solvers.structure.scaling import ScaledProgram
+
+__all__ = ["Region", "regions_of", "solve_in_regions"]
+
+log = logging.getLogger(__name__)
+
+_PRICED = 1e-6  # of the largest price of a level, of whole limits
+_SAME = 0.02  # relative: regions whose levels are expected to be nearer are solved together, and what is higher is no longer as expected
+_LARGE = 0.3  # part of the open pairs from which on a region is no smaller than the whole
+_BELOW = 0.95  # of an expected level: lower caps are settled beforehand
+_BEGIN, _NEARLY = 0.9, 0.999  # a path begins where those who rise have this part of the last level, and all have this part of theirs
+_GOOD = 1e-12  # an error with which later levels can live: else the path is tried from another beginning
+_TOGETHER = 1e-9  # relative: by how much the levels may fail to be had at once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """Servers, and the level that users who have no others are expected to reach.
+
+    Attributes
+    ----------
+    level : float
+    servers : bool array (servers,)
+    """
+
+    level: float
+    servers: BoolArray
+
+
+def regions_of(scaled: ScaledProgram, rough: Solution) -> list[Region]:
+    """Return the regions that the levels of a rough answer show, in ascending order."""
+    regions, bounds = [], scaled.program.limits.bounds[scaled.row]
+    for stage in sorted(rough.stages, key=lambda stage: stage.value):
+        if stage.prices is not None:
+            spent = np.abs(stage.prices[scaled.row]) * bounds
+            priced = np.bincount(scaled.row_server, weights=spent > _PRICED * spent.max(initial=0.0), minlength=scaled.n_servers) > 0
+            regions.append(Region(stage.value, priced))
+    return regions
+
+
+def solve_in_regions(
+    program: Program, goal: Leximin, rough: Solution, tolerance: float, deadline: Deadline, arrays: Arrays = NUMPY
+) -> Solution | None:
+    """Return the leximin, None where the way got lost.
+
+    Parameters
+    ----------
+    rough : Solution
+        With levels and prices of about the right size: what is wrong with them costs time, or leads nowhere.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline.
+    Unsupported
+        Where the program has no place in the layout of ``structured_pairs`` in these arrays.
+    """
+    scaled = ScaledProgram.of(program)
+    solver = _Regions(scaled, regions_of(scaled, rough), tolerance, deadline, arrays)
+    members = np.zeros(len(program.users), bool)
+    members[scaled.member] = True
+    per_level = program.utilities / goal.weights[program.pair_users]
+    try:
+        _, course, stages = raise_levels(np.zeros(program.n_pairs), solver, Together(members), settle_below(tolerance), ())
+        x = exactly(program, per_level, solver.placed(course), course.start)
+    except LostError as lost:
+        log.info("%s", lost)
+        return None
+    in_order = tuple(sorted(stages, key=lambda stage: stage.value))
+    return Solution(x, in_order, iterations=solver.steps, programs_solved=max(len(stages), 1))
+
+
+class _Regions:
+    """A path to one level after another, each on a region of the face that those before leave."""
+
+    def __init__(self, scaled: ScaledProgram, regions: list[Region], tolerance: float, deadline: Deadline, arrays: Arrays) -> None:
+        self.scaled, self.regions, self.arrays = scaled, regions, arrays
+        self.enough, self.tolerance, self.deadline = settle_below(tolerance), tolerance, deadline
+        self.unit = float(np.sqrt((scaled.reach / scaled.n_users).min() * scaled.reach.min()))  # of levels, as in ``levels``
+        self.faces = Faces(scaled, arrays)
+        self.last: Climb | None = None
+        self.level = 0.0  # the highest so far
+        self.of_level = np.full(scaled.n_users, -1)  # at which each user was on a path last
+        self.expects_caps = True
+        self.steps = self.window = 0
+
+    def step(self, course: Course, stages: Sequence[Stage]) -> Step:
+        """Climb to one level."""
+        now = self._settled(course, len(stages))
+        while True:
+            together, most = self._next(now)
+            whole, end = self._climbed(now, together)
+            t = float(end.reached.level) * self.unit
+            log.info("%d users, %d servers: %.6g, expected up to %.6g", whole.rising.size, whole.pairs.n_servers, t, most)
+            if not end.path.rising.any() or t <= most:
+                break
+            self.regions[: self.window] = [Region(t, region.servers) for region in self.regions[: self.window]]
+            self.regions.sort(key=lambda region: region.level)
+        path, reached, part = end.path, end.reached, whole.pairs.scaled
+        at_cap, caps = caps_on_the_way(whole, end)
+        x = np.zeros(self.scaled.program.n_pairs)  # none is needed before all are placed
+        if not path.rising.any():
+            return Step(x, None, t, at_cap=at_cap, caps=caps)
+        proved = path.stopped(reached, self.tolerance)
+        if reached.error > self.enough or not proved.any():
+            raise LostError(f"lost on the way to level {len(stages) + 1} of a region, with an error of {reached.error:.1e}")
+        self.last = Climb(path, path.ended(reached), end.steps)
+        t = float(self.last.reached.level) * self.unit
+        proof = proof_of(part, self.last.reached, self.unit, course.start.size)
+        return Step(x, None, t, proof, part.member[proved], at_cap=at_cap, caps=caps)
+
+    def placed(self, course: Course) -> FloatArray:
+        """Return tasks at which everybody has its level at the end of a course.
+
+        Raises
+        ------
+        LostError
+            There are none.
+        """
+        now, x = self._settled(course, len(self.regions)), np.where(self.faces.open, 0.0, self.faces.x)
+        kept = self.faces.open & (now.start > 0)[self.scaled.user]
+        if kept.any():
+            pairs, face = self.faces.next(now, 0.0, kept)
+            point = place(pairs.scaled, face.bounds, face.course.start, self.deadline, self.arrays)
+            self.steps += point.steps
+            log.info("levels that can be had at once, but for %.1e", 1 - point.t)
+            if not abs(point.t - 1) <= _TOGETHER:
+                raise LostError(f"the levels of the regions cannot be had at once, but for {1 - point.t:.1e}")
+            x[kept] = point.x
+        return self.scaled.tasks(x)
+
+    def _settled(self, course: Course, level: int) -> Course:
+        """Settle whom the last level stopped; return the course in parts of the users' reach."""
+        now, faces = scaled_course(self.scaled, course, self.unit), self.faces
+        if self.last is not None:
+            path, reached = self.last.path, self.last.reached
+            faces.settle(path, reached, path.rising & ~now.rising[faces.user], now)
+            self.of_level[faces.user], self.level, self.last = level, max(self.level, float(reached.level)), None
+            if faces.leave_out_some(now):
+                raise LostError(f"lost after level {level}: it left nothing to somebody who rises")
+        return now
+
+    def _next(self, course: Course) -> tuple[BoolArray, float]:
+        """Return the users of the regions to solve next, (users,), and the highest level to expect; forget regions where nobody rises."""
+        open_, user, server = self.faces.open, self.scaled.user, self.scaled.server
+        pairs = np.bincount(user[open_], minlength=self.scaled.n_users)
+        while self.regions:
+            least = self.regions[0].level
+            self.window = sum(region.level <= least * (1 + _SAME) ** 2 for region in self.regions)
+            region = self._whole(np.logical_or.reduce([region.servers for region in self.regions[: self.window]]))
+            elsewhere = np.bincount(user[open_ & ~region[server]], minlength=pairs.size) > 0
+            inside = (pairs > 0) & ~elsewhere
+            if not (inside & course.rising).any():
+                del self.regions[0]
+            elif pairs[inside].sum() > _LARGE * pairs.sum():
+                break
+            else:
+                return inside, least * (1 + _SAME)
+        return pairs > 0, np.inf
+
+    def _whole(self, region: BoolArray) -> BoolArray:
+        """Return a region with all servers of users with equations for levels: full limits are equations, too, about all their users."""
+        pairs = np.flatnonzero(self.faces.open & self.faces.tight[self.scaled.user])
+        user, server = self.scaled.user[pairs], self.scaled.server[pairs]
+        while True:
+            here = np.bincount(user[region[server]], minlength=self.scaled.n_users) > 0
+            wider = region | (np.bincount(server[here[user]], minlength=region.size) > 0)
+            if (wider == region).all():
+                return region
+            region = wider
+
+    def _climbed(self, course: Course, together: BoolArray) -> tuple[LevelPath, Climb]:
+        """Return the path of these users, and where it ends, some of them settled at their caps; tried twice where that is not exact."""
+        whole, from_last = self._path(course, together)
+        end = self._end(whole)
+        if from_last and end.path.rising.any() and end.reached.error > _GOOD:
+            again, _ = self._path(course, together, anew=True)
+            other = self._end(again)
+            if not other.path.rising.any() or other.reached.error < end.reached.error:
+                return again, other
+        return whole, end
+
+    def _end(self, whole: LevelPath) -> Climb:
+        """Follow a path, without those whose caps are expected to be lower."""
+        expected = max(self.level, self.regions[0].level / self.unit) if self.regions else self.level
+        if self.expects_caps and expected > 0:
+            path = whole.without(whole.capped(_BELOW * expected))
+            if path.rising.any():
+                end = self._climb(path)
+                early = whole.rising & ~path.rising
+                if (path.course.start[early] <= whole.course.at(end.reached.level)[early]).all():
+                    return end
+                self.expects_caps = False
+        return self._climb(whole)
+
+    def _climb(self, path: LevelPath) -> Climb:
+        end = climb(path, self.enough, self.deadline, final_levels(self.scaled.program, ()))  # none is before all are placed
+        self.steps += end.steps
+        return end
+
+    def _path(self, course: Course, together: BoolArray, *, anew: bool = False) -> tuple[LevelPath, bool]:
+        """Return the path to the level of these users; does it start where their last one ended? That must be the same for all of them."""
+        faces = self.faces
+        pairs, face = faces.next(course, self.level, faces.near(course, together))
+        if face.course.rising.all() and not face.full.any() and (face.bounds == 1).all():
+            return LevelPath.first(pairs, self.unit), False
+        part, of_level = pairs.scaled, self.of_level[faces.user]
+        from_last = not anew and of_level[0] >= 0 and bool((of_level == of_level[0]).all())
+        x = face.x
+        if not from_last:
+            begin = np.where(face.course.rising, face.course.rate * _BEGIN * self.level, face.course.start)
+            point = place(part, face.bounds, begin, self.deadline, self.arrays, _NEARLY)
+            self.steps += point.steps
+            x = point.x
+        return LevelPath.on(_from(face, x, part), lay_out(part, self.arrays)), from_last
+
+
+def _from(face: Face, x: FloatArray, part: ScaledProgram) -> Face:
+    """Return a face on which a path starts at x."""
+    rising = face.course.rising
+    t = (part.sum_by_user(part.W * x)[rising] / face.course.rate[rising]).min()
+    return replace(face, x=x, t=float(t))

@@ -1,0 +1,103 @@
+"""A leximin region by region is that of all servers at once, whatever a rough answer says of the regions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from instances import instance_in_zones
+
+import fairopt as fo
+from fairopt.certificate import certify
+from fairopt.instance import FloatArray
+from fairopt.program import Leximin, Program, Solution, Stage
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.interior_point import regions
+from fairopt.solvers.interior_point.regions import regions_of, solve_in_regions
+from fairopt.solvers.structure.scaling import ScaledProgram
+
+NEVER = Deadline(None)
+
+
+def by_highs(program: Program) -> Solution:
+    """All servers at once, by another engine."""
+    return fo.SOLVERS["highs"]().solve(program, tolerance=1e-8, deadline=NEVER)
+
+
+def by_regions(program: Program, rough: Solution) -> Solution | None:
+    """Region by region."""
+    assert isinstance(program.goal, Leximin)
+    with np.errstate(all="ignore"):  # as in ``paths``
+        return solve_in_regions(program, program.goal, rough, 1e-8, NEVER)
+
+
+def tasks(program: Program, solution: Solution) -> FloatArray:
+    """What everybody has, (users,)."""
+    return np.asarray(program.per_user(solution.x))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("blur", [0.0, 0.05, 1.0])
+def test_the_regions_of_a_rough_answer_give_the_leximin(seed: int, blur: float) -> None:
+    """With expectations that are right, off by some per cent, or wrong: then the levels that are found are expectations that are right."""
+    program = fo.formulate(instance_in_zones(120, 24, 6, seed), "drfh")
+    exact = by_highs(program)
+    rng = np.random.default_rng(seed)
+    rough = replace(exact, stages=tuple(replace(stage, value=stage.value * np.exp(blur * rng.normal())) for stage in exact.stages))
+    found = by_regions(program, rough)
+    assert found is not None
+    if blur and certify(program, found).worst > 1e-8:
+        found = by_regions(program, found)
+        assert found is not None
+    assert certify(program, found).worst < 1e-8
+    np.testing.assert_allclose(tasks(program, found), tasks(program, exact), rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_region_that_is_overlooked_is_noticed(seed: int) -> None:
+    """Half of the levels of an answer are kept, with the prices of other levels: there is no answer then, or the right one."""
+    program = fo.formulate(instance_in_zones(120, 24, 6, seed), "drfh")
+    exact = by_highs(program)
+    stages = exact.stages
+    wrong = tuple(replace(stages[k], prices=stages[-1 - k].prices) for k in range(0, len(stages), 2))
+    found = by_regions(program, replace(exact, stages=wrong))
+    if found is not None:
+        assert certify(program, found).worst < 1e-8
+        np.testing.assert_allclose(tasks(program, found), tasks(program, exact), rtol=1e-6)
+
+
+def test_levels_that_nobody_can_have_at_once_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where regions are not widened by the bound of another region, users get too much: placing them says so."""
+    program = fo.formulate(instance_in_zones(120, 24, 6, 0), "drfh")
+    exact = by_highs(program)
+    backwards = tuple(replace(stage, value=1e6 / stage.value) for stage in exact.stages)  # the last levels first
+    monkeypatch.setattr(regions, "_SAME", 1e6)  # and whatever they give is as expected
+    monkeypatch.setattr(regions, "_LARGE", 2.0)
+    found = by_regions(program, replace(exact, stages=backwards))
+    assert found is None or certify(program, found).worst < 1e-8
+
+
+def test_the_servers_of_a_region_are_those_with_a_price() -> None:
+    """In ascending order of the levels; a price of a millionth is none, and a level without prices, a cap, shows nothing."""
+    program = fo.formulate(fo.Instance([[1.0, 1.0], [2.0, 1.0]], [[1.0, 1.0]] * 2), "drfh")
+    scaled = ScaledProgram.of(program)
+    prices = np.zeros((2, len(program.limits)))
+    of = {tuple(key): row for row, key in enumerate(program.limits.keys.tolist())}
+    prices[0, of[0, 0]], prices[0, of[1, 1]] = 1.0, 1e-8
+    prices[1, of[1, 0]] = 1.0
+    nobody = np.empty(0, np.int64)
+    rough = Solution(np.zeros(0), (Stage(2.0, nobody, prices[0]), Stage(1.0, nobody, prices[1]), Stage(3.0, nobody, None)))
+    found = regions_of(scaled, rough)
+    assert [region.level for region in found] == [1.0, 2.0]
+    assert [region.servers.tolist() for region in found] == [[False, True], [True, False]]
+
+
+def test_no_level_is_final_before_all_are_placed() -> None:
+    """At the deadline nothing is known, after however many levels."""
+    program = fo.formulate(instance_in_zones(120, 24, 6, 0), "drfh")
+    rough = by_highs(program)
+    assert isinstance(program.goal, Leximin)
+    with pytest.raises(fo.NoSolution) as raised:
+        solve_in_regions(program, program.goal, rough, 1e-8, Deadline(0.0))
+    assert raised.value.known["levels"] == []
