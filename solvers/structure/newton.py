@@ -33,6 +33,7 @@ import scipy.sparse as sp
 
 from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.server_blocks import ServerBlocks
+from fairopt.solvers.structure.user_blocks import BlockMatrix
 
 __all__ = ["NewtonSystem", "Residuals"]
 
@@ -72,7 +73,7 @@ class NewtonSystem:
         else:
             H = self._scale_servers(H, used)
         self.E = pairs.matrix(used, rows) if rows else pairs.arrays.floats(np.zeros((0, limits)))
-        schur = -_dense(self.E @ self.E.T if self.by_user else self.E.T @ self.E)
+        schur = -_products(self.E, self.by_user)
         if self.by_user:
             pairs.arrays.add_to_diagonal(schur, 1.0)
         else:
@@ -206,8 +207,11 @@ class NewtonSystem:
         return dp, self._from_scaled(dq)
 
 
-def _dense(product: Any) -> Any:
-    """Return a symmetric product of sparse matrices as it is kept: it is dense."""
+def _products(E: Any, by_user: bool) -> Any:
+    """Return the products of the rows, or of the columns, of a matrix, in a contiguous array."""
+    if isinstance(E, BlockMatrix):
+        return E.gram()
+    product = E @ E.T if by_user else E.T @ E
     if not isinstance(product, sp.csr_array | sp.csc_array):
         return product
     dense = product.toarray()

@@ -21,6 +21,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.solvers.structure.arrays import Arrays
 from fairopt.solvers.structure.scaling import ScaledProgram
+from fairopt.solvers.structure.user_blocks import BlockMatrix, UserBlocks, same_servers
 
 __all__ = ["PairLists", "PairTable", "Pairs", "lay_out"]
 
@@ -302,12 +303,22 @@ class PairTable(Pairs):
 
 
 class PairLists(Pairs):
-    """The eligible pairs alone, in NumPy; their matrix is SciPy's where they are few."""
+    """The eligible pairs alone, in NumPy; their matrix is SciPy's where they are few, and one of blocks where that is smaller."""
 
     def __init__(self, scaled: ScaledProgram, arrays: Arrays) -> None:
         self._user, self._server, self._first = scaled.user, scaled.server, scaled.first
         self._sparse = scaled.density < _SPARSE
         super().__init__(scaled, arrays, scaled.n_pairs)
+        self._blocks = None
+        if not self._sparse and not self.n_limited and self.n_rows > self.n_slots * self.n_servers:
+            program = scaled.program
+            kind = same_servers(program.pair_users, program.pair_servers, (len(program.users), len(program.servers)))[scaled.member]
+            self._blocks = UserBlocks.of(kind, self._user, self._server, self.n_servers, self.n_slots)
+
+    @property
+    def has_blocks(self) -> bool:
+        """Is the matrix one of blocks?"""
+        return self._blocks is not None
 
     def lay(self, values: FloatArray) -> FloatArray:
         """As they are: the scaled program has the eligible pairs alone, too."""
@@ -354,8 +365,10 @@ class PairLists(Pairs):
             total += self.A[r] * p[r][self._server]
         return total
 
-    def matrix(self, used: FloatArray, rows: list[FloatArray]) -> FloatArray | sp.csr_array:
-        """Place them in a matrix, a sparse one where they are few."""
+    def matrix(self, used: FloatArray, rows: list[FloatArray]) -> FloatArray | sp.csr_array | BlockMatrix:
+        """Place them in a matrix, a sparse one where they are few, and one of blocks where users of a kind have few servers."""
+        if self._blocks is not None:
+            return self._blocks.matrix(used * rows[0])
         if self._sparse:
             sparse = [self._sparse_matrix(used * values) for values in rows]
             if self.n_limited:
