@@ -10,7 +10,8 @@ replaces its end (`fairopt.solvers.interior_point.finish`).
 
 The path of the first level starts in the middle of the feasible set, later paths start where the one before ended, on the remaining face
 (`fairopt.solvers.interior_point.faces`). A user whose cap lies below what all reach already is settled at its cap on the way, which can
-only raise t. The path then goes on from an earlier point, whose prices without that user's are near the new path.
+only raise t, as soon as the gap is small. The path then goes on from an earlier point, whose prices without that user's are near the new
+path.
 
 Points live in the arrays of `fairopt.solvers.structure.pairs`, possibly on a device. Decisions need values of users or limits only, which
 come back to NumPy after every step.
@@ -47,6 +48,7 @@ _CLOSE = 1e-4  # who is above the level by less may belong to it: the path goes 
 _STALLED, _LOST = 4, 24  # steps that do not halve the error: near the end, and before
 _KEPT = (1e-5, 0.2)  # relative gap down to which points are kept to start again from, and by how much it falls from one to the next
 _MOST_KEPT = 12
+_CAPS = 0.01  # relative gap from which on caps are settled: before, the path would start again for one cap after another
 _FINISH = (1e-6, 0.01)  # relative gap from which on the sets of the end may show, and by how much it falls from one trial to the next
 # Part of the prices that is left to those who rise where the path goes on without the capped. Caps are passed long before an end, and later
 # points lie near an end that changes with them: the path takes hundreds of short steps from there, or gets lost.
@@ -402,7 +404,7 @@ def climb(
             if end is not None and path.proves_all(end, enough) and path.goes_on_from(end):
                 log.debug("exact on the sets of step %d: t %.9g, gap %.1e", steps, end.level, end.gap)
                 now = path.without_dear(point, end, enough)  # which may pass caps that the point itself has not reached
-        if now.missing <= _ALMOST_HELD and (capped := path.capped(now.level)).any():
+        if now.gap < _CAPS and now.missing <= _ALMOST_HELD and (capped := path.capped(now.level)).any():
             path = path.without(capped)
             if not path.rising.any():
                 return Climb(path, now, steps)
