@@ -123,8 +123,16 @@ class Backend(ABC):
         """Is this engine the faster one, by measurement, for a program that engines before it can solve as well?"""
         return False
 
+    @property
+    def takes_rough_levels(self) -> bool:
+        """Does it have ways to a leximin that begin with a rough answer?"""
+        return False
+
     def ways_from(self, rough: Solution, program: Program, tolerance: float) -> Sequence[Way]:
-        """Return ways that begin with a rough answer, which has no points and proves nothing. They are tried before all others."""
+        """Return ways that begin with a rough answer, which has no points and proves nothing. They are tried before all others.
+
+        Only an engine that ``takes_rough_levels`` is asked.
+        """
         return ()
 
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:

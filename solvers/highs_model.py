@@ -66,8 +66,8 @@ class HighsModel:
 
     maximise cost @ x  subject to  row_lower <= matrix @ x <= row_upper,  lower <= x <= upper.
 
-    HiGHS has absolute tolerances, of 1e-10 at least. With ``magnified`` it solves for x and for prices times that number, which have as
-    many more digits then. A power of 2 adds no rounding.
+    HiGHS has absolute tolerances, of 1e-10 at least. With ``magnified`` = M, HiGHS solves for M x and M times the prices, so that the
+    tolerances of x and of the prices are M times smaller. If M is a power of 2, this adds no rounding. Not for whole numbers.
     """
 
     def __init__(
@@ -244,11 +244,11 @@ class HighsModel:
         )
 
     def _info(self, name: str) -> Any:
-        """Return one value of what HiGHS says of the last run; all of them together take ten times as long."""
+        """Return one value of what HiGHS says of the last run; ``getInfo`` reads all of them, which is slower."""
         return self._highs.getInfoValue(name)[1]
 
     def refine(self, outcome: Outcome, time_limit: float, factor: float = 1e5, of_prices: float = 1.0) -> Outcome:
-        """Solve an LP again for the correction of its last point, so that tolerances are those of a model magnified by ``factor``.
+        """Solve an LP again for the correction of its last point, so that tolerances are those of a model magnified by ``factor`` in all.
 
         With x = x0 + d / factor the bounds of d are factor * (bounds - x0) and factor * (row bounds - A x0); the basis stays. Costs
         times ``of_prices`` shrink the tolerance of prices. (Iterative refinement of linear programs; Gleixner, Steffy and Wolter 2016.)

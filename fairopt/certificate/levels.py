@@ -51,7 +51,7 @@ could ever be used. What is charged to a level is part of its own g for the leve
 *Sums of prices.* p + M p' with the prices p' of a level below and a large M proves the same at once, without charges: p' makes the pairs
 dear that p would have to charge for. But the factors grow with every level, and soon the sum is all rounding. So sums are only the second
 proof of a level, for users with a small part of all spending, to whom the charges matter: each level below has the factor that p would be
-charged for. Every price vector is a proof, and the better one counts.
+charged for. Every price vector is a proof, and the smaller residuals count. What the level implies for those above comes from p alone.
 
 *What is not proved.* If residuals are not 0, they are bounds to first order only, when shares of very different size meet:
 
@@ -82,7 +82,7 @@ _ROUNDING = 2.2e-16  # smallest relative rounding of a sum
 _TINY = 1e-300  # smaller prices count as 0
 _FULL = 1e-9  # a user within this relative distance of its cap is at its cap
 _CLOSED = 0.01  # fraction of a level, or of a limit, below which an amount that lower levels allow is negligible
-_SMALL = 1e-9  # a residual that needs no other prices
+_PROVED = 1e-9  # a residual that needs no other prices
 _CLEAR = 1e-9  # fraction of a pair's cost that is more than rounding
 
 
@@ -128,22 +128,53 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Level:
-    """What a level is about: who is ``settled`` by it, R, and of each user its share at this level, its rate, what residuals are relative
-    to, whether it ``climbs``; which pairs levels below have ``closed``; which users they ``kept`` from having more than their levels."""
+    """What a level is about.
+
+    Attributes
+    ----------
+    settled : int array
+        Who is settled by it.
+    rising : bool array (users,)
+        R, who rises to it.
+    target, rate, size : arrays (users,)
+        Shares at this level, the rates at which they rise, and what residuals are relative to.
+    climbs : bool array (users,)
+        Who rises at a rate > 0. Who waits is kept at its target by limits that may have prices of either sign.
+    closed : bool array (pairs,)
+        What levels below leave nothing of.
+    kept : bool array (users,)
+        Who cannot have more than its level, because of levels below.
+    """
 
     settled: IntArray
     rising: BoolArray
     target: FloatArray
     rate: FloatArray
     size: FloatArray
-    climbs: BoolArray  # who waits is kept at its target by limits that may have prices of either sign
+    climbs: BoolArray
     closed: BoolArray
     kept: BoolArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Judged:
-    """What prices prove of a level, in units of the prices: its own g, what is charged, and g without what is only rounding (``real``)."""
+    """What prices prove of a level, in units of the prices.
+
+    Attributes
+    ----------
+    prices, positive : arrays (limits,)
+        Those that count, and their part above 0.
+    spent : float
+        Price of all limits.
+    q : array (users,)
+        Cheapest price of a unit of each user's level.
+    dear, paid : arrays (pairs,)
+        By how much a pair costs more than it is worth, and its cost with all prices above 0.
+    own, charged, real : float
+        The level's own g, what it is charged for levels below, and g without what is only rounding.
+    missing, rise : float
+        The residuals of optimality and fairness.
+    """
 
     prices: FloatArray
     spent: float
@@ -246,13 +277,14 @@ class LevelProofs:
         level = _Level(settled, rising, target, rate, size, rising & (rate > 0), closed, self.most[2] <= _CLOSED * scale)
         unit = max(float(np.abs(proof).max(initial=0.0)), _TINY)  # it does not matter
         prices = proof / unit
-        found = self._by(prices, level)
+        found = self._judged(prices, level)
         if found is None:
             return float("inf"), float("inf")
-        best = found
-        if found.rise > _SMALL and found.charged > found.own:
-            other = self._by(self._with_lower_levels(prices, level), level)
-            best = other if other is not None and other.rise < found.rise else found
+        missing, rise, best = found.missing, found.rise, found.prices
+        if rise > _PROVED and found.charged > found.own:
+            other = self._judged(self._with_lower_levels(prices, level), level)
+            if other is not None and other.rise < rise:
+                missing, rise, best = min(missing, other.missing), other.rise, other.prices
         if not is_last:
             self.doubt[settled] = found.real / np.maximum(found.q[settled], _TINY)
             self.settled_at[settled] = len(self.totals)
@@ -260,10 +292,10 @@ class LevelProofs:
             stay[settled] = True
             dear = np.where(found.dear <= _CLEAR * found.paid, 0.0, found.dear)
             self._learn(found.real, _ROUNDING * found.spent, [dear, found.positive, np.maximum(found.q, 0.0) * stay])
-            self.prices.append((proof, unit) if best.prices is prices else (best.prices, 1.0))
-        return best.missing, best.rise
+            self.prices.append((proof, unit) if best is prices else (best, 1.0))
+        return missing, rise
 
-    def _by(self, prices: FloatArray, level: _Level) -> _Judged | None:
+    def _judged(self, prices: FloatArray, level: _Level) -> _Judged | None:
         """Return what prices prove of a level; None: nothing."""
         bounds, levels, users = self.limits.bounds, self.levels, self.users
         rising, target, size, closed, climbs = level.rising, level.target, level.size, level.closed, level.climbs

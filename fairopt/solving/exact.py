@@ -154,7 +154,7 @@ def solve(
 
     try:
         rough = None
-        if not integral and engines[0].name == "interior-point" and fits_rough(small, reduced, how, solver):
+        if not integral and engines[0].takes_rough_levels and fits_rough(small, reduced, how):
             rough = rough_levels(small, reduced, program, deadline)
         found = find(program, engines, tolerance, deadline, rough)
     except NoSolution as error:

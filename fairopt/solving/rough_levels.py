@@ -13,7 +13,7 @@ import logging
 
 import numpy as np
 
-from fairopt.errors import NoSolution
+from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.models import Notion, ShareNotion, Sharing
 from fairopt.program import Leximin, LimitKind, Program, Solution, Stage
@@ -27,16 +27,17 @@ __all__ = ["fits_rough", "rough_levels"]
 
 log = logging.getLogger(__name__)
 
-_ENGINE = "interior-point"
 _LEAST_PAIRS, _LEAST_LIMITS = 100_000, 600
 _GROUPS, _SERVER_GROUPS = 300, 120  # at least, as far as there are as many users and servers
 _PART = 0.5  # of the users, of the servers: with more groups nothing is gained
 _TOLERANCE = 1e-6
 
 
-def fits_rough(instance: Instance, notion: Notion, sharing: Sharing, solver: str | None) -> bool:
-    """Say whether an instance has so many pairs, and a leximin of a kind, that a rough answer first is worth its time."""
-    if solver not in (None, _ENGINE) or sharing != "rdm" or instance.is_tree or instance.weights.ndim > 1:
+def fits_rough(instance: Instance, notion: Notion, sharing: Sharing) -> bool:
+    """Say whether a rough answer is worth its time: a leximin of shares with enough pairs and limits, which may have several levels."""
+    if sharing != "rdm" or instance.is_tree or instance.weights.ndim > 1:
+        return False
+    if instance.eligibility.all() and (instance.demands > 0).all() and np.isinf(instance.tasks).all():  # one level
         return False
     if instance.n_servers * instance.demands.shape[1] < _LEAST_LIMITS or int(instance.eligibility.sum()) < _LEAST_PAIRS:
         return False
@@ -53,13 +54,13 @@ def fits_rough(instance: Instance, notion: Notion, sharing: Sharing, solver: str
 def rough_levels(instance: Instance, notion: Notion, program: Program, deadline: Deadline) -> Solution | None:
     """Return levels of about the right size, and prices of the program's limits that show which servers each is about.
 
-    None where users, or servers, are so different that groups are hardly fewer, or where there is no answer. The points of a rough answer
-    are of no use: it has none.
+    None where users, or servers, are so different that groups are hardly fewer, or where there is no answer. The answer has no points,
+    only levels and prices.
 
     Raises
     ------
     NoSolution
-        At the time limit.
+        At the time limit; no level is final then.
     """
     assert isinstance(notion, ShareNotion)
     share, capacity = notion.share_per_task(instance), instance.row_capacity
@@ -76,9 +77,10 @@ def rough_levels(instance: Instance, notion: Notion, program: Program, deadline:
     small = _formulated(instance, share, take, group, row)
     try:
         found = find(small, candidates(small, None), _TOLERANCE, deadline)
-    except NoSolution:
+    except FairoptError as error:
         if deadline.left == 0.0:
-            raise
+            raise deadline.passed({"levels": [], "users": []}) from None
+        log.info("no rough answer: %s", error)
         return None
     log.info("a rough answer: %d groups of users, %d of servers, %d levels", group.max() + 1, row.max() + 1, len(found.solution.stages))
     return Solution(np.zeros(0), tuple(_stage(stage, small, program, row) for stage in found.solution.stages if stage.prices is not None))

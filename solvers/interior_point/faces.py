@@ -7,7 +7,7 @@ has the used pairs alone, with equations for full limits and settled users, whos
 
 Without this restriction the prices of a level would also have to exclude the pairs that lower levels rule out. The prices would then grow
 by a large factor with each level, until rounding hides the smaller ones. (In one price vector: p + M p' with a price p' of a lower level
-and a large M. ``fairopt.certificate.levels`` takes the levels one by one.)
+and a large M. The certificate uses such sums only where charges prove too little.)
 
 A settled user with one pair left leaves the program, since its tasks are determined. A path leaves out all users who share no server with
 a rising user, directly or through others.

@@ -23,7 +23,7 @@ from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.pairs import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
-__all__ = ["caps_on_the_way", "proof_of", "solve_levels"]
+__all__ = ["caps_on_the_way", "proof_of", "solve_levels", "unit_of_levels"]
 
 log = logging.getLogger(__name__)
 
@@ -60,8 +60,7 @@ class _Levels:
 
     def __init__(self, scaled: ScaledProgram, equal: bool, tolerance: float, deadline: Deadline, arrays: Arrays) -> None:
         self.scaled, self.equal, self.tolerance, self.deadline = scaled, equal, tolerance, deadline
-        # The first level lies somewhere between everybody's slice and what the least can reach alone.
-        self.unit = float(np.sqrt((scaled.reach / scaled.n_users).min() * scaled.reach.min()))
+        self.unit = unit_of_levels(scaled)
         self.faces = Faces(scaled, arrays)
         self.path = LevelPath.first(lay_out(scaled, arrays), self.unit)
         self.last: Climb | None = None
@@ -97,6 +96,11 @@ class _Levels:
             raise LostError(f"stopped after level {level}: it left nothing for a user whose share still rises")
         pairs, face = faces.next(in_parts, float(last.reached.level))
         return LevelPath.on(face, pairs)
+
+
+def unit_of_levels(scaled: ScaledProgram) -> float:
+    """Return a level near the first one, which lies somewhere between everybody's slice and what the least can reach alone."""
+    return float(np.sqrt((scaled.reach / scaled.n_users).min() * scaled.reach.min()))
 
 
 def caps_on_the_way(path: LevelPath, end: Climb) -> tuple[IntArray, FloatArray]:

@@ -47,7 +47,8 @@ __all__ = [
 # answers are polished on their active sets, which takes as long as a few steps.
 PAIRS_TO_POLISH = 500
 FEW_PAIRS = 50  # below, a limit on tasks that binds at the price 0 decides the order of the paths
-WORTHS, TABLES, _LOGARITHMS, _REGIONS = "path of worths", "path on tables", "path in logarithms", "paths of regions"
+WORTHS, TABLES, _LOGARITHMS = "path of worths", "path on tables", "path in logarithms"
+_REGIONS, _AGAIN = "paths of regions", "paths of regions, again"
 EASIER, _EASIEST = "path with reduced weights", "path with the least weights"
 
 
@@ -85,21 +86,22 @@ def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: 
         return solve_levels(program, goal, tolerance, deadline, arrays)
 
 
-def paths_of_regions(rough: Solution, goal: Leximin, arrays: Arrays) -> list[Path]:
-    """Return the path to levels that goes region by region, as a rough answer says, and as its own answer says if that proves to be wrong.
+def paths_of_regions(rough: Solution, goal: Leximin) -> list[Path]:
+    """Return two paths to levels, region by region.
 
-    An answer is wrong where the rough one has levels in another order; the levels of the answer are right to a few per cent.
+    The first takes the regions from a rough answer. The second runs where the answer of the first is not proved, and takes the regions from
+    that answer.
     """
 
     def follow(program: Program, begin: Solution | None, tolerance: float, deadline: Deadline) -> Solution | None:
         if begin is None:
             return None
         with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
-            return solve_in_regions(program, goal, begin, tolerance, deadline, arrays)
+            return solve_in_regions(program, goal, begin, tolerance, deadline)
 
     return [
         Path(_REGIONS, lambda program, tolerance, deadline, _: follow(program, rough, tolerance, deadline)),
-        Path(_REGIONS, lambda program, tolerance, deadline, best: follow(program, best, tolerance, deadline)),
+        Path(_AGAIN, lambda program, tolerance, deadline, best: follow(program, best, tolerance, deadline)),
     ]
 
 

@@ -19,14 +19,14 @@ from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.interior_point.path import Face, LevelPath, Reached, climb
 from fairopt.solvers.interior_point.steps import Point
 from fairopt.solvers.leximin.levels import Course
-from fairopt.solvers.structure.arrays import NUMPY, Arrays
+from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.pairs import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 __all__ = ["Placed", "place"]
 
 _EXACT = 1e-10  # to which the path is followed to its end
-_ROUGH_STEPS = 30
+_MOST_STEPS = 30  # to a point that is only enough
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,9 +46,7 @@ class Placed:
     steps: int
 
 
-def place(
-    part: ScaledProgram, bounds: FloatArray, levels: FloatArray, deadline: Deadline, arrays: Arrays = NUMPY, enough: float = 1.0
-) -> Placed:
+def place(part: ScaledProgram, bounds: FloatArray, levels: FloatArray, deadline: Deadline, enough: float = 1.0) -> Placed:
     """Return a point at which everybody has its level.
 
     Parameters
@@ -57,7 +55,7 @@ def place(
     bounds : array (slots, servers)
         What the limits have.
     levels : array (users,)
-        In parts of their reach, > 0.
+        Each divided by its user's reach; > 0.
     enough : float
         A smaller t may do: then the point is the first that has it, or that of the last step.
 
@@ -70,14 +68,14 @@ def place(
     full = np.zeros(bounds.shape, bool)
     course = Course(~none, np.zeros(part.n_users), levels)
     face = Face(course, bounds, none, full, np.zeros(part.n_pairs), 0.0)
-    path = LevelPath.on(face, lay_out(replace(part, cap=np.full(part.n_users, np.inf)), arrays))
+    path = LevelPath.on(face, lay_out(replace(part, cap=np.full(part.n_users, np.inf)), NUMPY))
     point, known = _start(path, levels), final_levels(part.program, ())
     if enough == 1:
         end = climb(path, _EXACT, deadline, known, start=point)
         return _placed(path, end.reached, end.steps)
     reached, steps = path.proved(point), 0
     try:
-        while reached.level < enough and steps < _ROUGH_STEPS:
+        while reached.level < enough and steps < _MOST_STEPS:
             if deadline.left == 0.0:
                 raise deadline.passed(known)
             point, steps = path.advanced(point, reached), steps + 1

@@ -29,11 +29,11 @@ from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Leximin, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.interior_point.faces import Faces
-from fairopt.solvers.interior_point.levels import caps_on_the_way, proof_of
+from fairopt.solvers.interior_point.levels import caps_on_the_way, proof_of, unit_of_levels
 from fairopt.solvers.interior_point.path import Climb, Face, LevelPath, climb, scaled_course
 from fairopt.solvers.interior_point.placing import place
 from fairopt.solvers.leximin.levels import Course, LostError, Step, Together, exactly, raise_levels, settle_below
-from fairopt.solvers.structure.arrays import NUMPY, Arrays
+from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.pairs import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
@@ -75,9 +75,7 @@ def regions_of(scaled: ScaledProgram, rough: Solution) -> list[Region]:
     return regions
 
 
-def solve_in_regions(
-    program: Program, goal: Leximin, rough: Solution, tolerance: float, deadline: Deadline, arrays: Arrays = NUMPY
-) -> Solution | None:
+def solve_in_regions(program: Program, goal: Leximin, rough: Solution, tolerance: float, deadline: Deadline) -> Solution | None:
     """Return the leximin, None where the way got lost.
 
     Parameters
@@ -90,16 +88,16 @@ def solve_in_regions(
     NoSolution
         At the deadline.
     Unsupported
-        Where the program has no place in the layout of ``structured_pairs`` in these arrays.
+        Where the program has no place in the layout of `fairopt.solvers.structure.pairs`.
     """
     scaled = ScaledProgram.of(program)
-    solver = _Regions(scaled, regions_of(scaled, rough), tolerance, deadline, arrays)
+    solver = _Regions(scaled, regions_of(scaled, rough), tolerance, deadline)
     members = np.zeros(len(program.users), bool)
     members[scaled.member] = True
     per_level = program.utilities / goal.weights[program.pair_users]
     try:
         _, course, stages = raise_levels(np.zeros(program.n_pairs), solver, Together(members), settle_below(tolerance), ())
-        x = exactly(program, per_level, solver.placed(course), course.start)
+        x = exactly(program, per_level, solver.placed(course, len(stages)), course.start)
     except LostError as lost:
         log.info("%s", lost)
         return None
@@ -110,11 +108,11 @@ def solve_in_regions(
 class _Regions:
     """A path to one level after another, each on a region of the face that those before leave."""
 
-    def __init__(self, scaled: ScaledProgram, regions: list[Region], tolerance: float, deadline: Deadline, arrays: Arrays) -> None:
-        self.scaled, self.regions, self.arrays = scaled, regions, arrays
+    def __init__(self, scaled: ScaledProgram, regions: list[Region], tolerance: float, deadline: Deadline) -> None:
+        self.scaled, self.regions = scaled, regions
         self.enough, self.tolerance, self.deadline = settle_below(tolerance), tolerance, deadline
-        self.unit = float(np.sqrt((scaled.reach / scaled.n_users).min() * scaled.reach.min()))  # of levels, as in ``levels``
-        self.faces = Faces(scaled, arrays)
+        self.unit = unit_of_levels(scaled)
+        self.faces = Faces(scaled, NUMPY)
         self.last: Climb | None = None
         self.level = 0.0  # the highest so far
         self.of_level = np.full(scaled.n_users, -1)  # at which each user was on a path last
@@ -146,19 +144,19 @@ class _Regions:
         proof = proof_of(part, self.last.reached, self.unit, course.start.size)
         return Step(x, None, t, proof, part.member[proved], at_cap=at_cap, caps=caps)
 
-    def placed(self, course: Course) -> FloatArray:
-        """Return tasks at which everybody has its level at the end of a course.
+    def placed(self, course: Course, level: int) -> FloatArray:
+        """Return tasks at which everybody has its level at the end of a course, after so many levels.
 
         Raises
         ------
         LostError
             There are none.
         """
-        now, x = self._settled(course, len(self.regions)), np.where(self.faces.open, 0.0, self.faces.x)
+        now, x = self._settled(course, level), np.where(self.faces.open, 0.0, self.faces.x)
         kept = self.faces.open & (now.start > 0)[self.scaled.user]
         if kept.any():
             pairs, face = self.faces.next(now, 0.0, kept)
-            point = place(pairs.scaled, face.bounds, face.course.start, self.deadline, self.arrays)
+            point = place(pairs.scaled, face.bounds, face.course.start, self.deadline)
             self.steps += point.steps
             log.info("levels that can be had at once, but for %.1e", 1 - point.t)
             if not abs(point.t - 1) <= _TOGETHER:
@@ -246,10 +244,10 @@ class _Regions:
         x = face.x
         if not from_last:
             begin = np.where(face.course.rising, face.course.rate * _BEGIN * self.level, face.course.start)
-            point = place(part, face.bounds, begin, self.deadline, self.arrays, _NEARLY)
+            point = place(part, face.bounds, begin, self.deadline, _NEARLY)
             self.steps += point.steps
             x = point.x
-        return LevelPath.on(_from(face, x, part), lay_out(part, self.arrays)), from_last
+        return LevelPath.on(_from(face, x, part), lay_out(part, NUMPY)), from_last
 
 
 def _from(face: Face, x: FloatArray, part: ScaledProgram) -> Face:

@@ -367,7 +367,7 @@ def _not_noise(course: Course, t: float, now: float) -> float:
 
 
 def stopped_at(course: Course, t: float, proof: Proof, settle_at: float) -> tuple[IntArray, bool]:
-    """Return the users who are stopped at t, and whether that is proved: where it is of nobody, they are those who could rise least."""
+    """Return the users who stop at t, and whether prices prove it. If they prove it for nobody, return the users who could rise least."""
     rising = course.rising
     with np.errstate(invalid="ignore"):
         could = proof.rises(course, t) * course.rate[rising] / course.size(t)[rising]  # nan: who waits

@@ -1,8 +1,7 @@
 """A matrix of users and limits of servers, where users of the same kind may run on the same few servers.
 
 Rows are users, columns the limits of servers, slot by slot. Users of one kind are a block, of which only the columns of their servers are
-kept; users of a kind with most of the servers are one block with all columns. For 7,000 users with 25 to 50 servers each of 1,000, and
-3,000 users with all of them, the product of the matrix with itself takes a third of the time.
+kept. Users of kinds with most of the servers, or of few users, are one block with all columns.
 """
 
 from __future__ import annotations
@@ -16,7 +15,9 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 __all__ = ["BlockMatrix", "UserBlocks", "same_servers"]
 
 _WIDE = 0.5  # part of the servers from which on a kind keeps all columns
-_WORTH = 0.7  # part of all entries, at most, with which blocks are faster than one table
+_LEAST_USERS = 4  # of a kind that is a block of its own: each of its products of columns is added to those of the others
+_WORTH = 0.7  # part of the products of one table, at most, with which blocks are faster
+_PRODUCTS_OF_A_SUM = 400  # that take as long as adding one product of columns to those of the others
 _PRODUCTS_OF_A_BLOCK = 1e7  # that take as long as the calls for one block
 
 
@@ -53,15 +54,16 @@ class UserBlocks:
         """
         there = np.zeros((int(kind.max(initial=-1)) + 1, n_servers), bool)
         there[kind[user], server] = True
-        wide = there.sum(axis=1) > _WIDE * n_servers
-        block = np.unique(np.where(wide[kind], -1, kind), return_inverse=True)[1]
+        of_kind = np.bincount(kind, minlength=there.shape[0])
+        together = (there.sum(axis=1) > _WIDE * n_servers) | (of_kind < _LEAST_USERS)
+        block = np.unique(np.where(together[kind], -1, kind), return_inverse=True)[1]
         servers = np.zeros((int(block.max(initial=-1)) + 1, n_servers), bool)
         servers[block[user], server] = True
-        servers[np.unique(block[wide[kind]])] = True
-        users, widths = np.bincount(block), servers.sum(axis=1)
+        servers[np.unique(block[together[kind]])] = True
+        users, widths, columns = np.bincount(block), servers.sum(axis=1), n_servers * n_slots
         sizes = users * widths * n_slots
-        columns = n_servers * n_slots
-        if sizes.sum() > _WORTH * kind.size * columns or _PRODUCTS_OF_A_BLOCK * users.size > kind.size * columns**2:
+        products = ((users + _PRODUCTS_OF_A_SUM) * (widths * n_slots) ** 2 + _PRODUCTS_OF_A_BLOCK).sum()
+        if products > _WORTH * kind.size * columns**2:
             return None
         ends = np.cumsum(sizes)
         members = np.split(np.argsort(block, kind="stable"), np.cumsum(users)[:-1])

@@ -38,7 +38,10 @@ class Point:
 
 
 def point_of(model: LevelModel, problem: LevelProblem, course: Course, outcome: Outcome) -> tuple[Point, float]:
-    """Return the point of an outcome, scaled back to exact feasibility, and by how much the outcome violates the LP, in its units."""
+    """Return the point of an outcome, scaled back to exact feasibility, and the largest violation.
+
+    That is of a value below 0, of a limit (relative), or of a level that is owed (relative, after scaling).
+    """
     y, t = np.maximum(outcome.x[:-1], 0.0), float(outcome.x[-1])
     most = max(1.0, float((model.use @ y).max(initial=0.0)))
     x = np.zeros(problem.program.n_pairs)

@@ -70,7 +70,7 @@ def _programs(problem: LevelProblem, goal: Leximin | Equalize, deadline: Deadlin
     """Return the programs of classes of users, where these are much fewer than the users, else those of all users."""
     members, program = np.count_nonzero(problem.members), problem.program
     if members >= _MANY_USERS and not problem.equal and problem.own.even.all():
-        first = np.flatnonzero(np.diff(program.pair_users, prepend=-1))  # pair of each user, where users of a class are alike
+        first = np.flatnonzero(np.diff(program.pair_users, prepend=-1))  # pair of each user
         may_be_few = np.unique(program.utilities[first]).size <= _FEW_CLASSES * members
         classes = UserClasses.of(problem, goal.weights) if may_be_few else None
         if classes is not None and classes.number <= _FEW_CLASSES * members:

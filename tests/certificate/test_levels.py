@@ -74,7 +74,7 @@ def test_prices_of_the_levels_below_prove_who_pays_little(seed: int, monkeypatch
     stages[10] = replace(stages[10], prices=prices - 1e6 * np.abs(prices).max() / np.abs(below).max() * below)
     told = replace(solution, stages=tuple(stages))
     assert certify(program, told).worst <= 2e-9
-    monkeypatch.setattr(level_proof, "_SMALL", np.inf)
+    monkeypatch.setattr(level_proof, "_PROVED", np.inf)
     assert certify(program, told).worst > 4e-9
 
 

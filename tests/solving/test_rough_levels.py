@@ -89,11 +89,59 @@ def test_users_who_are_all_different_have_none() -> None:
     assert rough_levels(instance, notion_of("drfh"), fo.formulate(instance, "drfh"), NEVER) is None
 
 
+class Late(Deadline):
+    """It passes after it has been looked at so many times."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__(1.0)
+        self.looks = looks
+
+    @property
+    def left(self) -> float:
+        """One second, then none."""
+        self.looks -= 1
+        return float(self.looks > 0)
+
+
 @pytest.mark.usefixtures("small")
-def test_the_time_limit_holds() -> None:
-    """Nothing is known yet."""
-    with pytest.raises(fo.NoSolution, match="time limit"):
-        fo.solve(instance_in_zones(200, 24, 6), "drfh", solver="interior-point", time_limit=1e-3)
+def test_levels_of_groups_are_not_final_at_the_deadline() -> None:
+    """They are those of no user."""
+    instance = instance_in_zones(200, 24, 6)
+    program, errors = fo.formulate(instance, "drfh"), []
+    for looks in range(1, 40):
+        try:
+            rough_levels(instance, notion_of("drfh"), program, Late(looks))
+        except fo.NoSolution as error:
+            errors.append(error)
+    assert len(errors) > 3
+    assert all(error.known["levels"] == error.known["users"] == [] for error in errors)
+
+
+@pytest.mark.usefixtures("small")
+def test_an_error_of_a_rough_answer_is_none_of_the_leximin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine goes without."""
+
+    def broken(*_: object) -> None:
+        raise fo.FairoptError("the solver of the groups failed")
+
+    instance = instance_in_zones(200, 24, 6)
+    monkeypatch.setattr(rough, "find", broken)
+    assert rough_levels(instance, notion_of("drfh"), fo.formulate(instance, "drfh"), NEVER) is None
+    assert fo.solve(instance, "drfh", solver="interior-point").certificate.worst < 1e-8
+
+
+def test_engines_that_begin_with_rough_levels() -> None:
+    """Of leximins, in NumPy's arrays; the others have no ways to begin so."""
+    leximin, total = (fo.formulate(instance_in_zones(20, 6, 3), notion) for notion in ("drfh", "efficiency"))
+    nothing = Solution(np.zeros(0))
+    engine = candidates(leximin, "interior-point")[0]
+    assert engine.takes_rough_levels
+    assert len(engine.ways_from(nothing, leximin, 1e-8)) == 2
+    assert not engine.ways_from(nothing, total, 1e-8)
+    assert not fo.SOLVERS["interior-point"]("torch").takes_rough_levels
+    highs = fo.SOLVERS["highs"]()
+    assert not highs.takes_rough_levels
+    assert not highs.ways_from(nothing, leximin, 1e-8)
 
 
 @pytest.mark.usefixtures("small")
@@ -101,25 +149,24 @@ def test_the_time_limit_holds() -> None:
 def test_other_goals_go_without(notion: str) -> None:
     """Leximins of shares with all of the servers' limits alone have such levels."""
     instance = instance_in_zones(200, 24, 6)
-    assert not fits_rough(instance, notion_of(notion), "rdm", None)
-    assert fits_rough(instance, notion_of("tsf"), "rdm", None)
+    assert not fits_rough(instance, notion_of(notion), "rdm")
+    assert fits_rough(instance, notion_of("tsf"), "rdm")
 
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("change", [{"parallelism": np.full(200, 2.0)}, {"guarantees": np.full(200, 0.01)}, {"rates": np.ones((200, 24))}])
 def test_other_limits_go_without(change: dict[str, Any]) -> None:
     """A group of users does not have them."""
-    assert not fits_rough(instance_in_zones(200, 24, 6).replace(**change), notion_of("drfh"), "rdm", None)
+    assert not fits_rough(instance_in_zones(200, 24, 6).replace(**change), notion_of("drfh"), "rdm")
 
 
 @pytest.mark.parametrize(("name", "large"), [("_LEAST_PAIRS", 10**6), ("_LEAST_LIMITS", 10**6)])
 @pytest.mark.usefixtures("small")
 def test_where_they_are_asked_for(name: str, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of an engine that begins with them, and where a level takes longer than a rough answer."""
+    """Where there may be several levels, and each of them takes longer than a rough answer."""
     instance, drfh = instance_in_zones(200, 24, 6), notion_of("drfh")
-    assert fits_rough(instance, drfh, "rdm", None)
-    assert fits_rough(instance, drfh, "rdm", "interior-point")
-    assert not fits_rough(instance, drfh, "rdm", "highs")
-    assert not fits_rough(instance, drfh, "tdm", None)
+    assert fits_rough(instance, drfh, "rdm")
+    assert not fits_rough(instance, drfh, "tdm")
+    assert not fits_rough(fo.generate("uniform", users=200, servers=24, resources=3), drfh, "rdm")  # one level
     monkeypatch.setattr(rough, name, large)
-    assert not fits_rough(instance, drfh, "rdm", None)
+    assert not fits_rough(instance, drfh, "rdm")

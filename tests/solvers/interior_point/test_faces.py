@@ -84,3 +84,22 @@ def test_who_leaves_could_have_nothing_there(seed: int) -> None:
             assert scaled.W[column] * faces.x[column] == pytest.approx(course.start[scaled.user[column]])
     reached = np.bincount(scaled.user, weights=scaled.W * faces.x, minlength=scaled.n_users)
     assert (reached >= least * (1 - 1e-8)).all()
+
+
+def test_a_part_of_the_users_and_what_it_has() -> None:
+    """Ben alone: what cem has on their server is not decided, and is not taken from it; what ann has on hers, for good, is."""
+    eligibility = [[True, False], [True, True], [False, True]]
+    instance = fo.Instance([[1], [3]], [[1], [1], [1]], users=["ann", "ben", "cem"], eligibility=eligibility)
+    _, faces, _, course = first_level(instance)
+    faces.x[:] = [0.5, 0.0, 0.25, 0.75]  # of ann, of ben on both servers, of cem
+    ben = np.array([False, True, False])
+    near = faces.near(course, ben)
+    assert near.tolist() == [False, False, True, False]
+    pairs, face = faces.next(course, 1.0, near)
+    assert (pairs.n_users, pairs.n_servers) == (1, 1)
+    assert face.bounds.tolist() == [[1.0]]
+    assert faces.user.tolist() == [1]
+    assert face.x.tolist() == [0.25]
+    faces.open[:] = [False, True, True, True]
+    _, face = faces.next(course, 1.0, np.array([False, True, True, False]))
+    assert face.bounds.tolist() == [[0.5, 1.0]]

@@ -22,7 +22,8 @@ from fairopt.solvers.structure.user_blocks import UserBlocks, same_servers
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of small matrices, too."""
-    monkeypatch.setattr(user_blocks, "_PRODUCTS_OF_A_BLOCK", 0.0)
+    for name in ("_PRODUCTS_OF_A_BLOCK", "_PRODUCTS_OF_A_SUM", "_LEAST_USERS"):
+        monkeypatch.setattr(user_blocks, name, 0.0)
 
 
 def in_zones(seed: int) -> tuple[IntArray, BoolArray]:
@@ -59,14 +60,29 @@ def test_products_are_those_of_the_table(seed: int, slots: int) -> None:
 
 
 def test_where_a_table_is_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where most users have most servers, and where blocks are so small that calling for each takes longer."""
+    """Where most users have most servers, where users are all different, and where a table is so small that calls take longer."""
     kind, there = in_zones(0)
     user, server = np.nonzero(there)
     assert UserBlocks.of(kind, user, server, 12, 3) is None
-    monkeypatch.setattr(user_blocks, "_PRODUCTS_OF_A_BLOCK", 0.0)
+    for name in ("_PRODUCTS_OF_A_BLOCK", "_PRODUCTS_OF_A_SUM"):
+        monkeypatch.setattr(user_blocks, name, 0.0)
     assert UserBlocks.of(kind, user, server, 12, 3) is not None
+    assert UserBlocks.of(np.arange(40), user, server, 12, 3) is None
     user, server = np.nonzero(np.ones((40, 12), bool))
     assert UserBlocks.of(kind, user, server, 12, 3) is None
+
+
+def test_users_who_all_differ_are_in_no_blocks() -> None:
+    """However few servers each has: the products of each would be added to those of all others."""
+    rng = np.random.default_rng(0)
+    there = rng.random((3_000, 400)) < 0.1
+    there[:, 0] = True
+    user, server = np.nonzero(there)
+    assert UserBlocks.of(np.arange(3_000), user, server, 400, 3) is None
+    assert UserBlocks.of(np.arange(3_000) % 5, user, server, 400, 3) is None  # kinds whose users have most servers together
+    zone = np.arange(400) % 20
+    user, server = np.nonzero(zone == np.arange(3_000)[:, None] % 20)
+    assert UserBlocks.of(np.arange(3_000) % 20, user, server, 400, 3) is not None
 
 
 def test_kinds_have_the_same_servers() -> None:
