@@ -171,7 +171,7 @@ class _Judged:
     dear, paid : arrays (pairs,)
         By how much a pair costs more than it is worth, and its cost with all prices above 0.
     own, charged, real : float
-        The level's own g, what it is charged for levels below, and g without what is only rounding.
+        The level's own g, what it is charged for levels below, and g without what is only the rounding of a difference.
     missing, rise : float
         The residuals of optimality and fairness.
     """
@@ -280,19 +280,19 @@ class LevelProofs:
         found = self._judged(prices, level)
         if found is None:
             return float("inf"), float("inf")
-        missing, rise, best = found.missing, found.rise, found.prices
+        missing, rise, best = found.missing, found.rise, found
         if rise > _PROVED and found.charged > found.own:
             other = self._judged(self._with_lower_levels(prices, level), level)
             if other is not None and other.rise < rise:
-                missing, rise, best = min(missing, other.missing), other.rise, other.prices
+                missing, rise, best = min(missing, other.missing), other.rise, other
         if not is_last:
-            self.doubt[settled] = found.real / np.maximum(found.q[settled], _TINY)
+            self.doubt[settled] = best.real / np.maximum(best.q[settled], _TINY)  # of the proof that counts: the others may be about more
             self.settled_at[settled] = len(self.totals)
             stay = ~level.climbs
             stay[settled] = True
             dear = np.where(found.dear <= _CLEAR * found.paid, 0.0, found.dear)
             self._learn(found.real, _ROUNDING * found.spent, [dear, found.positive, np.maximum(found.q, 0.0) * stay])
-            self.prices.append((proof, unit) if best is prices else (best, 1.0))
+            self.prices.append((proof, unit) if best.prices is prices else (best.prices, 1.0))
         return missing, rise
 
     def _judged(self, prices: FloatArray, level: _Level) -> _Judged | None:
@@ -335,7 +335,7 @@ class LevelProofs:
         if below_0:  # the level of its user does not bound a pair with a cost below 0: charge its largest possible use
             unbounded = float((np.maximum(-cost, 0.0) * (opened & (q[users] >= 0))) @ self.largest)
         gap = own + charged + unbounded
-        real = (own if own > _ROUNDING * spent else 0.0) + charged_real + unbounded + excess
+        real = (own if own > _ROUNDING * spent else small) + charged_real + unbounded + excess
         paid_by = q[level.settled] * size[level.settled]
         rise = (gap + excess) / float(paid_by.min()) if (paid_by > _NOISE * spent).all() else float("inf")
         return _Judged(prices, spent, q, dear, paid, positive, own, charged, real, gap / held, max(rise, taken / held))

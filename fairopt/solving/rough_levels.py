@@ -74,8 +74,8 @@ def rough_levels(instance: Instance, notion: Notion, program: Program, deadline:
         return None
     row = finer(row, np.maximum(capacity / total, np.finfo(float).tiny), _SERVER_GROUPS)
     group = finer(group, take / total, _GROUPS)
-    small = _formulated(instance, share, take, group, row)
     try:
+        small = _formulated(instance, share, take, group, row)
         found = find(small, candidates(small, None), _TOLERANCE, deadline)
     except FairoptError as error:
         if deadline.left == 0.0:

@@ -202,6 +202,23 @@ def _dearer_elsewhere() -> Attack:
     return instance, [1 - 1e-9, 0, 1], [([0], {(0, 0): 1, (1, 0): 1}), ([1], {(1, 1): 1})]
 
 
+def _laundered_shortfall() -> Attack:
+    """User 0 lacks a billionth, which is a thousandth of what user 1 has: rounding only of another server at a large price."""
+    own, lacks = 1e-6, 1e-9
+    instance = fo.Instance(
+        np.array([[1, 0], [0, 0.5], [own, 0]]),
+        [[1, 0], [1, 0], [0, 1]],
+        weights=[1, 1e-7, 2],
+        eligibility=[[True, False, False], [True, False, True], [False, True, False]],
+    )
+    stages: list[tuple[list[int], Prices]] = [
+        ([2], {(1, 1): 1}),
+        ([0], {(0, 0): 1, (1, 1): 1e7}),
+        ([1], {(0, 0): 1, (2, 0): 1}),
+    ]
+    return instance, [1 - lacks, lacks, own, 0.5], stages
+
+
 ATTACKS = [
     _earning_pair,
     _laundered_gap,
@@ -213,6 +230,7 @@ ATTACKS = [
     _beyond_the_limit,
     _digits_of_others,
     _dearer_elsewhere,
+    _laundered_shortfall,
 ]
 
 

@@ -118,14 +118,15 @@ def test_levels_of_groups_are_not_final_at_the_deadline() -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_an_error_of_a_rough_answer_is_none_of_the_leximin(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("failing", ["find", "_formulated"])
+def test_an_error_of_a_rough_answer_is_none_of_the_leximin(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine goes without."""
 
     def broken(*_: object) -> None:
         raise fo.FairoptError("the solver of the groups failed")
 
     instance = instance_in_zones(200, 24, 6)
-    monkeypatch.setattr(rough, "find", broken)
+    monkeypatch.setattr(rough, failing, broken)
     assert rough_levels(instance, notion_of("drfh"), fo.formulate(instance, "drfh"), NEVER) is None
     assert fo.solve(instance, "drfh", solver="interior-point").certificate.worst < 1e-8
 
