@@ -380,7 +380,13 @@ def stopped_at(course: Course, t: float, proof: Proof, settle_at: float) -> tupl
 
 
 def exactly(program: Program, per_level: FloatArray, x: FloatArray, levels: FloatArray) -> FloatArray:
-    """Return x with the tasks of each user scaled so that it has exactly its level; ``per_level`` (pairs,) is that of a task."""
-    reached = program.per_user(x * per_level)
+    """Return x with the tasks of each user scaled so that it has exactly its level; ``per_level`` (pairs,) is that of a task.
+
+    A pair that gives its user less than rounding of what it has gives it nothing: who looks at a server must not find a user there who is
+    not.
+    """
+    worth, users = x * per_level, program.pair_users
+    worth = np.where(worth > ROUNDING * program.per_user(worth)[users], worth, 0.0)
+    reached = program.per_user(worth)
     factor = np.divide(levels, reached, out=np.zeros(levels.size), where=reached > 0)
-    return np.asarray(x * factor[program.pair_users])
+    return np.asarray(np.where(worth > 0, x, 0.0) * factor[users])
