@@ -152,20 +152,25 @@ class SlurmLimits:
                 if eligible[groups].any():
                     cells.append((account, user, self.partition[name], holders, groups))
         amounts = [self._of(holders, groups) for *_, holders, groups in cells]
-        notes = [] if self.billing else self._keep_limits([(holders, groups) for *_, holders, groups in cells], amounts)
+        notes: list[str] = []
+        if not self.billing:
+            amounts, notes = self._within_limits([(holders, groups) for *_, holders, groups in cells], amounts)
         limits = [
             self._limit(account, user, partition, amount, before.get((account, user, partition)))
             for (account, user, partition, _, _), amount in zip(cells, amounts, strict=True)
         ]
         return limits, notes
 
-    def _keep_limits(self, cells: list[tuple[list[int], list[int]]], amounts: list[dict[str, int]]) -> list[str]:
-        """Take from the headroom of users in partitions what would exceed a limit that Slurm does not hold.
+    def _within_limits(
+        self, cells: list[tuple[list[int], list[int]]], amounts: list[dict[str, int]]
+    ) -> tuple[list[dict[str, int]], list[str]]:
+        """Return the limits of users in partitions without the headroom that would exceed a limit that Slurm does not hold.
 
         An association for a partition is not under the association of the same user for all partitions; and a limit on a group of servers
         is the sum of those of the users in the partitions of the group. What is too much is taken in proportion to the headroom.
-        Return notes on limits that can be exceeded nevertheless.
+        The second value are notes on limits that can be exceeded nevertheless.
         """
+        amounts = [dict(of_cell) for of_cell in amounts]
         parents = [holder.parent for holder in self.tree.holders]
         left_out: list[str] = []
         for h in reversed(range(len(parents))):  # users first, then the accounts above them
@@ -189,9 +194,9 @@ class SlurmLimits:
                     for c, own, share in zip(inside, held, shares, strict=True):
                         amounts[c][key] = own + share
         if not left_out or self.headroom == 1:
-            return []
+            return amounts, []
         several = joined([named(label) for label in dict.fromkeys(left_out)], MOST)
-        return [
+        return amounts, [
             f"Slurm has no limits on a part of the nodes of a partition: with headroom, those of {several} "
             "can be exceeded; give these servers a partition of their own (--partition ROW=NAME)"
         ]

@@ -159,7 +159,8 @@ class LevelPrograms:
 
     def bound_t(self, most: float) -> None:
         """Bound the level."""
-        self._now.highs.set_column_bounds(self.problem.columns.size, 0.0, most / self.t_unit)
+        self.floor = 0.0
+        self._now.highs.set_column_bounds(self.problem.columns.size, self.floor, most / self.t_unit)
 
     def go_on_by_dual(self, basis: Any) -> None:
         """Start the next run from a basis, if there is one, whose prices are still good."""

@@ -8,6 +8,7 @@ browser to load anything else.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import secrets
@@ -19,6 +20,7 @@ from panel.io.server import get_server
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.routing import Matcher, Rule
 from tornado.web import OutputTransform, RequestHandler
+from tornado.websocket import WebSocketClosedError
 
 __all__ = ["serve"]
 
@@ -71,6 +73,7 @@ def serve(page: Callable[[], Any], *, port: int = 0, started: Callable[[str], ob
     application.default_router.rules.insert(0, Rule(_Foreign(token, hosts), _Refusal))
     application.transforms.append(_Guarded)
     server.start()
+    server.io_loop.add_callback(lambda: asyncio.get_running_loop().set_exception_handler(_complain))
     server.io_loop.add_callback(started, f"http://{_HOST}:{server.port}/{token}/")
     try:
         server.io_loop.start()
@@ -78,6 +81,12 @@ def serve(page: Callable[[], Any], *, port: int = 0, started: Callable[[str], ob
         pass
     finally:
         server.stop()
+
+
+def _complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log an error that nobody handled, but not that of a message to a tab that was closed meanwhile."""
+    if not isinstance(context.get("exception"), WebSocketClosedError):
+        loop.default_exception_handler(context)
 
 
 class _Foreign(Matcher):

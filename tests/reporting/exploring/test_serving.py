@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import http.client
 import json
 import signal
@@ -96,6 +98,28 @@ def test_it_listens_on_this_machine_alone(address: str) -> None:
     """Another address of this machine does not answer."""
     with pytest.raises(OSError, match="refused"):
         status(address.replace("127.0.0.1", "127.0.0.2"))
+
+
+def test_a_message_to_a_closed_tab_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
+    """Bokeh sends messages without waiting for them; any other error that nobody waits for is logged."""
+    from tornado.websocket import WebSocketClosedError
+
+    from fairopt.reporting.exploring.serving import _complain
+
+    async def fails(error: Exception) -> None:
+        raise error
+
+    async def nobody_waits() -> None:
+        asyncio.get_running_loop().set_exception_handler(_complain)
+        for error in (WebSocketClosedError(), RuntimeError("news")):
+            task = asyncio.create_task(fails(error))
+            await asyncio.wait([task])
+            del task
+            gc.collect()
+
+    asyncio.run(nobody_waits())
+    assert len(caplog.records) == 1
+    assert "news" in str(caplog.records[0].exc_info)
 
 
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
