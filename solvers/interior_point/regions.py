@@ -11,7 +11,8 @@ of what is left, all of it is solved.
 
 A step closes pairs of other users on limits that have a price: they have none there, and need none. What they will have elsewhere is left
 open. Hence no point has all levels until a last program places everybody (`placing`). It also shows whether a region was overlooked: then
-levels were found that nobody can have at once, and this way is lost.
+levels were found that nobody can have at once, and this way is lost. Often a level shows it earlier, which is lower than one before it: all
+starts again, with the regions of the levels so far as expectations.
 
 Caps are expected, too: users whose cap is clearly below the level that is expected are settled there at once, as each cap that a path
 passes costs it steps; if the level is lower, it is solved again without.
@@ -47,7 +48,8 @@ _LARGE = 0.3  # part of the open pairs from which on a region is no smaller than
 _BELOW = 0.95  # of an expected level: lower caps are settled beforehand
 _BEGIN, _NEARLY = 0.9, 0.999  # a path begins where those who rise have this part of the last level, and all have this part of theirs
 _GOOD = 1e-12  # an error with which later levels can live: else the path is tried from another beginning
-_TOGETHER = 1e-9  # relative: by how much the levels may fail to be had at once
+_TOGETHER = 1e-9  # relative: by how much the levels may fail to be had at once, or to ascend
+_STARTS = 6  # at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,13 +68,19 @@ class Region:
 
 def regions_of(scaled: ScaledProgram, rough: Solution) -> list[Region]:
     """Return the regions that the levels of a rough answer show, in ascending order."""
-    regions, bounds = [], scaled.program.limits.bounds[scaled.row]
-    for stage in sorted(rough.stages, key=lambda stage: stage.value):
-        if stage.prices is not None:
-            spent = np.abs(stage.prices[scaled.row]) * bounds
-            priced = np.bincount(scaled.row_server, weights=spent > _PRICED * spent.max(initial=0.0), minlength=scaled.n_servers) > 0
-            regions.append(Region(stage.value, priced))
-    return regions
+    stages = sorted(rough.stages, key=lambda stage: stage.value)
+    return [_region(scaled, stage.value, stage.prices) for stage in stages if stage.prices is not None]
+
+
+def _region(scaled: ScaledProgram, level: float, prices: FloatArray) -> Region:
+    """Return the region of a level with these prices of limits."""
+    spent = np.abs(prices[scaled.row]) * scaled.program.limits.bounds[scaled.row]
+    priced = np.bincount(scaled.row_server, weights=spent > _PRICED * spent.max(initial=0.0), minlength=scaled.n_servers) > 0
+    return Region(level, priced)
+
+
+class _OverlookedError(LostError):
+    """A level is lower than one before it."""
 
 
 def solve_in_regions(program: Program, goal: Leximin, rough: Solution, tolerance: float, deadline: Deadline) -> Solution | None:
@@ -91,25 +99,33 @@ def solve_in_regions(program: Program, goal: Leximin, rough: Solution, tolerance
         Where the program has no place in the layout of `fairopt.solvers.structure.pairs`.
     """
     scaled = ScaledProgram.of(program)
-    solver = _Regions(scaled, regions_of(scaled, rough), tolerance, deadline)
     members = np.zeros(len(program.users), bool)
     members[scaled.member] = True
     per_level = program.utilities / goal.weights[program.pair_users]
-    try:
-        _, course, stages = raise_levels(np.zeros(program.n_pairs), solver, Together(members), settle_below(tolerance), ())
-        x = exactly(program, per_level, solver.placed(course, len(stages)), course.start)
-    except LostError as lost:
-        log.info("%s", lost)
-        return None
-    in_order = tuple(sorted(stages, key=lambda stage: stage.value))
-    return Solution(x, in_order, iterations=solver.steps, programs_solved=max(len(stages), 1))
+    regions, steps = regions_of(scaled, rough), 0
+    for _ in range(_STARTS):
+        solver = _Regions(scaled, regions, tolerance, deadline)
+        try:
+            _, course, stages = raise_levels(np.zeros(program.n_pairs), solver, Together(members), settle_below(tolerance), ())
+            x = exactly(program, per_level, solver.placed(course, len(stages)), course.start)
+        except _OverlookedError as overlooked:
+            log.info("%s", overlooked)
+            regions, steps = solver.known, steps + solver.steps
+        except LostError as lost:
+            log.info("%s", lost)
+            return None
+        else:
+            in_order = tuple(sorted(stages, key=lambda stage: stage.value))
+            return Solution(x, in_order, iterations=steps + solver.steps, programs_solved=max(len(stages), 1))
+    return None
 
 
 class _Regions:
     """A path to one level after another, each on a region of the face that those before leave."""
 
     def __init__(self, scaled: ScaledProgram, regions: list[Region], tolerance: float, deadline: Deadline) -> None:
-        self.scaled, self.regions = scaled, regions
+        self.scaled, self.regions = scaled, list(regions)
+        self.found: list[Region] = []
         self.enough, self.tolerance, self.deadline = settle_below(tolerance), tolerance, deadline
         self.unit = unit_of_levels(scaled)
         self.faces = Faces(scaled, NUMPY)
@@ -142,6 +158,13 @@ class _Regions:
         self.last = Climb(path, path.ended(reached), end.steps)
         t = float(self.last.reached.level) * self.unit
         proof = proof_of(part, self.last.reached, self.unit, course.start.size)
+        region = _region(self.scaled, t, proof.prices)
+        above = [other for other in self.found if other.level * (1 - _TOGETHER) > t]
+        self.found.append(region)
+        if above:
+            highest = max(other.level for other in above)
+            self.found.append(Region(t, np.logical_or.reduce([region.servers, *(other.servers for other in above)])))
+            raise _OverlookedError(f"level {len(stages) + 1}, {t:.6g}, is lower than {highest:.6g} before it: a region was overlooked")
         return Step(x, None, t, proof, part.member[proved], at_cap=at_cap, caps=caps)
 
     def placed(self, course: Course, level: int) -> FloatArray:
@@ -163,6 +186,11 @@ class _Regions:
                 raise LostError(f"the levels of the regions cannot be had at once, but for {1 - point.t:.1e}")
             x[kept] = point.x
         return self.scaled.tasks(x)
+
+    @property
+    def known(self) -> list[Region]:
+        """The regions of the levels so far and those that are left, in ascending order."""
+        return sorted([*self.found, *self.regions], key=lambda region: region.level)
 
     def _settled(self, course: Course, level: int) -> Course:
         """Settle whom the last level stopped; return the course in parts of the users' reach."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import numpy as np
@@ -66,6 +67,39 @@ def test_a_region_that_is_overlooked_is_noticed(seed: int) -> None:
     if found is not None:
         assert certify(program, found).worst < 1e-8
         np.testing.assert_allclose(tasks(program, found), tasks(program, exact), rtol=1e-6)
+
+
+def test_a_level_below_an_earlier_one_shows_what_was_overlooked(caplog: pytest.LogCaptureFixture) -> None:
+    """Where the lowest level is expected far above all others, the way starts again, with what it has found, and gets there."""
+    corrected = 0
+    for seed in range(4):
+        program = fo.formulate(instance_in_zones(120, 24, 6, seed), "drfh")
+        exact = by_highs(program)
+        lowest = min(stage.value for stage in exact.stages)
+        rough = replace(
+            exact, stages=tuple(replace(stage, value=stage.value * (100.0 if stage.value == lowest else 1.0)) for stage in exact.stages)
+        )
+        caplog.clear()
+        with caplog.at_level(logging.INFO, logger=regions.__name__):
+            found = by_regions(program, rough)
+        if "a region was overlooked" in caplog.text:
+            assert found is not None
+            assert certify(program, found).worst < 1e-8
+            np.testing.assert_allclose(tasks(program, found), tasks(program, exact), rtol=1e-6)
+            corrected += 1
+    assert corrected > 0
+
+
+def test_the_servers_of_a_lower_level_and_of_those_above_it_are_a_region() -> None:
+    """Here the level is about users of all of them: each alone gives the same wrong order again."""
+    program = fo.formulate(instance_in_zones(200, 40, 10, 21), "drfh")
+    exact = by_highs(program)
+    rng = np.random.default_rng(21)
+    rough = replace(exact, stages=tuple(replace(stage, value=stage.value * np.exp(0.3 * rng.normal())) for stage in exact.stages))
+    found = by_regions(program, rough)
+    assert found is not None
+    assert certify(program, found).worst < 1e-8
+    np.testing.assert_allclose(tasks(program, found), tasks(program, exact), rtol=1e-6)
 
 
 @pytest.mark.parametrize("part", [0.99, 1.01])
