@@ -51,7 +51,8 @@ could ever be used. What is charged to a level is part of its own g for the leve
 *Sums of prices.* p + M p' with the prices p' of a level below and a large M proves the same at once, without charges: p' makes the pairs
 dear that p would have to charge for. But the factors grow with every level, and soon the sum is all rounding. So sums are only the second
 proof of a level, for users with a small part of all spending, to whom the charges matter: each level below has the factor that p would be
-charged for. Every price vector is a proof, and the smaller residuals count. What the level implies for those above comes from p alone.
+charged for. If the sum is charged for levels below, too, their prices are added to it once more. Every price vector is a proof, and the
+smaller residuals count. What the level implies for those above comes from p alone.
 
 *What is not proved.* If residuals are not 0, they are bounds to first order only, when shares of very different size meet:
 
@@ -83,6 +84,7 @@ _TINY = 1e-300  # smaller prices count as 0
 _FULL = 1e-9  # a user within this relative distance of its cap is at its cap
 _CLOSED = 0.01  # fraction of a level, or of a limit, below which an amount that lower levels allow is negligible
 _PROVED = 1e-9  # a residual that needs no other prices
+_SUMS = 4  # of prices, one after the other: with those of one level, pairs may be worth more that another has closed
 _CLEAR = 1e-9  # fraction of a pair's cost that is more than rounding
 
 
@@ -281,8 +283,12 @@ class LevelProofs:
         if found is None:
             return float("inf"), float("inf")
         missing, rise, best = found.missing, found.rise, found
-        if rise > _PROVED and found.charged > found.own:
-            other = self._judged(self._with_lower_levels(prices, level), level)
+        total = prices
+        for _ in range(_SUMS):
+            if not (rise > _PROVED and best.charged > best.own):
+                break
+            total = self._with_lower_levels(total, level)
+            other = self._judged(total, level)
             if other is not None and other.rise < rise:
                 missing, rise, best = min(missing, other.missing), other.rise, other
         if not is_last:
