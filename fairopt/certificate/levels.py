@@ -40,6 +40,12 @@ server may be arbitrarily large), the gap is at least the sum of the terms of
 All terms are >= 0, and each is known to 14 digits of its own. A user whose part q[n] s[n] of the spending is below 1e-13 proves nothing: it
 may be a solver's noise.
 
+*Parts.* Users who run on several servers link the limits that they take, and pay the same for a task on each. Prices of linked limits
+are a part. A part with less than 1e-7 of all spending may be a solver's noise: the level is first proved without it, and with it only if
+that fails. Where g is only the rounding of the bound, its terms are summed directly. Dear pairs that cost no more than the rounding of
+their own part do not count for the levels above. Compared with all spending, a shortfall would look like rounding as soon as an unrelated
+server has a large price.
+
 *What lower levels imply.* The sum above holds for every feasible x with these levels, s >= L on F and s >= t[k] on R. So g bounds each of
 its terms: no such x has more than g / (A'p - q u / phi) of a pair, leaves more than g / p of a limit free, or raises a settled user by more
 than g / q above its level. If such a bound is negligible, the levels above need no price for it: q is then the lowest cost over the other
@@ -70,6 +76,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
@@ -84,7 +92,9 @@ _TINY = 1e-300  # smaller prices count as 0
 _FULL = 1e-9  # a user within this relative distance of its cap is at its cap
 _CLOSED = 0.01  # fraction of a level, or of a limit, below which an amount that lower levels allow is negligible
 _PROVED = 1e-9  # a residual that needs no other prices
-_SUMS = 4  # of prices, one after the other: with those of one level, pairs may be worth more that another has closed
+_HARDLY = 1e-7  # fraction of all spending that is noise, as long as the rest proves the level
+_LINK = 1e-6  # fraction of a limit, at least, with which a user links it to others
+_SUMS = 4  # at most: with the prices of one level, pairs that another one has closed can be worth more than they cost
 _CLEAR = 1e-9  # fraction of a pair's cost that is more than rounding
 
 
@@ -204,6 +214,11 @@ class LevelProofs:
         left, digits = self.limits.bounds - self.limits.matrix @ x, self.limits.bounds * _DIGITS
         self.free, self.over = np.maximum(left - digits, 0.0), np.maximum(-left - digits, 0.0)  # per limit, beyond rounding
         self.used, self.short = np.maximum(x, 0.0), np.maximum(-x, 0.0)
+        used = np.flatnonzero(x > 0)
+        takes = sp.csr_array(self.by_column)[used].tocoo()
+        of_limit = np.maximum(self.limits.bounds[takes.col], _TINY)
+        self.taking = self.users[used[takes.row]]  # who takes of which limit, and which part of it
+        self.taken = takes.col, takes.data * x[used[takes.row]] / of_limit
         # Upper bounds for pairs, free limits and surpluses of users, and the level that each comes from.
         self.most = [np.full(size, np.inf) for size in (x.size, left.size, levels.size)]
         self.most[0][self.largest <= 0] = 0.0
@@ -278,19 +293,23 @@ class LevelProofs:
         closed = self.most[0] * self.per_level <= _CLOSED * scale[self.users]
         level = _Level(settled, rising, target, rate, size, rising & (rate > 0), closed, self.most[2] <= _CLOSED * scale)
         unit = max(float(np.abs(proof).max(initial=0.0)), _TINY)  # it does not matter
-        prices = proof / unit
+        given = proof / unit
+        prices = self._without_noise(given)
         found = self._judged(prices, level)
+        if prices is not given and (found is None or found.rise > _PROVED):
+            other = self._judged(given, level)
+            if other is not None and (found is None or other.rise < found.rise):
+                prices, found = given, other
         if found is None:
             return float("inf"), float("inf")
         missing, rise, best = found.missing, found.rise, found
-        total = prices
+        last: _Judged | None = found
         for _ in range(_SUMS):
-            if not (rise > _PROVED and best.charged > best.own):
+            if last is None or not (rise > _PROVED and last.charged > last.own):
                 break
-            total = self._with_lower_levels(total, level)
-            other = self._judged(total, level)
-            if other is not None and other.rise < rise:
-                missing, rise, best = min(missing, other.missing), other.rise, other
+            last = self._judged(self._with_lower_levels(last.prices, level), level)
+            if last is not None and last.rise < rise:
+                missing, rise, best = min(missing, last.missing), last.rise, last
         if not is_last:
             self.doubt[settled] = best.real / np.maximum(best.q[settled], _TINY)  # of the proof that counts: the others may be about more
             self.settled_at[settled] = len(self.totals)
@@ -298,8 +317,47 @@ class LevelProofs:
             stay[settled] = True
             dear = np.where(found.dear <= _CLEAR * found.paid, 0.0, found.dear)
             self._learn(found.real, _ROUNDING * found.spent, [dear, found.positive, np.maximum(found.q, 0.0) * stay])
-            self.prices.append((proof, unit) if best.prices is prices else (best.prices, 1.0))
+            self.prices.append((proof, unit) if best.prices is given else (best.prices, 1.0))
         return missing, rise
+
+    def _without_noise(self, prices: FloatArray) -> FloatArray:
+        """Return prices without those of parts with hardly any spending."""
+        spent = np.abs(prices) * self.limits.bounds
+        noise = _HARDLY * spent.sum()
+        priced = np.flatnonzero(prices)
+        if not (spent[priced] <= noise).any():
+            return prices
+        part, _ = self._parts(prices, 0.0)
+        counts = np.bincount(part, weights=spent)[part] > noise
+        return np.where(counts, prices, 0.0)
+
+    def _beyond_rounding(self, prices: FloatArray, in_dear: FloatArray) -> float:
+        """Return what dear pairs cost beyond their worth, ``in_dear`` (pairs,), of parts where that is more than rounding of what is spent.
+
+        Compared with what is spent in all, it would look like rounding where an unrelated limit has a large price.
+        """
+        part, of_user = self._parts(prices, _LINK)
+        spent = np.bincount(part, weights=np.abs(prices) * self.limits.bounds)  # the part of a user who links has a limit
+        by_user = np.bincount(self.users, weights=in_dear, minlength=of_user.size)
+        linked = of_user >= 0
+        by_part = np.bincount(of_user[linked], weights=by_user[linked], minlength=spent.size)
+        return float(by_part[by_part > _ROUNDING * spent].sum() + by_user[~linked].sum())
+
+    def _parts(self, prices: FloatArray, link: float) -> tuple[IntArray, IntArray]:
+        """Return the part of each limit and of each user, -1 if it takes no priced limit: a user links the priced limits that it takes.
+
+        It does so where it takes more than this part of a limit. A user who runs on several servers pays the same for a task on each of
+        them, so the prices of a part are of one order, but for the sizes of its servers.
+        """
+        rows, taken = self.taken
+        linked = (prices[rows] != 0) & (taken > link)
+        n_limits, users = prices.size, self.taking[linked]
+        size = n_limits + self.levels.size
+        links = sp.coo_array((np.ones(users.size, bool), (rows[linked], n_limits + users)), (size, size))
+        part = np.asarray(connected_components(links, directed=False)[1], np.int64)
+        of_user = np.full(self.levels.size, -1)
+        of_user[users] = part[n_limits + users]
+        return part[:n_limits], of_user
 
     def _judged(self, prices: FloatArray, level: _Level) -> _Judged | None:
         """Return what prices prove of a level; None: nothing."""
@@ -323,7 +381,8 @@ class LevelProofs:
         positive = np.maximum(prices, 0.0) if below_0 else prices
         dear = np.maximum(cost - paid * _DIGITS - worth, 0.0)
         above = np.maximum(levels[rising] - target[rising] * (1 + _DIGITS), 0.0)
-        small = float(positive @ self.free + dear @ self.used + q[rising] @ above)
+        plain, in_dear = float(positive @ self.free + q[rising] @ above), dear * self.used
+        small = plain + float(in_dear.sum())
         own = max(beyond, small, 0.0)
         opened, taken = ~closed, 0.0
         if self.doubt.any():  # no shortfall costs nothing
@@ -341,7 +400,8 @@ class LevelProofs:
         if below_0:  # the level of its user does not bound a pair with a cost below 0: charge its largest possible use
             unbounded = float((np.maximum(-cost, 0.0) * (opened & (q[users] >= 0))) @ self.largest)
         gap = own + charged + unbounded
-        real = (own if own > _ROUNDING * spent else small) + charged_real + unbounded + excess
+        real = charged_real + unbounded + excess
+        real += own if own > _ROUNDING * spent else plain + self._beyond_rounding(prices, in_dear)
         paid_by = q[level.settled] * size[level.settled]
         rise = (gap + excess) / float(paid_by.min()) if (paid_by > _NOISE * spent).all() else float("inf")
         return _Judged(prices, spent, q, dear, paid, positive, own, charged, real, gap / held, max(rise, taken / held))

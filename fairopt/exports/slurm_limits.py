@@ -168,7 +168,7 @@ class SlurmLimits:
 
         An association for a partition is not under the association of the same user for all partitions; and a limit on a group of servers
         is the sum of those of the users in the partitions of the group. What is too much is taken in proportion to the headroom.
-        The second value are notes on limits that can be exceeded nevertheless.
+        The second value is a list of notes on limits that can be exceeded nevertheless.
         """
         amounts = [dict(of_cell) for of_cell in amounts]
         parents = [holder.parent for holder in self.tree.holders]

@@ -11,7 +11,7 @@ of what is left, all of it is solved.
 
 A step closes pairs of other users on limits that have a price: they have none there, and need none. What they will have elsewhere is left
 open. Hence no point has all levels until a last program places everybody (`placing`). It also shows whether a region was overlooked: then
-levels were found that nobody can have at once, and this way is lost. Often a level shows it earlier, which is lower than one before it: all
+levels were found that nobody can have at once, and this way is lost. Often it shows earlier: a level is lower than one before it. Then all
 starts again, with the regions of the levels so far as expectations.
 
 Caps are expected, too: users whose cap is clearly below the level that is expected are settled there at once, as each cap that a path
@@ -48,8 +48,9 @@ _LARGE = 0.3  # part of the open pairs from which on a region is no smaller than
 _BELOW = 0.95  # of an expected level: lower caps are settled beforehand
 _BEGIN, _NEARLY = 0.9, 0.999  # a path begins where those who rise have this part of the last level, and all have this part of theirs
 _GOOD = 1e-12  # an error with which later levels can live: else the path is tried from another beginning
-_TOGETHER = 1e-9  # relative: by how much the levels may fail to be had at once, or to ascend
-_STARTS = 6  # at most
+_TOGETHER = 1e-9  # relative: by how much the levels may fail to be had at once
+_LOWER = 1e-8  # relative: by how much a level may be lower than one before it, as each may be off by a digit less
+_STARTS = 6  # at most; the last one goes on where levels do not ascend
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,8 +104,8 @@ def solve_in_regions(program: Program, goal: Leximin, rough: Solution, tolerance
     members[scaled.member] = True
     per_level = program.utilities / goal.weights[program.pair_users]
     regions, steps = regions_of(scaled, rough), 0
-    for _ in range(_STARTS):
-        solver = _Regions(scaled, regions, tolerance, deadline)
+    for left in reversed(range(_STARTS)):
+        solver = _Regions(scaled, regions, tolerance, deadline, ascending=left > 0)
         try:
             _, course, stages = raise_levels(np.zeros(program.n_pairs), solver, Together(members), settle_below(tolerance), ())
             x = exactly(program, per_level, solver.placed(course, len(stages)), course.start)
@@ -123,8 +124,8 @@ def solve_in_regions(program: Program, goal: Leximin, rough: Solution, tolerance
 class _Regions:
     """A path to one level after another, each on a region of the face that those before leave."""
 
-    def __init__(self, scaled: ScaledProgram, regions: list[Region], tolerance: float, deadline: Deadline) -> None:
-        self.scaled, self.regions = scaled, list(regions)
+    def __init__(self, scaled: ScaledProgram, regions: list[Region], tolerance: float, deadline: Deadline, *, ascending: bool) -> None:
+        self.scaled, self.regions, self.ascending = scaled, list(regions), ascending
         self.found: list[Region] = []
         self.enough, self.tolerance, self.deadline = settle_below(tolerance), tolerance, deadline
         self.unit = unit_of_levels(scaled)
@@ -159,9 +160,9 @@ class _Regions:
         t = float(self.last.reached.level) * self.unit
         proof = proof_of(part, self.last.reached, self.unit, course.start.size)
         region = _region(self.scaled, t, proof.prices)
-        above = [other for other in self.found if other.level * (1 - _TOGETHER) > t]
+        above = [other for other in self.found if other.level * (1 - _LOWER) > t]
         self.found.append(region)
-        if above:
+        if above and self.ascending:
             highest = max(other.level for other in above)
             self.found.append(Region(t, np.logical_or.reduce([region.servers, *(other.servers for other in above)])))
             raise _OverlookedError(f"level {len(stages) + 1}, {t:.6g}, is lower than {highest:.6g} before it: a region was overlooked")

@@ -158,7 +158,7 @@ class LevelPrograms:
         self.slack, self.last = 0.0, None
 
     def bound_t(self, most: float) -> None:
-        """Bound the level."""
+        """Bound the level from above, and take its floor away."""
         self.floor = 0.0
         self._now.highs.set_column_bounds(self.problem.columns.size, self.floor, most / self.t_unit)
 

@@ -78,6 +78,20 @@ def test_prices_of_the_levels_below_prove_who_pays_little(seed: int, monkeypatch
     assert certify(program, told).worst > 4e-9
 
 
+@pytest.mark.parametrize("noise", [1e-20, 1e-12, 1e-8])
+def test_noise_in_unrelated_prices_does_not_count(noise: float) -> None:
+    """User 1 runs on servers 1 and 2, of which a solver gives only one a tiny price at the level of user 0, who runs on server 0."""
+    instance = fo.Instance([[1.0], [2.0], [3.0]], [[1.0], [1.0]], eligibility=[[True, False, False], [False, True, True]])
+    program = fo.formulate(instance, "drfh")
+    share = program.utilities[0]
+    of = {server: row for row, (server, _) in enumerate(program.limits.keys.tolist())}
+    prices = np.zeros((2, len(program.limits)))
+    prices[0, [of[0], of[1]]] = 1.0, noise
+    prices[1, [of[1], of[2]]] = 1.0
+    stages = (Stage(share, np.array([0]), prices[0]), Stage(5 * share, np.array([1]), prices[1]))
+    assert certify(program, Solution(np.array([1.0, 2.0, 3.0]), stages)).worst <= 1e-14
+
+
 def test_the_order_of_the_levels_does_not_count() -> None:
     """They are proved from below, in whatever order they come."""
     program = of_many_levels(100, 15, 1)

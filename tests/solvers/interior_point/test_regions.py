@@ -90,13 +90,15 @@ def test_a_level_below_an_earlier_one_shows_what_was_overlooked(caplog: pytest.L
     assert corrected > 0
 
 
-def test_the_servers_of_a_lower_level_and_of_those_above_it_are_a_region() -> None:
+def test_the_servers_of_a_lower_level_and_of_those_above_it_are_a_region(caplog: pytest.LogCaptureFixture) -> None:
     """Here the level is about users of all of them: each alone gives the same wrong order again."""
     program = fo.formulate(instance_in_zones(200, 40, 10, 21), "drfh")
     exact = by_highs(program)
     rng = np.random.default_rng(21)
     rough = replace(exact, stages=tuple(replace(stage, value=stage.value * np.exp(0.3 * rng.normal())) for stage in exact.stages))
-    found = by_regions(program, rough)
+    with caplog.at_level(logging.INFO, logger=regions.__name__):
+        found = by_regions(program, rough)
+    assert "a region was overlooked" in caplog.text
     assert found is not None
     assert certify(program, found).worst < 1e-8
     np.testing.assert_allclose(tasks(program, found), tasks(program, exact), rtol=1e-6)
