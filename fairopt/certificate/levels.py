@@ -77,7 +77,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
@@ -336,6 +335,8 @@ class LevelProofs:
 
         Compared with what is spent in all, it would look like rounding where an unrelated limit has a large price.
         """
+        if not in_dear.any():
+            return 0.0
         part, of_user = self._parts(prices, _LINK)
         spent = np.bincount(part, weights=np.abs(prices) * self.limits.bounds)  # the part of a user who links has a limit
         by_user = np.bincount(self.users, weights=in_dear, minlength=of_user.size)
@@ -349,6 +350,8 @@ class LevelProofs:
         It does so where it takes more than this part of a limit. A user who runs on several servers pays the same for a task on each of
         them, so the prices of a part are of one order, but for the sizes of its servers.
         """
+        from scipy.sparse.csgraph import connected_components  # not at once: most small instances need no parts
+
         rows, taken = self.taken
         linked = (prices[rows] != 0) & (taken > link)
         n_limits, users = prices.size, self.taking[linked]
