@@ -40,7 +40,7 @@ import numpy as np
 
 from fairopt.certificate.conditions import bottleneck_violation, clause_violation, kkt_violation, room_left
 from fairopt.certificate.distance import proved_distance
-from fairopt.certificate.levels import level_gaps
+from fairopt.certificate.leximin_levels import level_gaps
 from fairopt.certificate.nested_levels import nested_gaps
 from fairopt.certificate.tree_levels import tree_gaps
 from fairopt.drawing import ShowsItself

@@ -40,11 +40,9 @@ server may be arbitrarily large), the gap is at least the sum of the terms of
 All terms are >= 0, and each is known to 14 digits of its own. A user whose part q[n] s[n] of the spending is below 1e-13 proves nothing: it
 may be a solver's noise.
 
-*Parts.* Users who run on several servers link the limits that they take, and pay the same for a task on each. Prices of linked limits
-are a part. A part with less than 1e-7 of all spending may be a solver's noise: the level is first proved without it, and with it only if
-that fails. Where g is only the rounding of the bound, its terms are summed directly. Dear pairs that cost no more than the rounding of
-their own part do not count for the levels above. Compared with all spending, a shortfall would look like rounding as soon as an unrelated
-server has a large price.
+*Noise.* A level is first proved without the prices that may be a solver's noise, and with them only if that fails. Where g is only the
+rounding of the bound, its terms are summed directly, and dear pairs that cost no more than the rounding of the same prices do not count
+for the levels above (`fairopt.certificate.price_parts`).
 
 *What lower levels imply.* The sum above holds for every feasible x with these levels, s >= L on F and s >= t[k] on R. So g bounds each of
 its terms: no such x has more than g / (A'p - q u / phi) of a pair, leaves more than g / p of a limit free, or raises a settled user by more
@@ -76,65 +74,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
+from fairopt.certificate.price_parts import ROUNDING, PriceParts
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program import Equalize, Leximin, Program, Solution, Stage
-from fairopt.program.own_limits import OwnLimits
+from fairopt.program import Program
 
-__all__ = ["LevelProofs", "level_gaps"]
+__all__ = ["DIGITS", "LevelProofs"]
 
 _NOISE = 1e-13  # a smaller fraction of all spending proves nothing
-_DIGITS = 1e-14  # relative precision to which limits are taken to be known
-_ROUNDING = 2.2e-16  # smallest relative rounding of a sum
+DIGITS = 1e-14  # relative precision to which limits are taken to be known
 _TINY = 1e-300  # smaller prices count as 0
-_FULL = 1e-9  # a user within this relative distance of its cap is at its cap
 _CLOSED = 0.01  # fraction of a level, or of a limit, below which an amount that lower levels allow is negligible
 _PROVED = 1e-9  # a residual that needs no other prices
-_HARDLY = 1e-7  # fraction of all spending that is noise, as long as the rest proves the level
-_LINK = 1e-6  # fraction of a limit, at least, with which a user links it to others
 _SUMS = 4  # at most: with the prices of one level, pairs that another one has closed can be worth more than they cost
 _CLEAR = 1e-9  # fraction of a pair's cost that is more than rounding
-
-
-def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -> tuple[float, float]:
-    """Return the worst optimality and fairness residuals over all levels."""
-    per_level = program.utilities / goal.weights[program.pair_users]
-    levels = program.per_user(solution.x * per_level)
-    open_to = program.per_user(program.largest()) > 0  # users that can receive anything at all
-
-    value = np.where(open_to, np.inf, 0.0)  # level at which each user is settled
-    cap = OwnLimits(program, per_level).caps()[0]
-    complete = ~open_to | (levels >= cap * (1 - _FULL))
-    value[complete] = levels[complete]
-    for stage in solution.stages:
-        value[stage.users] = stage.value
-    times = np.bincount(np.concatenate([np.zeros(0, np.int64), *(stage.users for stage in solution.stages)]), minlength=levels.size)
-    if np.isinf(value).any() or times.max(initial=0) > 1 or not all(stage.users.size for stage in solution.stages):
-        return 0.0, float("inf")
-    if isinstance(goal, Equalize):
-        spread = levels[open_to]
-        unequal = float(np.ptp(spread) / spread.max()) if spread.size else 0.0
-    else:
-        unequal = 0.0
-
-    optimality, fairness = unequal, 0.0
-    if not solution.stages:
-        return optimality, fairness
-    doubt = np.where(complete, np.maximum(np.abs(np.where(open_to, cap, 0.0) - levels) - _DIGITS * levels, 0.0), 0.0)
-    proof = LevelProofs(program, per_level, solution.x, levels, value, doubt)
-    stages = sorted(solution.stages, key=lambda stage: stage.value)
-    for stage in stages:
-        with np.errstate(over="ignore", invalid="ignore"):  # an overflow proves nothing
-            missing, rise = proof.of_leximin(stage, is_last=stage is stages[-1])
-        if np.isnan(missing) or np.isnan(rise):
-            missing = rise = float("inf")
-        optimality = max(optimality, missing)
-        if isinstance(goal, Leximin):
-            fairness = max(fairness, rise)
-        if np.isinf(missing):
-            break
-    return optimality, fairness
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,21 +156,15 @@ class _Judged:
 class LevelProofs:
     """The proofs of the levels in ascending order, and the bounds that they imply on each pair, free limit and surplus of a user."""
 
-    def __init__(
-        self, program: Program, per_level: FloatArray, x: FloatArray, levels: FloatArray, value: FloatArray, doubt: FloatArray
-    ) -> None:
+    def __init__(self, program: Program, per_level: FloatArray, x: FloatArray, levels: FloatArray, doubt: FloatArray) -> None:
         self.users, self.limits = program.pair_users, program.limits
-        self.per_level, self.x, self.levels, self.value = per_level, x, levels, value
+        self.per_level, self.x, self.levels = per_level, x, levels
         self.by_column = self.limits.transposed
         self.largest = program.largest()
-        left, digits = self.limits.bounds - self.limits.matrix @ x, self.limits.bounds * _DIGITS
+        left, digits = self.limits.bounds - self.limits.matrix @ x, self.limits.bounds * DIGITS
         self.free, self.over = np.maximum(left - digits, 0.0), np.maximum(-left - digits, 0.0)  # per limit, beyond rounding
         self.used, self.short = np.maximum(x, 0.0), np.maximum(-x, 0.0)
-        used = np.flatnonzero(x > 0)
-        takes = sp.csr_array(self.by_column)[used].tocoo()
-        of_limit = np.maximum(self.limits.bounds[takes.col], _TINY)
-        self.taking = self.users[used[takes.row]]  # who takes of which limit, and which part of it
-        self.taken = takes.col, takes.data * x[used[takes.row]] / of_limit
+        self.parts = PriceParts(self.limits, self.users, x, levels.size)
         # Upper bounds for pairs, free limits and surpluses of users, and the level that each comes from.
         self.most = [np.full(size, np.inf) for size in (x.size, left.size, levels.size)]
         self.most[0][self.largest <= 0] = 0.0
@@ -243,22 +190,6 @@ class LevelProofs:
             [(prices[:rows], unit) for prices, unit in earlier.prices],
         )
         self.doubt, self.settled_at = earlier.doubt.copy(), earlier.settled_at.copy()
-
-    def of_leximin(self, stage: Stage, *, is_last: bool = False) -> tuple[float, float]:
-        """Return the residuals of optimality and fairness of a level of a leximin: all who rise rise together from 0."""
-        if stage.prices is None:
-            return float("inf"), float("inf")
-        # R: users settled at this level or later. A user at its cap below this level was settled before.
-        rising = self.value >= stage.value
-        rising[stage.users] = True
-        reached = float(self.levels[rising].min())
-        if reached <= 0:  # a user at level 0 with room left
-            return float("inf"), float("inf")
-        target = np.where(rising, reached, self.levels)
-        missing, rise = self.of(stage.prices, stage.users, rising, target, rising.astype(np.float64), target, is_last=is_last)
-        own = self.levels[stage.users]
-        told = float(np.abs(stage.value / own - 1).max(initial=0.0)) if (own > 0).all() else float("inf")
-        return max(missing, told), rise
 
     def of(
         self,
@@ -293,7 +224,7 @@ class LevelProofs:
         level = _Level(settled, rising, target, rate, size, rising & (rate > 0), closed, self.most[2] <= _CLOSED * scale)
         unit = max(float(np.abs(proof).max(initial=0.0)), _TINY)  # it does not matter
         given = proof / unit
-        prices = self._without_noise(given)
+        prices = self.parts.without_noise(given)
         found = self._judged(prices, level)
         if prices is not given and (found is None or found.rise > _PROVED):
             other = self._judged(given, level)
@@ -315,52 +246,9 @@ class LevelProofs:
             stay = ~level.climbs
             stay[settled] = True
             dear = np.where(found.dear <= _CLEAR * found.paid, 0.0, found.dear)
-            self._learn(found.real, _ROUNDING * found.spent, [dear, found.positive, np.maximum(found.q, 0.0) * stay])
+            self._learn(found.real, ROUNDING * found.spent, [dear, found.positive, np.maximum(found.q, 0.0) * stay])
             self.prices.append((proof, unit) if best.prices is given else (best.prices, 1.0))
         return missing, rise
-
-    def _without_noise(self, prices: FloatArray) -> FloatArray:
-        """Return prices without those of parts with hardly any spending."""
-        spent = np.abs(prices) * self.limits.bounds
-        noise = _HARDLY * spent.sum()
-        priced = np.flatnonzero(prices)
-        if not (spent[priced] <= noise).any():
-            return prices
-        part, _ = self._parts(prices, 0.0)
-        counts = np.bincount(part, weights=spent)[part] > noise
-        return np.where(counts, prices, 0.0)
-
-    def _beyond_rounding(self, prices: FloatArray, in_dear: FloatArray) -> float:
-        """Return what dear pairs cost beyond their worth, ``in_dear`` (pairs,), of parts where that is more than rounding of what is spent.
-
-        Compared with what is spent in all, it would look like rounding where an unrelated limit has a large price.
-        """
-        if not in_dear.any():
-            return 0.0
-        part, of_user = self._parts(prices, _LINK)
-        spent = np.bincount(part, weights=np.abs(prices) * self.limits.bounds)  # the part of a user who links has a limit
-        by_user = np.bincount(self.users, weights=in_dear, minlength=of_user.size)
-        linked = of_user >= 0
-        by_part = np.bincount(of_user[linked], weights=by_user[linked], minlength=spent.size)
-        return float(by_part[by_part > _ROUNDING * spent].sum() + by_user[~linked].sum())
-
-    def _parts(self, prices: FloatArray, link: float) -> tuple[IntArray, IntArray]:
-        """Return the part of each limit and of each user, -1 if it takes no priced limit: a user links the priced limits that it takes.
-
-        It does so where it takes more than this part of a limit. A user who runs on several servers pays the same for a task on each of
-        them, so the prices of a part are of one order, but for the sizes of its servers.
-        """
-        from scipy.sparse.csgraph import connected_components  # not at once: most small instances need no parts
-
-        rows, taken = self.taken
-        linked = (prices[rows] != 0) & (taken > link)
-        n_limits, users = prices.size, self.taking[linked]
-        size = n_limits + self.levels.size
-        links = sp.coo_array((np.ones(users.size, bool), (rows[linked], n_limits + users)), (size, size))
-        part = np.asarray(connected_components(links, directed=False)[1], np.int64)
-        of_user = np.full(self.levels.size, -1)
-        of_user[users] = part[n_limits + users]
-        return part[:n_limits], of_user
 
     def _judged(self, prices: FloatArray, level: _Level) -> _Judged | None:
         """Return what prices prove of a level; None: nothing."""
@@ -378,12 +266,12 @@ class LevelProofs:
             return None
         worth = q[users] * self.per_level
         spent = float(np.abs(prices) @ bounds)
-        beyond = float(prices @ bounds) - spent * _DIGITS - float(q[~rising] @ levels[~rising]) - float(q[rising] @ target[rising])
+        beyond = float(prices @ bounds) - spent * DIGITS - float(q[~rising] @ levels[~rising]) - float(q[rising] @ target[rising])
         # The same difference is a sum of terms >= 0: free limits, pairs that cost more than they are worth, users above the level. Summed
         # directly, small terms are not lost in the rounding of the bound.
         positive = np.maximum(prices, 0.0) if below_0 else prices
-        dear = np.maximum(cost - paid * _DIGITS - worth, 0.0)
-        above = np.maximum(levels[rising] - target[rising] * (1 + _DIGITS), 0.0)
+        dear = np.maximum(cost - paid * DIGITS - worth, 0.0)
+        above = np.maximum(levels[rising] - target[rising] * (1 + DIGITS), 0.0)
         plain, in_dear = float(positive @ self.free + q[rising] @ above), dear * self.used
         small = plain + float(in_dear.sum())
         own = max(beyond, small, 0.0)
@@ -404,7 +292,7 @@ class LevelProofs:
             unbounded = float((np.maximum(-cost, 0.0) * (opened & (q[users] >= 0))) @ self.largest)
         gap = own + charged + unbounded
         real = charged_real + unbounded + excess
-        real += own if own > _ROUNDING * spent else plain + self._beyond_rounding(prices, in_dear)
+        real += own if own > ROUNDING * spent else plain + self.parts.beyond_rounding(prices, in_dear)
         paid_by = q[level.settled] * size[level.settled]
         rise = (gap + excess) / float(paid_by.min()) if (paid_by > _NOISE * spent).all() else float("inf")
         return _Judged(prices, spent, q, dear, paid, positive, own, charged, real, gap / held, max(rise, taken / held))

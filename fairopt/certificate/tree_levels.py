@@ -58,7 +58,7 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
         on_shares = ShareLimits.of(of_part)
         way = goal.course(part, shares, program.per_user(of_part.largest() * per_level) > 0, most, on_shares)
         levels = program.per_user(x * per_level)
-        proofs = LevelProofs(of_part, per_level, x, levels, levels, np.zeros(levels.size))
+        proofs = LevelProofs(of_part, per_level, x, levels, np.zeros(levels.size))
         if known is not None:
             proofs.knows(known, rows)
         stages = [stage for stage in solution.stages if stage.part == number]

@@ -1,0 +1,75 @@
+"""The levels of a leximin: who is settled at which, and the worst residuals of their proofs (`fairopt.certificate.levels`).
+
+Everybody is settled once: at a level, or at its cap, without prices. All who rise rise together from 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.certificate.levels import DIGITS, LevelProofs
+from fairopt.instance import FloatArray
+from fairopt.program import Equalize, Leximin, Program, Solution, Stage
+from fairopt.program.own_limits import OwnLimits
+
+__all__ = ["level_gaps"]
+
+_FULL = 1e-9  # a user within this relative distance of its cap is at its cap
+
+
+def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -> tuple[float, float]:
+    """Return the worst optimality and fairness residuals over all levels."""
+    per_level = program.utilities / goal.weights[program.pair_users]
+    levels = program.per_user(solution.x * per_level)
+    open_to = program.per_user(program.largest()) > 0  # users that can receive anything at all
+
+    value = np.where(open_to, np.inf, 0.0)  # level at which each user is settled
+    cap = OwnLimits(program, per_level).caps()[0]
+    complete = ~open_to | (levels >= cap * (1 - _FULL))
+    value[complete] = levels[complete]
+    for stage in solution.stages:
+        value[stage.users] = stage.value
+    times = np.bincount(np.concatenate([np.zeros(0, np.int64), *(stage.users for stage in solution.stages)]), minlength=levels.size)
+    if np.isinf(value).any() or times.max(initial=0) > 1 or not all(stage.users.size for stage in solution.stages):
+        return 0.0, float("inf")
+    if isinstance(goal, Equalize):
+        spread = levels[open_to]
+        unequal = float(np.ptp(spread) / spread.max()) if spread.size else 0.0
+    else:
+        unequal = 0.0
+
+    optimality, fairness = unequal, 0.0
+    if not solution.stages:
+        return optimality, fairness
+    doubt = np.where(complete, np.maximum(np.abs(np.where(open_to, cap, 0.0) - levels) - DIGITS * levels, 0.0), 0.0)
+    proofs = LevelProofs(program, per_level, solution.x, levels, doubt)
+    stages = sorted(solution.stages, key=lambda stage: stage.value)
+    for stage in stages:
+        with np.errstate(over="ignore", invalid="ignore"):  # an overflow proves nothing
+            missing, rise = _level(proofs, stage, value, is_last=stage is stages[-1])
+        if np.isnan(missing) or np.isnan(rise):
+            missing = rise = float("inf")
+        optimality = max(optimality, missing)
+        if isinstance(goal, Leximin):
+            fairness = max(fairness, rise)
+        if np.isinf(missing):
+            break
+    return optimality, fairness
+
+
+def _level(proofs: LevelProofs, stage: Stage, value: FloatArray, *, is_last: bool) -> tuple[float, float]:
+    """Return the residuals of optimality and fairness of a level; ``value`` (users,) are the levels at which users are settled."""
+    if stage.prices is None:
+        return float("inf"), float("inf")
+    levels = proofs.levels
+    # R: users settled at this level or later. A user at its cap below this level was settled before.
+    rising = value >= stage.value
+    rising[stage.users] = True
+    reached = float(levels[rising].min())
+    if reached <= 0:  # a user at level 0 with room left
+        return float("inf"), float("inf")
+    target = np.where(rising, reached, levels)
+    missing, rise = proofs.of(stage.prices, stage.users, rising, target, rising.astype(np.float64), target, is_last=is_last)
+    own = levels[stage.users]
+    told = float(np.abs(stage.value / own - 1).max(initial=0.0)) if (own > 0).all() else float("inf")
+    return max(missing, told), rise

@@ -1,0 +1,73 @@
+"""The parts of the prices of a level: which of them are a solver's noise, and what is only rounding in its own part.
+
+Users who run on several servers link the limits that they take, and pay the same for a task on each of these servers. The prices of linked
+limits are a part. So they are of one order, but for the sizes of their servers.
+
+*Noise.* A part with less than 1e-7 of all spending may be a solver's noise. It is left out as a whole: without the price of one server
+alone, a user's other servers would be dear.
+
+*Rounding.* What dear pairs cost beyond their worth may be the rounding of what is spent. Compared with what is spent in all, a shortfall
+would look like rounding as soon as an unrelated limit has a large price; so it is compared with what is spent in its own part.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import FloatArray, IntArray
+from fairopt.program import Limits
+
+__all__ = ["ROUNDING", "PriceParts"]
+
+ROUNDING = 2.2e-16  # smallest relative rounding of a sum
+_HARDLY = 1e-7  # fraction of all spending that may be noise
+_LINK = 1e-6  # fraction of a limit, at least, with which a user links it to others, where rounding is judged
+
+
+class PriceParts:
+    """The parts of prices at an answer x, (pairs,), of so many users."""
+
+    def __init__(self, limits: Limits, pair_users: IntArray, x: FloatArray, n_users: int) -> None:
+        self.limits, self.pair_users, self.x, self.n_users = limits, pair_users, x, n_users
+
+    def without_noise(self, prices: FloatArray) -> FloatArray:
+        """Return prices, (limits,), without those of parts with hardly any spending; the same array where there are none."""
+        spent = np.abs(prices) * self.limits.bounds
+        noise = _HARDLY * spent.sum()
+        if not (spent[prices != 0] <= noise).any():
+            return prices
+        part, _ = self._of(prices, 0.0)
+        return np.where(np.bincount(part, weights=spent)[part] > noise, prices, 0.0)
+
+    def beyond_rounding(self, prices: FloatArray, in_dear: FloatArray) -> float:
+        """Return what dear pairs cost beyond their worth, ``in_dear`` (pairs,), summed over the parts where it is more than rounding."""
+        if not in_dear.any():
+            return 0.0
+        part, of_user = self._of(prices, _LINK)
+        spent = np.bincount(part, weights=np.abs(prices) * self.limits.bounds)  # the part of a user who links has a limit
+        by_user = np.bincount(self.pair_users, weights=in_dear, minlength=self.n_users)
+        linked = of_user >= 0
+        by_part = np.bincount(of_user[linked], weights=by_user[linked], minlength=spent.size)
+        return float(by_part[by_part > ROUNDING * spent].sum() + by_user[~linked].sum())
+
+    @cached_property
+    def _taken(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Who takes of which limit, and which fraction of it."""
+        used = np.flatnonzero(self.x > 0)
+        takes = sp.csr_array(self.limits.transposed)[used].tocoo()
+        bounds = np.maximum(self.limits.bounds[takes.col], np.finfo(float).tiny)
+        return self.pair_users[used[takes.row]], takes.col.astype(np.int64), takes.data * self.x[used[takes.row]] / bounds
+
+    def _of(self, prices: FloatArray, link: float) -> tuple[IntArray, IntArray]:
+        """Return the part of each limit and of each user; -1: the user takes no more than the fraction ``link`` of any priced limit."""
+        users, rows, taken = self._taken
+        linked = (prices[rows] != 0) & (taken > link)
+        users, size = prices.size + users[linked], prices.size + self.n_users
+        links = sp.coo_array((np.ones(users.size, bool), (rows[linked], users)), (size, size))
+        part = np.asarray(sp.csgraph.connected_components(links, directed=False)[1], np.int64)
+        of_node = np.full(size, -1)
+        of_node[users] = part[users]
+        return part[: prices.size], of_node[prices.size :]
