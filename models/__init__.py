@@ -21,12 +21,13 @@ from fairopt.models.efficiency import Efficiency
 from fairopt.models.fds import FDS
 from fairopt.models.gfj import GFJ
 from fairopt.models.max_min import MaxMin
-from fairopt.models.notion import Notion, Property, ShareNotion, Sharing, default_sharing
+from fairopt.models.notion import Notion, Property, Sharing, default_sharing
 from fairopt.models.per_server_drf import PerServerDRF
 from fairopt.models.proportional import Proportional
 from fairopt.models.psdsf import PSDSF
 from fairopt.models.queue_tree import OPTIONS_OF_TREES
 from fairopt.models.rpsdsf import ResidualPSDSF
+from fairopt.models.share_notion import ShareNotion
 from fairopt.models.tsf import TSF
 from fairopt.models.uniform import Uniform
 from fairopt.registry import Registry

@@ -3,7 +3,7 @@
     w[n] = sum_r d[n,r] / sum_i counts[i] c[i,r],        leximin of  s[n] = w[n] x[n] / phi[n].
 
 The total capacity of each resource is given the price 1, and users spend amounts in proportion to their weights. As a leximin it is Pareto
-optimal and x[n] is unique (`fairopt.models.notion`).
+optimal and x[n] is unique (`fairopt.models.share_notion`).
 
 *Properties.* Ghodsi et al. (2011), section 4.1, define it in order to reject it. It has no sharing incentive: with 30 units of each of two
 resources and demands (1, 3) and (1, 1), both users spend 4/5, and the second holds 12 units of each resource, less than the half of the
@@ -24,7 +24,8 @@ from typing import ClassVar
 import numpy as np
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
-from fairopt.models.notion import Condition, Property, ShareNotion
+from fairopt.models.notion import Condition, Property
+from fairopt.models.share_notion import ShareNotion
 from fairopt.wording import joined, named, percent
 
 __all__ = ["Asset"]

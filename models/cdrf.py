@@ -7,7 +7,7 @@ the leximin of the fraction of this number that each user receives,
     s[n] = x[n] / (phi[n] sum_i gamma[n,i]).
 
 *Source.* Friedman, Ghodsi and Psomas (2014), as restated by Khamse-Ashari et al. (2017), section II-B. On one server 1 / gamma[n] is the
-dominant share of a task, and CDRF is DRF. As a leximin it is Pareto optimal and x[n] is unique (`fairopt.models.notion`).
+dominant share of a task, and CDRF is DRF. As a leximin it is Pareto optimal and x[n] is unique (`fairopt.models.share_notion`).
 
 *Properties.* It has the sharing incentive, also with placement constraints: the slices of all servers together give each user exactly
 s[n] = 1 / sum_m phi[m], so the smallest share is at least that. It is envy-free and strategy-proof only without placement constraints
@@ -27,7 +27,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
-from fairopt.models.notion import Condition, Property, ShareNotion
+from fairopt.models.notion import Condition, Property
+from fairopt.models.share_notion import ShareNotion
 from fairopt.program.parallelism import tasks_within
 from fairopt.wording import percent, plural
 

@@ -26,7 +26,8 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.models.notion import Condition, Property, ShareNotion, Sharing, dominant_part, dominant_share
+from fairopt.models.notion import Condition, Property, Sharing
+from fairopt.models.share_notion import ShareNotion, dominant_part, dominant_share
 
 __all__ = ["DRF"]
 

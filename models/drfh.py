@@ -28,7 +28,8 @@ from typing import ClassVar, Literal
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.models.notion import Condition, Property, ShareNotion, dominant_part, dominant_share
+from fairopt.models.notion import Condition, Property
+from fairopt.models.share_notion import ShareNotion, dominant_part, dominant_share
 from fairopt.program import Equalize, Goal, Leximin
 
 __all__ = ["DRFH"]

@@ -29,7 +29,8 @@ from typing import ClassVar
 import numpy as np
 
 from fairopt.instance import FloatArray, Instance
-from fairopt.models.notion import Property, ShareNotion
+from fairopt.models.notion import Property
+from fairopt.models.share_notion import ShareNotion
 from fairopt.program import Goal, Total
 from fairopt.wording import figure
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairopt.instance import FloatArray, Instance
-from fairopt.models.notion import dominant_share
+from fairopt.models.share_notion import dominant_share
 from fairopt.models.tradeoff import TradeoffNotion
 
 __all__ = ["FDS"]

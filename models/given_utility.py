@@ -13,7 +13,8 @@ import numpy.typing as npt
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.fractions import ExactArray, kept
-from fairopt.models.notion import ShareNotion, Sharing
+from fairopt.models.notion import Sharing
+from fairopt.models.share_notion import ShareNotion
 from fairopt.validation import check, numbers, require_labels
 
 __all__ = ["GivenUtility"]

@@ -32,7 +32,8 @@ from typing import ClassVar
 import numpy as np
 
 from fairopt.instance import FloatArray, Instance
-from fairopt.models.notion import Property, ShareNotion, alone_on_each
+from fairopt.models.notion import Property
+from fairopt.models.share_notion import ShareNotion, alone_on_each
 from fairopt.program import Goal, Leximin, Separate
 
 __all__ = ["PerServerDRF"]

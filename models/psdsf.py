@@ -69,8 +69,9 @@ import numpy.typing as npt
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.fractions import rationals
-from fairopt.models.notion import Condition, Property, ShareNotion, Sharing, alone_on_each
+from fairopt.models.notion import Condition, Property, Sharing
 from fairopt.models.preference import check_preference, preference_per_task, restricted_preference
+from fairopt.models.share_notion import ShareNotion, alone_on_each
 from fairopt.program import AlphaFair, Disjunctive, Equilibrium, Goal, LimitKind, Program
 from fairopt.program.exact import ExactProgram
 from fairopt.program.filling import Criterion, Measure

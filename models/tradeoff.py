@@ -32,8 +32,9 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray
-from fairopt.models.notion import Property, ShareNotion
+from fairopt.models.notion import Property
 from fairopt.models.proportional import LARGEST_POWER
+from fairopt.models.share_notion import ShareNotion
 from fairopt.program import Goal, Tradeoff
 from fairopt.wording import exactly, written
 

@@ -7,7 +7,7 @@ Like CDRF, but a user is compared with what it could run alone *without placemen
 gamma0 depends on demands and capacities only. So a user cannot raise its share by declaring fewer eligible servers or less parallelism.
 
 *Source.* Wang, Li, Liang and Li (2016), as restated by Khamse-Ashari et al. (2017), section II-B. Without placement constraints it is CDRF,
-and on one server DRF. As a leximin it is Pareto optimal and x[n] is unique (`fairopt.models.notion`).
+and on one server DRF. As a leximin it is Pareto optimal and x[n] is unique (`fairopt.models.share_notion`).
 
 *Properties.* Wang et al. prove Pareto optimality, envy-freeness, strategy-proofness (in demands and in declared servers) and a sharing
 incentive. With the slice of *every server* (`uniform`) as the reference, the sharing incentive holds only without placement constraints. A
@@ -27,7 +27,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
-from fairopt.models.notion import Condition, Property, ShareNotion, Sharing
+from fairopt.models.notion import Condition, Property, Sharing
+from fairopt.models.share_notion import ShareNotion
 from fairopt.wording import percent, plural
 
 __all__ = ["TSF"]

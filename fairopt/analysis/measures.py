@@ -38,7 +38,7 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
-from fairopt.models.notion import dominant_share
+from fairopt.models.share_notion import dominant_share
 from fairopt.program.parallelism import fastest_first, servers_at_once
 from fairopt.program.queue_limits import limit_rows
 from fairopt.wording import contrast

@@ -17,7 +17,7 @@ from fairopt.errors import CertificateError, FairoptError, NoSolution
 from fairopt.histories.setting import Setting
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.models import Notion
-from fairopt.models.notion import ShareNotion
+from fairopt.models.share_notion import ShareNotion
 from fairopt.solvers import RepeatedLevels, choose
 from fairopt.solving import solve
 

@@ -30,7 +30,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import number_distinct, on_rows
 from fairopt.instance.queues import Queue
 from fairopt.models import Notion, Sharing
-from fairopt.models.notion import ShareNotion
+from fairopt.models.share_notion import ShareNotion
 from fairopt.program import LimitKind, Program
 from fairopt.simulation.flow_samples import Samples
 from fairopt.simulation.flow_state import SECTION, FlowKeeper

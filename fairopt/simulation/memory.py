@@ -24,7 +24,7 @@ from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.models import Notion
-from fairopt.models.notion import ShareNotion
+from fairopt.models.share_notion import ShareNotion
 from fairopt.program import Leximin
 from fairopt.simulation.baselines.usage import FadingUsage, fading
 from fairopt.simulation.flow_state import SECTION

@@ -23,7 +23,7 @@ from fairopt.analysis.properties.case import quietly
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
-from fairopt.models.notion import ShareNotion
+from fairopt.models.share_notion import ShareNotion
 from fairopt.program import LimitKind, Limits, Program
 from fairopt.program.past import WithPast
 from fairopt.program.tree_filling import Part, TreeFilling

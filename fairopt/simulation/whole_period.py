@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from fairopt.certificate import Certificate
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, require_instance
-from fairopt.models.notion import ShareNotion
+from fairopt.models.share_notion import ShareNotion
 from fairopt.program import Leximin, LimitKind, Limits, Program
 from fairopt.simulation.fluid import instance_at, tasks_of
 from fairopt.simulation.streams import Streams, streams_of

@@ -40,7 +40,7 @@ MAY_USE_ALPHA_FAIR = {"interior_point"}  # interior_point -> alpha_fair -> struc
 DOOR = "fairopt"  # the public door: it opens to every room, and only commands go through it
 THROUGH_THE_DOOR = {"commands", "cli", "__main__"}
 PACKAGES = {"models", "solvers"}
-REGISTRIES = {"fairopt.models", "fairopt.models.notion", "fairopt.solvers", "fairopt.solvers.backend"}
+REGISTRIES = {"fairopt.models", "fairopt.models.notion", "fairopt.models.share_notion", "fairopt.solvers", "fairopt.solvers.backend"}
 ENGINE_PACKAGES = {"highspy", "cvxpy", "pyomo", "clarabel"}
 
 if not (ROOT / "pyproject.toml").exists():
@@ -261,7 +261,7 @@ def test_a_wrong_arrow_is_seen(module: str, source: str, expected: str) -> None:
         ("fairopt.plots", "if TYPE_CHECKING:\n    from fairopt.reporting.page import Page"),
         ("fairopt.program.text", "from fairopt.instance import Instance"),
         ("fairopt.solving", "from fairopt.models import NOTIONS\nfrom fairopt.solvers.backend import Backend"),
-        ("fairopt.models.drfh", "from fairopt.models.notion import ShareNotion"),
+        ("fairopt.models.drfh", "from fairopt.models.share_notion import ShareNotion"),
         ("fairopt.cli", "import fairopt as fo\nfrom fairopt.commands import tables"),
         ("fairopt.solvers.interior_point.engine", "from fairopt.solvers.alpha_fair import problem"),
     ],

@@ -13,7 +13,7 @@ from instances import uniform_instance
 import fairopt as fo
 from fairopt.instance.aggregation import merge
 from fairopt.models.drfh import DRFH
-from fairopt.models.notion import ShareNotion
+from fairopt.models.share_notion import ShareNotion
 from fairopt.wording import figure
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -32,7 +32,7 @@ from fairopt.certificate import certify
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models import Notion
-from fairopt.models.notion import dominant_share
+from fairopt.models.share_notion import dominant_share
 from fairopt.program import Program, Solution, Stage
 from fairopt.solving import notion_of, solve
 from fairopt.wording import figure, joined, plural
