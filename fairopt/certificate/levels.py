@@ -134,8 +134,10 @@ class _Judged:
         Cheapest price of a unit of each user's level.
     dear, paid : arrays (pairs,)
         By how much a pair costs more than it is worth, and its cost with all prices above 0.
-    own, charged, real : float
-        The level's own g, what it is charged for levels below, and g without what is only the rounding of a difference.
+    own, charged : float
+        The level's own g, and what it is charged for levels below.
+    plain, passed_on : float
+        What g has beside dear pairs, summed directly; and what is more than rounding of the charges, with the excess of the answer.
     missing, rise : float
         The residuals of optimality and fairness.
     """
@@ -148,7 +150,8 @@ class _Judged:
     positive: FloatArray
     own: float
     charged: float
-    real: float
+    plain: float
+    passed_on: float
     missing: float
     rise: float
 
@@ -224,12 +227,13 @@ class LevelProofs:
         level = _Level(settled, rising, target, rate, size, rising & (rate > 0), closed, self.most[2] <= _CLOSED * scale)
         unit = max(float(np.abs(proof).max(initial=0.0)), _TINY)  # it does not matter
         given = proof / unit
-        prices = self.parts.without_noise(given)
+        prices = given if is_last else self.parts.without_noise(given)  # noise of the last level matters to none above it
         found = self._judged(prices, level)
-        if prices is not given and (found is None or found.rise > _PROVED):
-            other = self._judged(given, level)
+        if found is None or found.rise > _PROVED:
+            second = self.parts.without_noise(given) if is_last else given
+            other = self._judged(second, level) if second is not prices else None
             if other is not None and (found is None or other.rise < found.rise):
-                prices, found = given, other
+                found = other
         if found is None:
             return float("inf"), float("inf")
         missing, rise, best = found.missing, found.rise, found
@@ -241,12 +245,14 @@ class LevelProofs:
             if last is not None and last.rise < rise:
                 missing, rise, best = min(missing, last.missing), last.rise, last
         if not is_last:
-            self.doubt[settled] = best.real / np.maximum(best.q[settled], _TINY)  # of the proof that counts: the others may be about more
+            real = self._real(found)
+            doubted = real if best is found else self._real(best)
+            self.doubt[settled] = doubted / np.maximum(best.q[settled], _TINY)  # of the proof that counts: the others may be about more
             self.settled_at[settled] = len(self.totals)
             stay = ~level.climbs
             stay[settled] = True
             dear = np.where(found.dear <= _CLEAR * found.paid, 0.0, found.dear)
-            self._learn(found.real, ROUNDING * found.spent, [dear, found.positive, np.maximum(found.q, 0.0) * stay])
+            self._learn(real, ROUNDING * found.spent, [dear, found.positive, np.maximum(found.q, 0.0) * stay])
             self.prices.append((proof, unit) if best.prices is given else (best.prices, 1.0))
         return missing, rise
 
@@ -272,8 +278,8 @@ class LevelProofs:
         positive = np.maximum(prices, 0.0) if below_0 else prices
         dear = np.maximum(cost - paid * DIGITS - worth, 0.0)
         above = np.maximum(levels[rising] - target[rising] * (1 + DIGITS), 0.0)
-        plain, in_dear = float(positive @ self.free + q[rising] @ above), dear * self.used
-        small = plain + float(in_dear.sum())
+        plain = float(positive @ self.free + q[rising] @ above)
+        small = plain + float(dear @ self.used)
         own = max(beyond, small, 0.0)
         opened, taken = ~closed, 0.0
         if self.doubt.any():  # no shortfall costs nothing
@@ -291,11 +297,16 @@ class LevelProofs:
         if below_0:  # the level of its user does not bound a pair with a cost below 0: charge its largest possible use
             unbounded = float((np.maximum(-cost, 0.0) * (opened & (q[users] >= 0))) @ self.largest)
         gap = own + charged + unbounded
-        real = charged_real + unbounded + excess
-        real += own if own > ROUNDING * spent else plain + self.parts.beyond_rounding(prices, in_dear)
         paid_by = q[level.settled] * size[level.settled]
         rise = (gap + excess) / float(paid_by.min()) if (paid_by > _NOISE * spent).all() else float("inf")
-        return _Judged(prices, spent, q, dear, paid, positive, own, charged, real, gap / held, max(rise, taken / held))
+        passed_on = charged_real + unbounded + excess
+        return _Judged(prices, spent, q, dear, paid, positive, own, charged, plain, passed_on, gap / held, max(rise, taken / held))
+
+    def _real(self, found: _Judged) -> float:
+        """Return g without what is only rounding."""
+        if found.own > ROUNDING * found.spent:
+            return found.own + found.passed_on
+        return found.plain + self.parts.beyond_rounding(found.prices, found.dear * self.used) + found.passed_on
 
     def _cheapest(self, cost: FloatArray, level: _Level) -> FloatArray:
         """Return q, (users,), for the costs of pairs: below 0 only where levels below do not let a user have more than its level."""

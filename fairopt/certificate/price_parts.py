@@ -15,7 +15,6 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Limits
@@ -56,18 +55,33 @@ class PriceParts:
     @cached_property
     def _taken(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Who takes of which limit, and which fraction of it."""
-        used = np.flatnonzero(self.x > 0)
-        takes = sp.csr_array(self.limits.transposed)[used].tocoo()
-        bounds = np.maximum(self.limits.bounds[takes.col], np.finfo(float).tiny)
-        return self.pair_users[used[takes.row]], takes.col.astype(np.int64), takes.data * self.x[used[takes.row]] / bounds
+        matrix = self.limits.matrix
+        entries = np.flatnonzero((self.x > 0)[matrix.indices])
+        pairs, rows = matrix.indices[entries], np.searchsorted(matrix.indptr, entries, side="right") - 1
+        bounds = np.maximum(self.limits.bounds[rows], np.finfo(float).tiny)
+        return self.pair_users[pairs], rows, matrix.data[entries] * self.x[pairs] / bounds
 
     def _of(self, prices: FloatArray, link: float) -> tuple[IntArray, IntArray]:
         """Return the part of each limit and of each user; -1: the user takes no more than the fraction ``link`` of any priced limit."""
         users, rows, taken = self._taken
         linked = (prices[rows] != 0) & (taken > link)
-        users, size = prices.size + users[linked], prices.size + self.n_users
-        links = sp.coo_array((np.ones(users.size, bool), (rows[linked], users)), (size, size))
-        part = np.asarray(sp.csgraph.connected_components(links, directed=False)[1], np.int64)
-        of_node = np.full(size, -1)
+        users = prices.size + users[linked]
+        part = _connected(rows[linked], users, prices.size + self.n_users)
+        of_node = np.full(part.size, -1)
         of_node[users] = part[users]
         return part[: prices.size], of_node[prices.size :]
+
+
+def _connected(one: IntArray, other: IntArray, size: int) -> IntArray:
+    """Return a number of the component of each of so many nodes, its lowest node, where links join ``one`` and ``other``.
+
+    SciPy's graphs load its linear algebra, which takes longer than most proofs.
+    """
+    part = np.arange(size)
+    while (apart := part[one] != part[other]).any():
+        one, other = one[apart], other[apart]
+        low, high = np.minimum(part[one], part[other]), np.maximum(part[one], part[other])
+        np.minimum.at(part, high, low)  # the lowest nodes of components are joined, and then everybody follows
+        while (part[part] != part).any():
+            part = part[part]
+    return part
