@@ -18,9 +18,16 @@ some task below it can be placed: the task fits, exceeds no limit, and no weight
 only the weights below this guarantee count). Of these children, the walk takes
 
     first     those below a guarantee: some such task adds to a guarantee of the child, or of a node below it, that is not yet met;
-              from there on, only such tasks are considered
-    then      those of the highest tier
-    then      the one with the smallest share / weight (a child of weight 0 comes after those of positive weight, and is compared by share)
+              from there on, only such tasks are considered; of these children, the one with the smallest use / guarantee
+    then      those of the highest tier (tiers divide only what no guarantee asks for)
+    then      the one with the smallest share / weight
+
+*Use / guarantee.* Of a leaf it is its tasks over its guaranteed tasks. Of a queue it is the largest part of the cluster in what its users
+hold, over the largest part of the cluster in what it is guaranteed. Both count the guaranteed resources, summed over the groups of servers
+that have a guarantee, and what is held on a group counts up to its guarantee. A guarantee of a resource that no user below demands does not
+count. A queue without a guarantee has the smallest use / guarantee of its children that are below one, so that a queue around a single node
+changes nothing. A queue that has met its own guarantees has that, plus 1: it comes after those whose own guarantees are unmet. Weights do
+not count here.
 
 The share of a queue is the sum of the shares of its users ("sum"), or the largest part of a resource that its tasks take ("dominant").
 """
@@ -102,6 +109,8 @@ class Queues:
         Parts of the cluster that one task takes, if the share of a queue is "dominant"; None: "sum".
     demands : array (users, resources)
         What one task adds to the accounts, resource by resource.
+    totals : array (resources,)
+        The capacity of the cluster in these resources.
     kinds, nodes, resources, amounts : arrays (accounts,)
         The node is the one whose guarantee it is.
     rows : bool array (accounts, rows)
@@ -117,6 +126,7 @@ class Queues:
     leaf_guarantees: FloatArray
     parts: FloatArray | None
     demands: FloatArray
+    totals: FloatArray
     kinds: IntArray
     nodes: IntArray
     resources: IntArray

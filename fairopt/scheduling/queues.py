@@ -63,6 +63,7 @@ def queues_of(
         leaf_guarantees=instance.guarantees,
         parts=safe_ratio(seen.demands, seen.total_capacity) if share == "dominant" else None,
         demands=demands,
+        totals=instance.total_capacity,
         kinds=np.array([int(kind) for kind, _, _ in accounts], np.int64),
         nodes=np.array([node for _, node, _ in accounts], np.int64),
         resources=np.array([row.resource for row in rows], np.int64),

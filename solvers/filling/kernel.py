@@ -971,9 +971,9 @@ def advance(state, run, rng, server_first, until, most):  # type: ignore[no-unty
 # A tree of queues -----------------------------------------------------------------------------------------------------------------
 #
 # The user is found by a walk from the root down. For each place, ``need`` and ``top`` say which tasks below can be placed. They are found
-# anew when a user, a guarantee or a limit has changed. Usage is a compensated sum, as on servers. A limit that leaves no room for a task
-# bars its user from all servers or, if the limit counts some rows only, from these rows. Without events usage only rises, so a user that is
-# barred from all servers is finished.
+# anew when a user, a guarantee or a limit has changed. ``measure`` is what the children of a node are compared by. Usage is a compensated
+# sum, as on servers. A limit that leaves no room for a task bars its user from all servers or, if the limit counts some rows only, from
+# these rows. Without events usage only rises, so a user that is barred from all servers is finished.
 
 
 @step(inline="always")
@@ -1064,35 +1064,64 @@ def _offer(tree, n, need):  # type: ignore[no-untyped-def]
 
 
 @step()
+def _part_of_guarantee(tree, node, neediest):  # type: ignore[no-untyped-def]
+    """Return use / guarantee of a queue, of which ``neediest`` is the smallest among its children below a guarantee."""
+    kind, held, amount, resource = tree.kind, tree.held, tree.amount, tree.resource
+    use = largest = 0.0
+    last, is_unmet = -1, False
+    accounts = tree.given[tree.given_from[node] : tree.given_from[node + 1]]
+    for a in accounts:
+        is_unmet = is_unmet or _unmet(kind, held, amount, a)
+        use = (use if resource[a] == last else 0.0) + min(held[a], amount[a]) / tree.total[resource[a]]
+        largest = max(largest, use)
+        last = resource[a]
+    if is_unmet:
+        return largest / tree.promised[node]
+    return neediest + 1.0 if accounts.size > 0 else neediest
+
+
+@step()
+def _measure_needs(tree):  # type: ignore[no-untyped-def]
+    """Measure the places at or below which a guarantee is unmet by use / guarantee."""
+    need, depth, parent, measure = tree.need, tree.depth, tree.parent, tree.measure
+    running, promised, nodes = tree.running, tree.promised, tree.children_from.size - 1
+    measure[:] = math.inf
+    for place in tree.upwards:
+        if need[place] >= depth[place]:
+            measure[place] = running[place] / promised[place] if place >= nodes else _part_of_guarantee(tree, place, measure[place])
+            measure[parent[place]] = min(measure[parent[place]], measure[place])
+
+
+@step()
 def _walk(tree, rng, random_ties):  # type: ignore[no-untyped-def]
     """Return the leaf of the next task, -1 if no task can be placed. Its task must have at least the need ``marks[LEVEL]``."""
-    need, tops, weight, share, all_children = tree.need, tree.top, tree.weight, tree.share, tree.children
+    need, tops, measure, weight, share, all_children = tree.need, tree.top, tree.measure, tree.weight, tree.share, tree.children
     if need[0] < 0:
         return -1
+    if need[0] > 0:
+        _measure_needs(tree)
     nodes = tree.children_from.size - 1
     place = depth = level = 0
     while place < nodes:
         depth += 1
         children = all_children[tree.children_from[place] : tree.children_from[place + 1]]
+        top, first = 0, True
         for child in children:
             if need[child] >= depth:
                 level = depth
-        top, first = 0, True
-        for child in children:
-            if need[child] >= level and (first or tops[child] > top):
+            if need[child] >= 0 and (first or tops[child] > top):
                 top, first = tops[child], False
-        smallest, weightless = math.inf, True
+        smallest = math.inf
         for child in children:
-            if need[child] >= level and tops[child] == top:
-                if weightless and weight[child] > 0.0:
-                    smallest, weightless = math.inf, False
-                if weightless or weight[child] > 0.0:
-                    smallest = min(smallest, share[child] / (1.0 if weightless else weight[child]))
+            if need[child] < level or (level == 0 and tops[child] < top):
+                measure[child] = math.inf
+                continue
+            if level < depth:  # all weights below the guarantee are positive
+                measure[child] = share[child] / weight[child]
+            smallest = min(smallest, measure[child])
         number = 0
         for child in children:
-            if need[child] < level or tops[child] < top or weightless != (weight[child] == 0.0):
-                continue
-            if share[child] / (1.0 if weightless else weight[child]) <= smallest * (1.0 + TIE):
+            if measure[child] <= smallest * (1.0 + TIE):
                 tree.tied[number] = child
                 number += 1
                 if not random_ties:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.program.filling import Filling, Kind, Queues
 
 __all__ = ["CHANGED", "LEVEL", "QueueState"]
@@ -29,10 +29,14 @@ class QueueState(NamedTuple):
     depth: IntArray  # (P,) 0 of the root
     weight: FloatArray  # (P,)
     tier: IntArray  # (P,) of leaves
-    promised: FloatArray  # (P,) tasks guaranteed to a leaf
+    promised: FloatArray  # (P,) tasks guaranteed to a leaf; of a node, the largest part of the cluster in its guarantees
     closed: IntArray  # (P,) of leaves: depth of the deepest place on the way with weight 0; 0: there is none
     children_from: IntArray  # (nodes + 1,) first position of each node in `children`
     children: IntArray  # children of the nodes, in the order in which ties are broken
+    upwards: IntArray  # (P - 1,) all places but the root, children before parents
+    given_from: IntArray  # (nodes + 1,) first position of each node in `given`
+    given: IntArray  # accounts of the guarantees of the nodes, those of a resource together; only those that users can add to
+    total: FloatArray  # (resources of accounts,) of the cluster
     leaf: IntArray  # (N,) place of the leaf
     running: IntArray  # (P,) tasks below
     usage: FloatArray  # (P, resources) parts of the cluster, or the sum of shares in column 0
@@ -60,7 +64,8 @@ class QueueState(NamedTuple):
     again: BoolArray  # (N,) tasks of the user may fit on rows where a limit was in the way
     need: IntArray  # (P,) depth of the deepest unmet guarantee that a task below adds to; 0: none; -1: no task can be placed
     top: IntArray  # (P,) highest tier of the users below with this need
-    value: IntArray  # (N,) the same for users: -1 if no task can be placed
+    measure: FloatArray  # (P,) scratch: use / guarantee, or share / weight
+    value: IntArray  # (N,) the same as `need` for users: -1 if no task can be placed
     tied: IntArray  # (P,) scratch
     kept: BoolArray  # (R,) scratch
     marks: IntArray  # CHANGED, LEVEL
@@ -89,6 +94,7 @@ class QueueState(NamedTuple):
         user, account = np.nonzero(queues.counted.T & (queues.demands[:, queues.resources] > 0))
         by_account = np.lexsort((user, -queues.demands[user, queues.resources[account]], account))
         groups = bool((~everywhere & (queues.kinds == Kind.LIMIT)).any())
+        given, parts_given = _given(queues, np.unique(account))
         width = 1 if queues.parts is None else queues.parts.shape[1]
         padding = np.zeros(nodes, np.int64)
         return cls(
@@ -98,10 +104,14 @@ class QueueState(NamedTuple):
             depth=depth,
             weight=weight,
             tier=np.concatenate([padding, queues.leaf_tiers]),
-            promised=np.concatenate([padding.astype(float), queues.leaf_guarantees]),
+            promised=np.concatenate([parts_given, queues.leaf_guarantees]),
             closed=closed,
             children_from=_starts(parent[1:], nodes),
             children=children,
+            upwards=np.array(_downwards(parent)[:0:-1], np.int64),
+            given_from=_starts(queues.nodes[given], nodes),
+            given=given,
+            total=np.array(queues.totals),
             leaf=leaf,
             running=np.zeros(parent.size, np.int64),
             usage=np.zeros((parent.size, width)),
@@ -129,11 +139,26 @@ class QueueState(NamedTuple):
             again=np.zeros(n, bool),
             need=np.full(parent.size, -1),
             top=np.zeros(parent.size, np.int64),
+            measure=np.zeros(parent.size),
             value=np.full(n, -1),
             tied=np.zeros(parent.size, np.int64),
             kept=np.zeros(rows, bool),
             marks=np.array([1, 0]),
         )
+
+
+def _given(queues: Queues, used: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return the accounts of guarantees, by node and resource, and for each node the largest part of the cluster in its guarantees.
+
+    Amounts of 0, resources that the cluster lacks, and accounts that no user can add to (not in ``used``) are left out.
+    """
+    r, nodes = queues.resources, queues.parent.size
+    counts = (queues.kinds == Kind.GUARANTEE) & np.isin(np.arange(r.size), used) & (queues.amounts > 0) & (queues.totals[r] > 0)
+    accounts = np.flatnonzero(counts)
+    accounts = accounts[np.lexsort((accounts, r[accounts], queues.nodes[accounts]))]
+    amounts = np.zeros((nodes, queues.totals.size), queues.amounts.dtype)
+    np.add.at(amounts, (queues.nodes[accounts], r[accounts]), queues.amounts[accounts])
+    return accounts, safe_ratio(amounts, queues.totals).max(axis=1, initial=0)
 
 
 def _downwards(parent: IntArray) -> list[int]:

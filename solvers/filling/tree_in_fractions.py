@@ -64,7 +64,10 @@ class _Tree:
         self.rows: list[list[bool]] = shape.rows.tolist()
         places = len(self.parent)
         self.weight = [*queues.weights, *queues.leaf_weights]
-        self.promised = [Fraction(0)] * len(self.children) + list(queues.leaf_guarantees)
+        self.promised = shape.promised.tolist()
+        starts, given = shape.given_from.tolist(), shape.given.tolist()
+        self.given = [given[starts[node] : starts[node + 1]] for node in range(len(starts) - 1)]
+        self.upwards = shape.upwards.tolist()
         self.running = [0] * places
         width = 1 if queues.parts is None else queues.parts.shape[1]
         self.usage = [[Fraction(0)] * width for _ in range(places)]
@@ -110,7 +113,7 @@ class _Tree:
         servers, found = self.servers, {}
         for n in range(servers.n_users):
             if servers.wanted[n] > 0 and servers.first_fit(n) >= 0:
-                need = self._need(n, {servers.row[i] for i in servers.different(n)} if any(self._unmet(n)) else ())
+                need = self._need(n, {servers.row[i] for i in servers.different(n)} if any(True for _ in self._unmet(n)) else ())
                 if need >= 0:
                     found[n] = need
         return found
@@ -136,6 +139,7 @@ class _Tree:
             while place >= 0:
                 best[place] = max(best.get(place, key), key)
                 place = self.parent[place]
+        parts = self._parts(best)
         place = depth = level = 0
         while place < len(self.children):
             depth += 1
@@ -143,13 +147,37 @@ class _Tree:
             if any(best[child][0] >= depth for child in able):
                 level = depth
             able = [child for child in able if best[child][0] >= level]
-            top = max(best[child][1] for child in able)
-            able = [child for child in able if best[child][1] == top]
-            able = [child for child in able if self.weight[child] > 0] or able
-            shares = [self._share(child) / (self.weight[child] or 1) for child in able]
-            tied = [child for child, share in zip(able, shares, strict=True) if share == min(shares)]
+            if level == depth:
+                measures = [parts[child] for child in able]
+            else:
+                top = max(best[child][1] for child in able)
+                able = [child for child in able if level > 0 or best[child][1] == top]
+                measures = [self._share(child) / self.weight[child] for child in able]
+            tied = [child for child, measure in zip(able, measures, strict=True) if measure == min(measures)]
             place = tied[draw(rng, len(tied)) if self.random_ties else 0]
         return of_leaf[place], level
+
+    def _parts(self, best: dict[int, tuple[int, int]]) -> dict[int, Fraction]:
+        """Return use / guarantee of each place at or below which a guarantee is unmet."""
+        parts: dict[int, Fraction] = {}
+        neediest: dict[int, Fraction] = {}  # of each place: the smallest part of its children
+        for place in self.upwards:
+            if place in best and best[place][0] >= self.depth[place]:
+                parts[place] = self._part(place, neediest.get(place, Fraction(0)))
+                above = self.parent[place]
+                neediest[above] = min(neediest.get(above, parts[place]), parts[place])
+        return parts
+
+    def _part(self, place: int, neediest: Fraction) -> Fraction:
+        """Return use / guarantee of a place, of which ``neediest`` is the smallest among its children."""
+        if place >= len(self.children):
+            return self.running[place] / self.promised[place]
+        amounts, kinds, totals = self.queues.amounts, self.queues.resources, self.queues.totals
+        given = self.given[place]
+        if all(self.held[a] >= amounts[a] for a in given):
+            return neediest + 1 if given else neediest
+        used = {kinds[a]: sum(min(self.held[b], amounts[b]) for b in given if kinds[b] == kinds[a]) / totals[kinds[a]] for a in given}
+        return max(used.values()) / self.promised[place]
 
     def _share(self, place: int) -> Fraction:
         return max(self.usage[place])

@@ -124,6 +124,49 @@ class TreeReference(Reference):
                         found.append(depth)
         return found
 
+    def demand_any(self, users: list[int], r: int) -> bool:
+        """Do tasks of these users take anything of a resource?"""
+        return any(self.demands[user][r] for user in users)
+
+    def part_of_guarantee(self, place: Place, needs: dict[Pair, int]) -> Fraction:
+        """Return use / guarantee of a place that is below a guarantee; ``needs`` are the deepest needs of the tasks that can be placed."""
+        kind, number = place
+        if kind == "user":
+            return self.number(number) / self.promised[number]
+        users = self.below(place)
+        use, guarantee, unmet = dict[int, Fraction](), dict[int, Fraction](), False
+        for quota, servers in self.quotas(number):
+            for name, amount in quota.guarantee.items():
+                r = self.instance.resources.index(name)
+                if amount and self.total_of(r) and self.demand_any(users, r):
+                    held = self.usage(users, r, servers)
+                    unmet |= held < exact(amount)
+                    use[r] = use.get(r, Fraction(0)) + min(held, exact(amount))
+                    guarantee[r] = guarantee.get(r, Fraction(0)) + exact(amount)
+        if unmet:
+            return max(use[r] / self.total_of(r) for r in use) / max(guarantee[r] / self.total_of(r) for r in use)
+        depth = self.chain(users[0]).index(place) + 1
+        inside = {pair: need for pair, need in needs.items() if need >= depth}
+        children = [self.part_of_guarantee(child, self.pairs_below(child, inside)) for child in self.children_of(place, inside)]
+        return min(children) + (1 if guarantee else 0)
+
+    def children_of(self, place: Place, pairs: dict[Pair, int]) -> list[Place]:
+        """Return the children of a queue below which there are such pairs, all of which are below the queue."""
+        chains = [self.chain(self.task_of(subject)[0]) for subject, _ in pairs]
+        return list(dict.fromkeys(chain[chain.index(place) + 1] for chain in chains))
+
+    def pairs_below(self, place: Place, pairs: dict[Pair, int]) -> dict[Pair, int]:
+        """Return the pairs below a place."""
+        return {pair: need for pair, need in pairs.items() if place in self.chain(self.task_of(pair[0])[0])}
+
+    def tier_of(self, subject: int) -> int:
+        """Return the tier of the queue of a pair's user."""
+        return int(self.tree.tiers[self.tree.user_node[self.task_of(subject)[0]]])
+
+    def total_of(self, r: int) -> Fraction:
+        """Return the capacity of the cluster in a resource."""
+        return sum((capacity[r] for capacity in self.of_server), Fraction(0))
+
     def share_of(self, place: Place) -> Fraction:
         """Return the share of a user or a queue, before weights."""
         kind, number = place
@@ -149,26 +192,23 @@ class TreeReference(Reference):
             return None
         place: Place = ("queue", 0)
         depth = 0
+        needy = False
         while place[0] == "queue":
             depth += 1
-            children: dict[Place, list[Pair]] = {}
-            for pair in can:
-                children.setdefault(self.chain(self.task_of(pair[0])[0])[depth], []).append(pair)
-            if needy := {pair for pair, need in can.items() if need >= depth}:
-                can = {pair: can[pair] for pair in can if pair in needy}
-            children = {child: [pair for pair in own if pair in can] for child, own in children.items()}
-            children = {child: own for child, own in children.items() if own}
-            tier = {
-                child: max((can[pair], int(self.tree.tiers[self.tree.user_node[self.task_of(pair[0])[0]]])) for pair in own)[1]
-                for child, own in children.items()
-            }
-            best = [child for child in children if tier[child] == max(tier.values())]
-            best = [child for child in best if self.weight(child) > 0] or best
-            share = {child: self.share_of(child) / (self.weight(child) or 1) for child in best}
-            tied = [child for child in best if share[child] == min(share.values())]
+            if below := {pair: need for pair, need in can.items() if need >= depth}:
+                can, needy = below, True
+            children = {child: self.pairs_below(child, can) for child in self.children_of(place, can)}
+            if not needy:
+                tier = {child: max(self.tier_of(subject) for subject, _ in own) for child, own in children.items()}
+                children = {child: own for child, own in children.items() if tier[child] == max(tier.values())}
+            if below:
+                measure = {child: self.part_of_guarantee(child, own) for child, own in children.items()}
+            else:
+                measure = {child: self.share_of(child) / self.weight(child) for child in children}
+            tied = [child for child in measure if measure[child] == min(measure.values())]
             tied.sort(key=lambda child: min(rank.index(user) for user in self.below(child)))
             place = tied[draw(rng, len(tied))] if ties == "random" else tied[0]
-            can = {pair: can[pair] for pair in children[place] if pair in can}
+            can = children[place]
         first = min(subject for subject, _ in can)
         return first, sorted(i for subject, i in can if subject == first)
 

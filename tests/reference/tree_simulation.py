@@ -65,6 +65,10 @@ class _Walk(TreeReference):
         """Return the owner of a job, and the demand of its tasks."""
         return self.simulation.owner[job], self.simulation.d[job]
 
+    def demand_any(self, users: list[int], r: int) -> bool:
+        """Do tasks of these users take anything of a resource?"""
+        return any(self.simulation.d[job][r] for job, owner in enumerate(self.simulation.owner) if owner in users)
+
     def number(self, user: int) -> int:
         """Return how many tasks of a user run."""
         return len(self.running([user]))

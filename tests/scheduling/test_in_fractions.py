@@ -72,7 +72,7 @@ def test_first_block(placement: str, instance: fo.Instance, ties: Any) -> None:
 @pytest.mark.parametrize("placement", ["first-fit", "best-fit", "worst-fit", "random", "random-round-robin", "random-server", "slots"])
 def test_trees(placement: str) -> None:
     """Guarantees, limits, tiers and weights of 0, as on paper."""
-    for seed in range(0, 24, 3):
+    for seed in (*range(0, 24, 3), 27, 84):  # 27, 84: the only unmet guarantee is the first amount of the tree
         instance = decimal_tree(instance_in_queues(seed))
         criterion, ties = ("drfh", "tsf", "asset", "max-min")[seed % 4], TIES[seed // 3 % 3]
         share = "sum" if criterion == "max-min" or seed % 8 > 5 else "dominant"

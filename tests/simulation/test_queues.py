@@ -64,6 +64,19 @@ def test_a_limit_holds_at_any_time(placement: str) -> None:
     assert found.ended.tolist() == [30, 30, 30]
 
 
+@pytest.mark.parametrize("placement", ["first-fit", "best-fit", "random-round-robin", "random-server"])
+def test_guarantees_that_do_not_fit_are_met_to_the_same_part_at_any_time(placement: str) -> None:
+    """20 and 10 of 12 GPUs: 8 and 4, also of GPUs that are given back: an earlier owner leaves them at 5, when A holds 4."""
+    queues = [fo.Queue("a", guarantee={"gpu": 20}), fo.Queue("b", weight=7, guarantee={"gpu": 10}), fo.Queue("c")]
+    cluster = fo.Instance([[12.0]], np.ones((3, 1)), resources=["gpu"], users=["A", "B", "C"], queues=queues, queue_of=["a", "b", "c"])
+    scheduler = {"criterion": "drfh", "placement": placement}
+    assert running(fo.simulate(jobs_of("A", "B", "C", demands=[[1]] * 3), cluster, scheduler, until=1)) == {"A": 8, "B": 4, "C": 0}
+    trace = fo.Trace(["A", "C", "B", "A"], [0, 0, 1, 1], [4, 8, 9, 9], [[1]] * 4, [99.0, 5.0, 99.0, 99.0], resources=["gpu"])
+    found = fo.simulate(trace, cluster, scheduler, until=6)
+    assert found.task_start is not None
+    assert [int((found.task_start[first:last] == 5).sum()) for first, last in ((12, 21), (21, 30))] == [4, 4]
+
+
 def test_a_queue_without_jobs_at_a_moment_is_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:
     """An exact scheduler solves at every event, and b has come only at the second one."""
     cluster = fo.Instance(

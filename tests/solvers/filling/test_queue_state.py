@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import fairopt as fo
+from fairopt.program.filling import Kind
 from fairopt.scheduling import filling_of, queues_of
 from fairopt.solvers.filling.queue_state import QueueState
 
@@ -30,7 +31,10 @@ def test_places_are_nodes_and_then_leaves() -> None:
     assert state.depth.tolist() == [0, 1, 2, 3, 2, 1]
     assert state.leaf.tolist() == [3, 4, 5]
     assert state.closed.tolist() == [0, 0, 2, 2, 0, 0]  # guests have weight 0
-    assert state.promised.tolist() == [0, 0, 0, 0, 1, 0]
+    assert state.promised.tolist() == [0, 4 / 8, 0, 0, 1, 0]  # of the cluster; of a leaf in tasks
+    assert state.kind[state.given].tolist() == [Kind.GUARANTEE]
+    assert state.given_from.tolist() == [0, 0, 1, 1]
+    assert [set(state.parent[state.upwards[k:]]) & set(state.upwards[:k]) for k in range(5)] == [set()] * 5
     assert state.children[state.children_from[1] : state.children_from[2]].tolist() == [2, 4]
     assert sorted(state.amount.tolist()) == [4, 6]
     assert not state.running.any()
