@@ -109,8 +109,9 @@ def simulate(
         As clusters schedule, each task on the first server where it fits: "fifo", in the order of submission, where a job that does not
         fit blocks all behind it; "backfill", EASY backfill by the estimates of the trace (Lifka 1995; Mu'alem and Feitelson 2001);
         "fairtree:half_life=7d", Slurm's fair tree, with backfill unless ``backfill=no`` is given; "priority:half_life=1d", HTCondor's user
-        priorities, where guarantees of queues are group quotas. Their half-lives are seconds, or have a unit, s, m, h, d or w. Limits of
-        queues hold; only these know gangs.
+        priorities, where guarantees of queues are group quotas, served by use / quota. Priorities count what a user holds of one resource,
+        ``unit=gpu``; default: the resource called cpu, cpus, core or cores, in any case, or the only one. Half-lives are seconds, or have
+        a unit, s, m, h, d or w. Limits of queues hold; only these know gangs.
 
         Your own, fluid: a function of an Instance that returns an Allocation or tasks (users, servers), or its name in a file,
         "mine.py:in_turn". It is asked at every event, with the jobs and servers of that moment.
@@ -153,6 +154,7 @@ def simulate(
     InvalidInstance, Unsupported
         The labels of trace and cluster do not match. The scheduler does not exist, or has no meaning over time. Asynchronous servers have
         tasks that never end, and ``until`` is missing. A greedy criterion meets a gang, or "fifo", "backfill" or "fairtree" a guarantee.
+        "priority" has no ``unit``, and the resources do not say which one is the cores.
         The folder keeps a simulation of another trace or cluster, with other options, or of another version of fairopt.
     """
     began = time.perf_counter()

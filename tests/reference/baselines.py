@@ -23,8 +23,10 @@ def digits(value: float) -> float:
 class SlowJobs:
     """All of a trace under one scheduler: ``simulate`` returns the time and server of each task that started."""
 
-    def __init__(self, trace: fo.Trace, cluster: fo.Instance, rule: str, half_life: float = math.inf, backfill: bool = False) -> None:
-        self.trace, self.cluster, self.rule, self.half_life, self.backfill = trace, cluster, rule, half_life, backfill
+    def __init__(
+        self, trace: fo.Trace, cluster: fo.Instance, rule: str, half_life: float = math.inf, backfill: bool = False, unit: int = 0
+    ) -> None:
+        self.trace, self.cluster, self.rule, self.half_life, self.backfill, self.unit = trace, cluster, rule, half_life, backfill, unit
         self.users = cluster.users
         self.m = range(cluster.n_resources)
         self.d = [[exact(value) for value in row] for row in trace.demands]
@@ -122,7 +124,9 @@ class SlowJobs:
     # Who is next -------------------------------------------------------------------------------------------------------------
 
     def worth(self, job: int) -> float:
-        """Return the part of the cluster that a task takes."""
+        """Return the part of the cluster that a task takes; under "priority" the amount of the unit."""
+        if self.rule == "priority":
+            return float(self.d[job][self.unit])
         return float(max(self.d[job][r] / self.total[r] for r in self.m if self.total[r]))
 
     def usage(self, now: Fraction) -> list[float]:
@@ -249,36 +253,37 @@ class SlowJobs:
 
     def spin_among(self, users: list[int], q: int | None, now: Fraction) -> None:
         """Divide the pie until nothing starts."""
-        used, rate, servers = self.usage(now), math.log(2) / self.half_life, len(self.row)
+        used, rate = self.usage(now), math.log(2) / self.half_life
         weights = self.cluster.weights
-        real = [max(u * rate * servers + 0.5 * math.exp(-rate * (float(now) - self.origin)), 0.5) for u in used]
+        real = [max(u * rate + 0.5 * math.exp(-rate * (float(now) - self.origin)), 0.5) for u in used]
         priority = [digits(p / w) if w else math.inf for p, w in zip(real, weights, strict=True)]
         while True:
             jobs = [job for job in self.waits if self.present[self.owner[job]] and self.owner[job] in users]
             asking = sorted({self.owner[job] for job in jobs})
-            capacity = [sum((self.empty[s][r] for s in range(servers) if self.there[s]), Fraction(0)) for r in self.m]
-            left = [sum((self.free[s][r] for s in range(servers) if self.there[s]), Fraction(0)) for r in self.m]
-            parts = [float(left[r] / capacity[r]) for r in self.m if capacity[r]]
+            there = [s for s in range(len(self.row)) if self.there[s]]
+            capacity = [sum((self.empty[s][r] for s in there), Fraction(0)) for r in self.m]
+            pie = float(sum((self.free[s][self.unit] for s in there), Fraction(0)))
             if q is not None:
-                parts += [float((quota - held) / capacity[r]) for r, (held, quota) in self.quota(q, users).items() if capacity[r]]
-            pie = servers * max(min(parts, default=0.0), 0.0)
+                for r, (held, quota) in self.quota(q, users).items():
+                    if capacity[r]:
+                        pie = min(pie, max(float((quota - held) / capacity[r] * capacity[self.unit]), 0.0))
             claims = {n: 0.0 if math.isinf(priority[n]) else 1 / priority[n] for n in asking}
             started = False
             for n in sorted(asking, key=lambda n: (priority[n], n)):
+                if sum(claims.values()) and not claims[n]:
+                    continue
                 mine = pie * claims[n] / sum(claims.values()) if sum(claims.values()) else pie
                 within = None if q is None else (q, users)
-                started |= mine > 0 and self.serve([job for job in jobs if self.owner[job] == n], mine, now, within)
+                started |= self.serve([job for job in jobs if self.owner[job] == n], mine, now, within)
             if not started:
                 return
 
     def serve(self, jobs: list[int], mine: float, now: Fraction, group: tuple[int, list[int]] | None) -> bool:
         """Start jobs of one user within its slice, and within the quota of its group."""
-        given = 0.0
+        given, started = 0.0, False
         for job in jobs:
             while job in self.waits:
-                worth = self.worth(job) * self.wants(job) * len(self.row)
-                if given and given + worth > mine * (1 + 1e-9):
-                    return True
+                worth = self.worth(job) * self.wants(job)
                 if group is not None and any(
                     held + self.d[job][r] * self.wants(job) > quota for r, (held, quota) in self.quota(*group).items() if self.d[job][r]
                 ):
@@ -286,9 +291,12 @@ class SlowJobs:
                 place = self.place(job, self.wants(job), self.free)
                 if place is None:
                     break
+                if worth and given + worth > mine * (1 + 1e-9) and (given or not mine):
+                    return started
                 self.start(job, place, now)
                 given += worth
-        return given > 0
+                started = True
+        return started
 
     def simulate(self) -> dict[int, tuple[Fraction, int]]:
         """Return the time and the server of each task that started."""

@@ -34,10 +34,11 @@ def gangs_of(trace: fo.Trace, cluster: fo.Instance, rng: np.random.Generator) ->
     )  # fmt: skip
 
 
-def follow(trace: fo.Trace, cluster: fo.Instance, scheduler: str) -> None:
-    """Compare the time and the server of each task."""
-    expected = SlowJobs(trace, cluster, *RULES[scheduler]).simulate()
-    found = fo.simulate(trace, cluster, scheduler)
+def follow(trace: fo.Trace, cluster: fo.Instance, scheduler: str, unit: int = 0) -> None:
+    """Compare the time and the server of each task; ``unit`` is the resource in which "priority" counts."""
+    expected = SlowJobs(trace, cluster, *RULES[scheduler], unit=unit).simulate()
+    counts = f":unit={cluster.resources[unit]}" if scheduler.startswith("priority") else ""
+    found = fo.simulate(trace, cluster, scheduler + counts)
     assert found.task_start is not None
     assert found.task_server is not None
     started = np.flatnonzero(np.isfinite(found.task_start))
@@ -52,7 +53,8 @@ def test_task_by_task_as_in_a_slow_loop(scheduler: str, data: st.DataObject, ins
     """Several shapes, constraints, gangs, estimates that are too short, users and servers that come and go."""
     cluster = instance.replace(capacities=instance.capacities / 10, tasks=None)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
-    follow(gangs_of(data.draw(traces(cluster)), cluster, rng), cluster, scheduler)
+    unit = int(rng.integers(0, cluster.n_resources))
+    follow(gangs_of(data.draw(traces(cluster)), cluster, rng), cluster, scheduler, unit)
 
 
 @pytest.mark.parametrize("scheduler", RULES)
@@ -76,10 +78,11 @@ def test_task_by_task_in_a_tree_with_limits(scheduler: str, seed: int) -> None:
         [cluster.users[n] for n in user], np.sort(rng.integers(0, 40, 40)), tasks, demands, durations, resources=cluster.resources,
         gangs=rng.random(40) < 0.5, estimates=durations + rng.integers(0, 9, 40),
     )  # fmt: skip
-    follow(trace, cluster, scheduler)
+    follow(trace, cluster, scheduler, unit=seed % 2)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 14])  # 14: nothing of a resource is left, but for rounding
+# 14: nothing of a resource is left, but for rounding; 143, 199, 239: a job that does not fit is passed over, whatever its slice is
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 14, 143, 199, 239])
 def test_task_by_task_with_group_quotas(seed: int) -> None:
     """Two groups with quotas of one and two resources, which exceed the cluster while servers are away, a limit, and users without."""
     rng = np.random.default_rng(seed)
@@ -99,7 +102,7 @@ def test_task_by_task_with_group_quotas(seed: int) -> None:
         [cluster.users[n] for n in user], np.sort(rng.integers(0, 40, 40)), tasks, demands, rng.integers(1, 12, 40).astype(float),
         resources=cluster.resources, gangs=rng.random(40) < 0.4, events=[(10.0, "remove", "big", 1), (30.0, "add", "big", 1)],
     )  # fmt: skip
-    follow(trace, cluster, "priority:half_life=9")
+    follow(trace, cluster, "priority:half_life=9", unit=seed % 2)
 
 
 # Definitions, by hand ------------------------------------------------------------------------------------------------------------
@@ -163,6 +166,66 @@ def test_a_group_gets_its_quota_first() -> None:
     assert int((found.task_start[16:] == 100).sum()) == 2
 
 
+def started_at(found: fo.Simulation, when: float, jobs: list[int]) -> list[int]:
+    """Return how many tasks of each of these jobs started at a time."""
+    assert found.task_start is not None
+    ends = np.cumsum(found.trace.tasks)
+    return [int((found.task_start[ends[job] - found.trace.tasks[job] : ends[job]] == when).sum()) for job in jobs]
+
+
+@pytest.mark.parametrize(("cores", "machines"), [(30, 1), (1, 30), (10, 3)])
+@pytest.mark.parametrize(("held", "expected"), [(19, [10, 20]), (9, [6, 24])])
+def test_priorities_are_in_cores(cores: int, machines: int, held: int, expected: list[int]) -> None:
+    """HTCondor divides 30 cores 10 : 20 at real priorities 10 and 5, and 6 : 24 at 10 and 2.5, whatever the machines are.
+
+    Who holds c cores for a half-life from 0 on has c / 2 + 1/4 then: A held 19.5 cores, B 9.5 or 4.5.
+    """
+    trace = fo.Trace(
+        ["A", "B", "A", "B"], [0, 0, 100, 100], [39, held, 30, 30], [[0.5], [0.5], [1], [1]], [100, 100, 10, 10], resources=["memory"]
+    )
+    cluster = fo.Instance([[cores]], [[1]], counts=[machines], users=["nobody"], resources=["memory"])
+    assert started_at(fo.simulate(trace, cluster, "priority:half_life=100"), 100, [2, 3]) == expected
+
+
+@pytest.mark.parametrize(("cores", "machines"), [(100, 1), (1, 100), (10, 10)])
+def test_after_two_days_one_task_runs(cores: int, machines: int) -> None:
+    """A has held 100 cores for two half-lives: 75 + 1/8 against 1/2. Its part is 100 / (1 + 75.125 / 0.5) = 0.66 cores: its first task."""
+    day = 86400.0
+    trace = fo.Trace(["A", "A", "B"], [0, 2 * day, 2 * day], [100, 100, 100], np.ones((3, 1)), [2 * day, 10, 10], resources=["cpu"])
+    cluster = fo.Instance([[cores]], [[1]], counts=[machines], users=["nobody"], resources=["cpu"])
+    assert round(100 / (1 + (75 + 0.5**3) / 0.5), 2) == 0.66
+    assert started_at(fo.simulate(trace, cluster, "priority"), 2 * day, [1, 2]) == [1, 99]
+
+
+def test_the_unit_is_the_cores_or_the_resource_that_is_named() -> None:
+    """A has held 8 of 9 GPUs and 1 core for a half-life, B 1 GPU and 7 cores: 4.25 and 0.75, counted in cores the other way round."""
+    demands = [[1 / 8, 1], [7, 1], [1, 1], [1, 1]]
+    trace = fo.Trace(["A", "B", "A", "B"], [0, 0, 100, 100], [8, 1, 9, 9], demands, [100, 100, 9, 9], resources=["Cores", "gpu"])
+    cluster = fo.Instance([[9, 9]], [[1, 1]], users=["nobody"], resources=["Cores", "gpu"])
+    slice_of_gpus = 9 * (1 / 0.75) / (1 / 0.75 + 1 / 4.25)  # 7.65: 7, and 1 for the other, whose first task may start; then B's first
+    assert 7 < slice_of_gpus < 8
+    assert started_at(fo.simulate(trace, cluster, "priority:half_life=100:unit=gpu"), 100, [2, 3]) == [1, 8]
+    slice_of_cores = 9 * (1 / 0.75) / (1 / 0.75 + 1 / 3.75)  # 7.5, of A: it held 1 core, B 7
+    assert 7 < slice_of_cores < 8
+    for scheduler in ("priority:half_life=100", "priority:half_life=100:unit=Cores"):
+        assert started_at(fo.simulate(trace, cluster, scheduler), 100, [2, 3]) == [8, 1]
+
+
+def test_tasks_that_take_none_of_the_unit_need_no_slice() -> None:
+    """A holds all cores. B's tasks take memory alone: they start, and leave B's priority as it is."""
+    trace = fo.Trace(["A", "B"], [0, 1], [4, 3], [[1, 0], [0, 1]], [9, 9], resources=["cpu", "memory"])
+    cluster = fo.Instance([[4, 8]], [[1, 1]], users=["nobody"], resources=["cpu", "memory"])
+    assert started_at(fo.simulate(trace, cluster, "priority"), 1, [1]) == [3]
+
+
+def test_quotas_that_do_not_fit_are_scaled() -> None:
+    """20 and 10 of 15 cores: 10 and 5. B's past is better, and counts nothing while both are within their quotas."""
+    trace = fo.Trace(["A", "A", "B"], [0, 100, 100], [15, 30, 30], np.ones((3, 1)), [100, 10, 10], resources=["cpu"])
+    queues = [fo.Queue("a", guarantee={"cpu": 20}), fo.Queue("b", guarantee={"cpu": 10})]
+    cluster = fo.Instance([[15]], np.ones((2, 1)), users=["A", "B"], resources=["cpu"], queues=queues, queue_of=["a", "b"])
+    assert started_at(fo.simulate(trace, cluster, "priority:half_life=100"), 100, [1, 2]) == [10, 5]
+
+
 def test_a_gang_starts_whole_or_not_at_all() -> None:
     """Three of four tasks fit on the two servers at 0: the gang waits until all do, at 5, and then holds both."""
     trace = fo.Trace(["A", "B"], [0, 1], [1, 4], [[1], [1]], [5, 3], gangs=[0, 1], resources=["cpu"])
@@ -196,9 +259,27 @@ def test_what_is_refused() -> None:
         ("fairtree:half_life=-3", cluster, "give seconds > 0"),
         ("fairtree:backfill=maybe", cluster, "fairtree:backfill=no"),
         ("priority:half_life=inf", cluster, "finite half_life"),
+        ("priority:units=cpu", cluster, 'did you mean "unit"'),
+        ("priority:unit=cpus", cluster, 'there is no resource "cpus" \\(did you mean "cpu"'),
+        ("fairtree:unit=cpu", cluster, 'takes no option "unit"'),
     ]:
         with pytest.raises(fo.Unsupported, match=words):
             fo.simulate(trace, where, scheduler)
+
+
+@pytest.mark.parametrize(
+    ("resources", "words"),
+    [(["memory", "gpu"], 'none of memory and gpu is called cpu, cpus, core or cores; name the resource, as in "priority:unit=memory"'),
+     (["cpu", "CORES"], 'several may be meant, cpu and CORES; name the resource, as in "priority:unit=cpu"')],
+)  # fmt: skip
+def test_without_cores_the_unit_must_be_named(resources: list[str], words: str) -> None:
+    """Where there are several resources, and none or two of them are cores."""
+    trace = fo.Trace(["A"], [0], [1], [[1, 1]], [5], resources=resources)
+    cluster = fo.Instance([[4, 4]], [[1, 1]], users=["nobody"], resources=resources)
+    with pytest.raises(fo.Unsupported, match=words):
+        fo.simulate(trace, cluster, "priority")
+    for unit in resources:
+        assert fo.simulate(trace, cluster, f"priority:unit={unit}").ended.tolist() == [1]
 
 
 def test_a_gang_that_is_too_large_never_starts(caplog: pytest.LogCaptureFixture) -> None:

@@ -6,8 +6,11 @@
 No task is stopped. Tasks start on the first servers where they fit. The tasks of a gang start at one instant, on one or several servers, or
 not at all. Each task of a job that is no gang is a job of its own, in the order of the tasks.
 
-Usage of a user is what its running tasks take of the cluster, each in its dominant resource, and fades with the half-life: Slurm's
-MAX_TRES with billing weights of 1 / capacity. HTCondor's number of resources in use is that part of the cluster times its servers.
+Usage of a user fades with the half-life. Under "fairtree" it is what its running tasks take of the cluster, each in its dominant resource:
+Slurm's MAX_TRES with billing weights of 1 / capacity. Under "priority" it is what they hold of one resource, the unit: HTCondor's resources
+in use, which count a slot by its cores (SLOT_WEIGHT).
+
+    real priority = ln 2 / half-life * faded usage, in units, at least 1/2:  d/dt = ln 2 / half-life * (units in use - real priority)
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.instance.tree import Tree
 from fairopt.program.events import Change
 from fairopt.simulation.baselines.fair_tree import FairTree
-from fairopt.simulation.baselines.options import Baseline
+from fairopt.simulation.baselines.options import Baseline, unit_of
 from fairopt.simulation.baselines.passes import spin_the_pie, start_in_order
 from fairopt.simulation.baselines.pool import Place, Pool
 from fairopt.simulation.baselines.quotas import Group, Quotas, check_guarantees
@@ -34,7 +37,7 @@ from fairopt.simulation.streams import Streams
 __all__ = ["JobRun", "run_baseline"]
 
 _BATCH = 500  # moments between two calls of ``done`` and ``stopped``
-_LEAST_PRIORITY = 0.5  # HTCondor's smallest real user priority, which users begin with
+_LEAST_PRIORITY = 0.5  # HTCondor's smallest real user priority, half a core, which users begin with
 
 
 def run_baseline(
@@ -48,10 +51,10 @@ def run_baseline(
     Raises
     ------
     Unsupported
-        The cluster guarantees something that the scheduler does not know.
+        The cluster guarantees something that the scheduler does not know, or none of its resources is the unit of usage.
     """
     check_guarantees(streams.cluster, baseline.order)
-    run = JobRun(streams)
+    run = JobRun(streams, unit_of(baseline.unit, streams.instance.resources) if baseline.order == "priority" else None)
     scheduler = _Scheduler(run, streams, baseline)
     if keeper.found is not None:
         scheduler.restore(keeper.found)
@@ -86,9 +89,9 @@ class _Scheduler:
             self.usage = FadingUsage(weights.size, baseline.half_life)
         elif baseline.order == "priority":
             self.usage = FadingUsage(weights.size, baseline.half_life)
-            self._per_server = np.log(2) / baseline.half_life * run.servers
+            self._fading = np.log(2) / baseline.half_life
             self.quotas = Quotas(streams)
-            self.usage.begin(_LEAST_PRIORITY / self._per_server)
+            self.usage.begin(_LEAST_PRIORITY / self._fading)
             self.factor = np.divide(1.0, weights, out=np.full(weights.size, np.inf), where=weights > 0)
         if self.usage is not None:
             self.usage.rate = run.held  # the same array: usage moves on before anything starts or ends
@@ -117,7 +120,7 @@ class _Scheduler:
         elif self.baseline.order == "fairtree":
             start_in_order(run, lambda: self.fair_tree.ranks(usage.at(now)), self.baseline.backfill, now)
         else:
-            real = np.maximum(usage.at(now) * self._per_server, _LEAST_PRIORITY)
+            real = np.maximum(usage.at(now) * self._fading, _LEAST_PRIORITY)
             priority = same_digits(real * self.factor)
             for k in self.quotas.by_starvation(run.tasks, run.pool.open_capacity):
                 spin_the_pie(run, priority, now, partial(self._group, k))
@@ -182,14 +185,14 @@ class JobRun:
     gang : bool array (jobs,)
     expected : array (jobs,)
         The duration of a task by the estimate.
+    unit : int or None
+        The resource in which usage counts; None: the dominant one of each task.
     worth : array (streams,)
-        The part of the cluster that a task takes, in its dominant resource.
+        The amount of the unit that a task takes; without a unit, the part of the cluster, in its dominant resource.
     held : array (users,)
-        The sum of these parts over the running tasks of each user.
+        The sum of these amounts over the running tasks of each user.
     tasks : int array (streams,)
         The running tasks of each stream.
-    servers : float
-        The number of servers.
     takes_part : bool array (jobs,)
         Whether the job can ever start.
     started, server : arrays (tasks,)
@@ -198,16 +201,16 @@ class JobRun:
         The running tasks.
     """
 
-    def __init__(self, streams: Streams) -> None:
-        trace = streams.trace
+    def __init__(self, streams: Streams, unit: int | None = None) -> None:
+        trace, demands = streams.trace, streams.instance.demands
         self.streams, self.pool = streams, Pool(streams)
         self.stream, self.owner, self.gang = streams.stream, streams.job_owner, trace.gangs
         self.expected = trace.expected_durations
-        self.worth = safe_ratio(streams.instance.demands, streams.instance.total_capacity).max(axis=1)
+        self.unit = unit
+        self.worth = safe_ratio(demands, streams.instance.total_capacity).max(axis=1) if unit is None else demands[:, unit]
         self.held = np.zeros(len(streams.users))
         self._running = np.zeros(len(streams.users), np.int64)
         self.tasks = np.zeros(streams.owner.size, np.int64)
-        self.servers = float(streams.instance.counts.sum())
         most = np.array([self.pool.most(stream) for stream in range(streams.owner.size)], np.int64)
         self.takes_part = most[self.stream] >= np.where(self.gang, trace.tasks, 1)
         self.started, self.server = np.full(trace.n_tasks, np.nan), np.full(trace.n_tasks, -1)

@@ -14,10 +14,11 @@ A task that has run for longer than its estimate is expected to end now.
 Sources: D. Lifka, The ANL/IBM SP scheduling system (JSSPP 1995); A. Mu'alem and D. Feitelson, Utilization, predictability, workloads, and
 user runtime estimates in scheduling the IBM SP2 with backfilling (IEEE TPDS 2001).
 
-*The pie* (`spin_the_pie`): users in the order of their effective priority, the lowest first. In a spin, the free part of the cluster is
-divided among users with waiting tasks in inverse proportion to these priorities; each user's jobs, in order of submission, start while they
-are within the user's slice, and the first task or gang of a user in a spin always may. Spins go on until one starts nothing. A job that
-does not fit is passed over. Users of a queue with a guarantee do so among themselves first (`fairopt.simulation.baselines.quotas`).
+*The pie* (`spin_the_pie`): users in the order of their effective priority, the lowest first. In a spin, what is free of the unit
+(HTCondor's cores) is divided among users with waiting tasks in inverse proportion to these priorities; each user's jobs, in order of
+submission, start while they are within the user's slice, and the first task or gang of a user in a spin always may. Tasks that take none of
+the unit use up no slice. Spins go on until one starts nothing. A job that does not fit is passed over. Users of a queue with a guarantee do
+so among themselves first (`fairopt.simulation.baselines.quotas`).
 
 Source: HTCondor manual, User Priorities and Negotiation (the pie spin and the pie slice).
 """
@@ -152,6 +153,7 @@ def spin_the_pie(run: JobRun, priority: FloatArray, now: float, group: Callable[
 
     With a ``group``, a function that returns the group as it is now, only its users take part, and only within its quota.
     """
+    assert run.unit is not None
     pool, order = run.pool, np.argsort(priority, kind="stable")
     while True:
         own = None if group is None else group()
@@ -164,10 +166,13 @@ def spin_the_pie(run: JobRun, priority: FloatArray, now: float, group: Callable[
         claims = np.zeros(priority.size)
         with np.errstate(divide="ignore"):
             claims[asking] = np.where(np.isinf(priority[asking]), 0.0, 1.0 / priority[asking])
-        pie = (pool.free_part() if own is None else min(pool.free_part(), own.part)) * run.servers
+        pie = pool.free_amount(run.unit)
+        if own is not None:
+            pie = min(pie, own.part * float(pool.open_capacity[run.unit]))
         slices = pie * claims / claims.sum() if claims.any() else np.full(priority.size, pie)
+        served = asking[claims[asking] > 0] if claims.any() else asking
         started = False
-        for user in order[np.isin(order, asking) & (slices[order] > 0)].tolist():
+        for user in order[np.isin(order, served)].tolist():
             started |= _serve(run, jobs[run.owner[jobs] == user], float(slices[user]), now, group)
         if not started:
             return
@@ -175,21 +180,28 @@ def spin_the_pie(run: JobRun, priority: FloatArray, now: float, group: Callable[
 
 def _serve(run: JobRun, jobs: IntArray, slice_: float, now: float, group: Callable[[], Group] | None) -> bool:
     """Start jobs of one user within its slice; say whether any task started."""
-    given, pool = 0.0, run.pool
+    given, started, pool = 0.0, False, run.pool
     for job in jobs.tolist():
-        stream, wanted, worth = int(run.stream[job]), run.tasks_left(job), float(run.worth[run.stream[job]]) * run.servers
-        within = int((slice_ - given) / worth * (1 + _FITS)) if worth > 0 else wanted
-        if not given:
-            within = max(within, wanted if run.gang[job] else 1)
-        if within < (wanted if run.gang[job] else 1):
-            return given > 0
+        stream, wanted, worth = int(run.stream[job]), run.tasks_left(job), float(run.worth[run.stream[job]])
+        least = wanted if run.gang[job] else 1
         allowed = wanted if group is None else min(wanted, group().most(pool.demands[stream]))
-        if not allowed:
+        if allowed < least:
             continue
-        place = first(pool.within_limits(stream, pool.fitting(stream)), min(within, allowed))
-        if place.total and (not run.gang[job] or place.total == wanted):
-            run.start(job, place, now)
-            given += place.total * worth
-        if not run.gang[job] and place.total == within < wanted:  # the slice holds no more, though more fit
+        fits = pool.within_limits(stream, pool.fitting(stream))
+        place = first(fits, allowed)
+        if place.total < least:
+            continue
+        within = int((slice_ - given) / worth * (1 + _FITS)) if worth > 0 else wanted
+        if not given and slice_ > 0:
+            within = max(within, least)
+        if within < least:
+            return started
+        more_fit = within < place.total
+        if more_fit:
+            place = first(fits, within)
+        run.start(job, place, now)
+        given += place.total * worth
+        started = True
+        if more_fit:
             return True
-    return given > 0
+    return started

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program.queue_limits import limit_rows
 from fairopt.simulation.keeping import State
 from fairopt.simulation.streams import Streams
@@ -164,11 +164,10 @@ class Pool:
         """The capacity of the servers that are not closed, (resources,)."""
         return np.asarray(self._capacity[~self.closed].sum(axis=0))
 
-    def free_part(self) -> float:
-        """Return the free part of the resource of which the smallest part is free."""
-        capacity = self.open_capacity
-        part = float(np.min(safe_ratio(self.total_free, capacity), where=capacity > 0, initial=1.0))
-        return part if part > _FITS else 0.0  # less is rounding
+    def free_amount(self, resource: int) -> float:
+        """Return the free amount of a resource, over all servers that are not closed."""
+        amount = float(self.total_free[resource])
+        return amount if amount > self.slack[resource] else 0.0  # less is rounding
 
     def most(self, stream: int) -> int:
         """Return how many tasks of a stream fit on the empty cluster with all servers that ever exist, as far as limits allow more now."""

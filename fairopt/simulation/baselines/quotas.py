@@ -1,15 +1,17 @@
 """The guarantees of queues as HTCondor's group quotas.
 
 A queue with a guarantee is a group, and its guarantee is the group's quota. Groups are served one after the other, in the order of
-starvation: the group whose use is the smallest fraction of its quota comes first, and of equal ones the first queue. The free part of the
-cluster that the group's users divide (the pie) is at most what is left of the quota, and none of their tasks may exceed it. Then all users
-divide what is left, with and without a group, each by its own priority, as with GROUP_AUTOREGROUP; a limit of a queue holds there, too.
+starvation: the group whose use is the smallest fraction of its quota comes first, and of equal ones the first queue. What the group's users
+divide of the free cores (the pie) is at most what is left of the quota, and none of their tasks may exceed it. Then all users divide what
+is left, with and without a group, each by its own priority, as with GROUP_AUTOREGROUP; a limit of a queue holds there, too.
 
     fraction of a group = max over the guaranteed resources r of  what the users below hold of r / quota of r
 
-Quotas that together exceed the servers that are there are scaled down in proportion.
+HTCondor's quotas are numbers of cores, and its fraction is GroupResourcesInUse / GroupQuota. Here a quota may be of any resources; the part
+of the cluster that is left of it bounds the pie. Quotas that together exceed the servers that are there are scaled down in proportion: 20
+and 10 of 15 cores are 10 and 5.
 
-Source: HTCondor manual, Accounting Groups with Hierarchical Group Quotas; GROUP_AUTOREGROUP in the configuration macros.
+Source: HTCondor manual, Accounting Groups with Hierarchical Group Quotas; GROUP_SORT_EXPR, GROUP_AUTOREGROUP in the configuration macros.
 """
 
 from __future__ import annotations
