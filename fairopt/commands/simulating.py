@@ -43,8 +43,9 @@ def simulate(
             metavar="ID[:ID]",
             autocompletion=completion.words(lambda: [*fo.NOTIONS, *BASELINES, *completion.schedules(None, "")]),
             help="Greedy: criterion:placement, such as drfh:best-fit. As clusters schedule: fifo, backfill (EASY), "
-            "fairtree:half_life=7d (Slurm), priority:half_life=1d (HTCondor; counts cores, or priority:unit=gpu). Exact at every event (divisible tasks): a notion, such as "
-            "drfh; with a memory, drfh:half_life=1h or karma:alpha=0.5. Servers that act on their own, here every second: psdsf:period=1. "
+            "fairtree:half_life=7d (Slurm), priority:half_life=1d (HTCondor; it counts cores, or the resource of priority:unit=gpu). "
+            "Exact at every event (divisible tasks): a notion, such as drfh; with a memory, drfh:half_life=1h or karma:alpha=0.5. Servers "
+            "that act on their own, here every second: psdsf:period=1. "
             "Give the option several times to compare schedulers side by side. Default: drfh:best-fit.",
         ),
     ] = None,
