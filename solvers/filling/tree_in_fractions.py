@@ -171,13 +171,13 @@ class _Tree:
     def _part(self, place: int, neediest: Fraction) -> Fraction:
         """Return use / guarantee of a place, of which ``neediest`` is the smallest among its children."""
         if place >= len(self.children):
-            return self.running[place] / self.promised[place]
+            return Fraction(self.running[place] / self.promised[place])
         amounts, kinds, totals = self.queues.amounts, self.queues.resources, self.queues.totals
         given = self.given[place]
         if all(self.held[a] >= amounts[a] for a in given):
             return neediest + 1 if given else neediest
         used = {kinds[a]: sum(min(self.held[b], amounts[b]) for b in given if kinds[b] == kinds[a]) / totals[kinds[a]] for a in given}
-        return max(used.values()) / self.promised[place]
+        return Fraction(max(used.values()) / self.promised[place])
 
     def _share(self, place: int) -> Fraction:
         return max(self.usage[place])

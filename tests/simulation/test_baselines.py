@@ -181,7 +181,7 @@ def test_priorities_are_in_cores(cores: int, machines: int, held: int, expected:
     Who holds c cores for a half-life from 0 on has c / 2 + 1/4 then: A held 19.5 cores, B 9.5 or 4.5.
     """
     trace = fo.Trace(
-        ["A", "B", "A", "B"], [0, 0, 100, 100], [39, held, 30, 30], [[0.5], [0.5], [1], [1]], [100, 100, 10, 10], resources=["memory"]
+        ["A", "B", "A", "B"], [0, 0, 100, 100], [39, held, 30, 30], [[0.5], [0.5], [1.0], [1.0]], [100, 100, 10, 10], resources=["memory"]
     )
     cluster = fo.Instance([[cores]], [[1]], counts=[machines], users=["nobody"], resources=["memory"])
     assert started_at(fo.simulate(trace, cluster, "priority:half_life=100"), 100, [2, 3]) == expected
@@ -199,7 +199,7 @@ def test_after_two_days_one_task_runs(cores: int, machines: int) -> None:
 
 def test_the_unit_is_the_cores_or_the_resource_that_is_named() -> None:
     """A has held 8 of 9 GPUs and 1 core for a half-life, B 1 GPU and 7 cores: 4.25 and 0.75, counted in cores the other way round."""
-    demands = [[1 / 8, 1], [7, 1], [1, 1], [1, 1]]
+    demands = [[1 / 8, 1.0], [7.0, 1.0], [1.0, 1.0], [1.0, 1.0]]
     trace = fo.Trace(["A", "B", "A", "B"], [0, 0, 100, 100], [8, 1, 9, 9], demands, [100, 100, 9, 9], resources=["Cores", "gpu"])
     cluster = fo.Instance([[9, 9]], [[1, 1]], users=["nobody"], resources=["Cores", "gpu"])
     slice_of_gpus = 9 * (1 / 0.75) / (1 / 0.75 + 1 / 4.25)  # 7.65: 7, and 1 for the other, whose first task may start; then B's first
