@@ -35,7 +35,7 @@ from fairopt.formats.cells import Table
 from fairopt.formats.spreadsheets import labels_of
 from fairopt.formats.table_files import read_any
 from fairopt.instance import FloatArray, Instance
-from fairopt.instance.fractions import as_written
+from fairopt.instance.fractions import as_written, fraction_of, written
 from fairopt.wording import did_you_mean, exactly
 
 __all__ = ["read"]
@@ -104,7 +104,8 @@ def _long(table: Table, instance: Instance) -> list[list[float]]:
         value = table.number(cell, row, "tasks")
         if not (np.isfinite(value) and value >= 0):
             _refuse(table, value, row, "tasks")
-        tasks[user_of[user]][server_of[server]] += value
+        there = tasks[user_of[user]][server_of[server]]
+        tasks[user_of[user]][server_of[server]] = written(fraction_of(there) + fraction_of(value)) if there else value
     return tasks
 
 

@@ -147,7 +147,7 @@ def without_hosts(cluster: Instance) -> str:
     """Return what to do about rows of several servers that do not name them; empty if there are none.
 
     >>> without_hosts(Instance([[1]], [[1]], counts=[20], servers=["cn01 +19"]))
-    'the row cn01 +19 does not name its servers: import the cluster again, or add hosts: to it in the file'
+    'the row "cn01 +19" does not name its servers: import the cluster again, or add hosts: to it in the file'
     """
     unnamed = [name for name, own, count in zip(cluster.servers, cluster.hosts, cluster.counts, strict=True) if not own and count > 1]
     if not unnamed:

@@ -54,12 +54,14 @@ servers:
   - name: A
     capacity: {cpu: 9, memory: 12}
     count: 8
+    hosts: a[1-3,5,7-10]
     attributes: {gpu_model: V100, cores: 4, ssd: true, load: 0.5}
   - {name: B, capacity: {memory: 1e1}, attributes: {gpu_model: T4}}
 users:
   - name: alice
     demand: {cpu: 1, memory: 2}
     weight: {memory: 2, cpu: 1, gpu: 4}
+    owner: lab/vision
     tasks: 100
     servers: [A, B]
     requires: gpu_model in V100|T4; cores >= 4
@@ -74,6 +76,9 @@ users:
         counts=[8, 1],
         tasks=[100, np.inf],
         rates=[[3, 0], [1, 2]],
+        hosts=[["a1", "a2", "a3", "a5", "a7", "a8", "a9", "a10"], []],
+        attributes=[{"gpu_model": "V100", "cores": 4, "ssd": True, "load": 0.5}, {"gpu_model": "T4"}],
+        owners=["lab/vision", None],
         users=["alice", "bob"],
         servers=["A", "B"],
         resources=["memory", "cpu", "gpu"],
@@ -232,7 +237,7 @@ USERS = [
     ("{name: a, demnd: {cpu: 1}}", 'user "a", demnd: unknown key "demnd" (did you mean "demand"?) (and 1 more error in the file)'),
     (
         "{name: a, demand: {cpu: 1}, 3: 4}",
-        'user "a", 3: unknown key "3"; the keys here are name, demand, weight, queue, guarantee, tasks, parallelism, servers, requires, '
+        'user "a", 3: unknown key "3"; the keys here are name, demand, weight, queue, owner, guarantee, tasks, parallelism, servers, requires, '
         "rates",
     ),
     ("{name: a}", 'user "a": "demand" is missing; add demand: {cpu: 1, memory: 2}'),
