@@ -73,7 +73,7 @@ from fairopt.formats.requirements import Attributes
 from fairopt.formats.units import with_plain_numbers
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance import queues as asked
-from fairopt.instance.hosts import MOST, Hosts, misplaced, named_by
+from fairopt.instance.hosts import Hosts, misplaced, named_by
 from fairopt.instance.queues import misfits
 from fairopt.instance.tree import circle, circular
 from fairopt.wording import brief, contrast, did_you_mean, joined
@@ -135,6 +135,7 @@ def instance_from(source: Source) -> Instance:
                 "demands nothing and has no task limit, so it could run any number of tasks; give it a demand > 0 or a number of tasks",
             )
 
+    hosts = _hosts(source, servers)
     attributes = Attributes([server.attributes for server in servers])
     queues = _queues(source, document, column, attributes, numbers)
     known = dict.fromkeys(queue.name for queue in queues)
@@ -162,7 +163,7 @@ def instance_from(source: Source) -> Instance:
             guarantees=numbers.of_users("guarantees", "guarantee", [u.guarantee for u in users]),
             queues=queues,
             queue_of=[u.queue for u in users],
-            hosts=_hosts(source, servers),
+            hosts=hosts,
             attributes=[s.attributes for s in servers],
             owners=[u.owner for u in users],
             users=[u.name for u in users],
@@ -178,13 +179,13 @@ def _hosts(source: Source, servers: list[Server]) -> Hosts | None:
     if not any(server.hosts for server in servers):
         return None
     hosts: list[tuple[str, ...]] = []
-    room = MOST
+    before = 0
     for i, server in enumerate(servers):
         try:
-            hosts.append(named_by(server.hosts, room))
+            hosts.append(named_by(server.hosts, before))
         except ValueError as error:
             refuse(source, ("servers", i, "hosts"), str(error))
-        room -= len(hosts[-1])
+        before += len(hosts[-1])
     for i, why in misplaced(tuple(hosts), [server.count for server in servers], [server.name for server in servers]):
         refuse(source, ("servers", i, "hosts"), why)
     return tuple(hosts)

@@ -48,9 +48,7 @@ TIMES = ("submit", "start", "end")
 OWN = ("job", "user", "queue", "tasks", "server", "requires", "servers", "why")
 
 
-def read_table(
-    path: Path, cluster: Instance, *, timezone: str | None = None, lenient: bool = False
-) -> Records:
+def read_table(path: Path, cluster: Instance, *, timezone: str | None = None, lenient: bool = False) -> Records:
     """Read a file.
 
     Raises

@@ -23,7 +23,7 @@ from fairopt.instance.labelled import rows_of
 from fairopt.validation import FloatArray
 from fairopt.wording import brief, exactly, written
 
-__all__ = ["MOST", "Hosts", "folded", "hosts_of", "is_host", "misplaced", "named_by", "unfolded"]
+__all__ = ["Hosts", "folded", "hosts_of", "is_host", "misplaced", "named_by", "unfolded"]
 
 Hosts: TypeAlias = tuple[tuple[str, ...], ...]
 """The names of the hosts of each row of servers; none where they are not known."""
@@ -45,8 +45,8 @@ def is_host(name: str) -> bool:
     return _are_hosts((name,))
 
 
-def unfolded(text: str, most: int = MOST) -> list[str]:
-    """Return the hosts of a list with ranges in brackets, at most so many.
+def unfolded(text: str, before: int = 0) -> list[str]:
+    """Return the hosts of a list with ranges in brackets; ``before`` hosts are there already.
 
     Raises
     ------
@@ -60,8 +60,9 @@ def unfolded(text: str, most: int = MOST) -> list[str]:
         texts = re.split(r"\[([^\]]*)\]", entry.strip())  # plain, ranges, plain, ranges, ..., plain
         ranges = [_ranges(each, entry) for each in texts[1::2]]
         # Two short ranges can name millions of hosts: count the hosts before writing the first of them.
-        if len(names) + math.prod(sum(len(values) for values, _ in each) for each in ranges) > most:
-            raise ValueError(f'the ranges of "{text[:60]}" name more than {most:,} hosts')
+        if before + len(names) + math.prod(sum(len(values) for values, _ in each) for each in ranges) > MOST:
+            others = " with those before them" if before else ""
+            raise ValueError(f'the ranges of "{text[:60]}" name more than {MOST:,} hosts{others}')
         parts = [[each] for each in texts]
         parts[1::2] = [[f"{value:0{width}d}" for values, width in each for value in values] for each in ranges]
         if sum(max(map(len, part)) for part in parts) > _LONGEST:
@@ -127,7 +128,7 @@ def _bracket(values: Sequence[str]) -> str:
 # Of an instance ------------------------------------------------------------------------------------------------------------------
 
 
-def named_by(given: Any, most: int = MOST) -> tuple[str, ...]:
+def named_by(given: Any, before: int = 0) -> tuple[str, ...]:
     """Return the hosts of a row: of a folded list, or of a sequence of names or of folded lists; of nothing, none.
 
     Raises
@@ -144,12 +145,12 @@ def named_by(given: Any, most: int = MOST) -> tuple[str, ...]:
     if not _are_hosts(names):
         found: list[str] = []
         for text in texts:
-            found += unfolded(text, most - len(found))
+            found += unfolded(text, before + len(found))
         names = tuple(found)
         if not _are_hosts(names):
             wrong = next(name for name in names if not is_host(name))
             raise ValueError(f'"{brief(wrong)}" is no name of a host: it has a space, a bracket, | or more than {_LONGEST} characters')
-    if len(names) > most:
+    if before + len(names) > MOST:
         raise ValueError(f"an instance names at most {MOST:,} hosts")
     return names
 
@@ -201,13 +202,13 @@ def hosts_of(given: Any, counts: FloatArray, servers: Sequence[str]) -> Hosts:
         return ((),) * len(servers)
     rows = rows_of("hosts", given, servers, "server")
     found: list[tuple[str, ...]] = []
-    room = MOST
+    before = 0
     for server, row in zip(servers, rows, strict=True):
         try:
-            found.append(named_by(row, room))
+            found.append(named_by(row, before))
         except ValueError as error:
             raise InvalidInstance(f'server "{server}": {error}') from None
-        room -= len(found[-1])
+        before += len(found[-1])
     for i, why in misplaced(tuple(found), counts, servers):
         raise InvalidInstance(f'server "{servers[i]}": {why}')
     return tuple(found)

@@ -214,6 +214,25 @@ SERVERS = [
         'server "S", attributes, a: expected text, a finite number, true or false, found nan; give it such a value or leave the key out',
     ),
     (
+        "{name: S, capacity: {x: 1}, hosts: 7}",
+        'server "S", hosts: expected names of hosts such as cn[1,3,5], or a list of names, found 7; give it such a value or leave the key out',
+    ),
+    (
+        "{name: S, capacity: {x: 1}, hosts: [a, 7]}",
+        'server "S", hosts: expected names of hosts such as cn[1,3,5], or a list of names, found a list; '
+        "give it such a value or leave the key out",
+    ),
+    ("{name: S, capacity: {x: 1}, hosts: 'a[1-'}", 'server "S", hosts: "a[1-" has brackets that do not close'),
+    (
+        "{name: S, capacity: {x: 1}, count: 3, hosts: 'a[1-2]'}",
+        'server "S", hosts: 2 hosts are named (a[1-2]), but the count is 3; name all of them or none, or correct the count',
+    ),
+    ("{name: S, capacity: {x: 1}, hosts: r1}", 'server "S", hosts: the host "r1" is in the row "R", too; a host is in one row, once'),
+    (
+        "{name: S, capacity: {x: 1}, count: 1000000000, hosts: 'a[1-1000000000]'}",
+        'server "S", hosts: the ranges of "a[1-1000000000]" name more than 1,000,000 hosts with those before them',
+    ),
+    (
         "{name: R, capacity: {x: 1}}",
         'server "R", name: "R" occurs twice (first on line 4); names must be unique: rename or remove one',
     ),
@@ -223,7 +242,7 @@ SERVERS = [
 @pytest.mark.parametrize(("server", "message"), SERVERS)
 def test_refused_servers(server: str, message: str) -> None:
     """What is wrong with a server."""
-    text = f"users:\n- {{name: a, demand: {{x: 1}}}}\nservers:\n- {{name: R, capacity: {{x: 1}}}}\n- {server}\n"
+    text = f"users:\n- {{name: a, demand: {{x: 1}}}}\nservers:\n- {{name: R, capacity: {{x: 1}}, hosts: r1}}\n- {server}\n"
     assert refused("c.yaml", text) == f"c.yaml, line 5: {message}"
 
 

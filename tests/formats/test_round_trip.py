@@ -50,7 +50,19 @@ ODD = [
     ),
     *("user", "weights", "=1+1", "+1", "@a", "'", "_x0041_", "_x000d_", "#N/A", "TRUE", "a" * 300, "word " * 60 + "end"),
 ]
-RESERVED = {"name", "count", "hosts", "weight", "queue", "owner", "guarantee", "tasks", "parallelism", "requires", "servers"}  # columns of the CSV tables
+RESERVED = {
+    "name",
+    "count",
+    "hosts",
+    "weight",
+    "queue",
+    "owner",
+    "guarantee",
+    "tasks",
+    "parallelism",
+    "requires",
+    "servers",
+}  # columns of the CSV tables
 
 labels = (st.sampled_from(ODD) | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)).filter(
     lambda s: s.strip() != ""

@@ -181,6 +181,28 @@ def test_what_runs_is_summed_by_row() -> None:
     assert (imported.current.notion, imported.current.solver) == ("given", "given")
 
 
+def test_rows_have_the_names_of_their_nodes_and_users_their_owners() -> None:
+    """In natural order, whatever the order of the export; labels are as ever, and nothing has to be read from them."""
+    nodes = Nodes(["n10", "gpu", "n2", "n1"], np.array([[4.0, 9.0], [8.0, 9.0], [4.0, 9.0], [4.0, 9.0]]))
+    groups = [("lab/vision", [1.0, 1.0], 4.0), ("lab/speech", [1.0, 0.0], 9.0), ("lab/speech", [2.0, 0.0], 9.0)]
+    instance = assemble("test", nodes, tasks(groups, 4), Account(False), units=UNITS).instance
+    assert instance.servers == ("gpu", "n1 +2")
+    assert instance.hosts == (("gpu",), ("n1", "n2", "n10"))
+    assert instance.users == ("lab/speech/2 cpu", "lab/speech/1 cpu", "lab/vision")
+    assert instance.owners == ("lab/speech", "lab/speech", "lab/vision")
+
+
+def test_kinds_of_machine_are_no_hosts() -> None:
+    """Nor is a name that no host can have: then the hosts of the whole row are not known."""
+    group = [("a", [1.0, 1.0], 4.0)]
+    kinds = Nodes(["small", "large"], np.array([[4.0, 9.0], [8.0, 9.0]]), np.array([1.0, 7.0]))
+    assert assemble("test", kinds, tasks(group, 2), Account(False), units=UNITS).instance.hosts == ((), ())
+    kinds.hosts = [["m7"], []]
+    assert assemble("test", kinds, tasks(group, 2), Account(False), units=UNITS).instance.hosts == ((), ("m7",))
+    strange = Nodes(["a", "two words", "c"], np.array([[4.0, 9.0], [4.0, 9.0], [8.0, 9.0]]))
+    assert assemble("test", strange, tasks(group, 3), Account(False), units=UNITS).instance.hosts == ((), ("c",))
+
+
 def test_a_node_that_holds_more_than_it_has_is_named() -> None:
     """Six tasks on a node of four; with its empty twin they would fit, so the sum alone would not show it."""
     nodes = Nodes(["n1", "n2"], np.full((2, 2), 4.0))

@@ -15,6 +15,7 @@ from strategies import hosts
 import fairopt as fo
 from fairopt.instance.hosts import folded, is_host, unfolded
 
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -147,7 +148,10 @@ def test_no_hosts(given: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["cn[1-2]", "gn1"], 'server "old": 2 hosts are named (cn[1-2]), but the count is 3; name all of them or none, or correct the count'),
+        (
+            ["cn[1-2]", "gn1"],
+            'server "old": 2 hosts are named (cn[1-2]), but the count is 3; name all of them or none, or correct the count',
+        ),
         ([None, "gn[1-2]"], 'server "new": 2 hosts are named (gn[1-2]), but the count is 1; name all of them or none'),
         (["cn[1-3]", "cn2"], 'server "new": the host "cn2" is in the row "old", too; a host is in one row, once'),
         (["cn1,cn2,cn1", None], 'server "old": the host "cn1" is named twice; a host is in one row, once'),
@@ -170,5 +174,5 @@ def test_hosts_that_cannot_be(given: Any, message: str) -> None:
 def test_all_hosts_of_an_instance_are_limited_together() -> None:
     """A thousand rows of a million hosts each would fill the memory."""
     rows = ["a[1-600000]", "b[1-600000]"]
-    with pytest.raises(fo.InvalidInstance, match="more than 400,000 hosts"):
+    with pytest.raises(fo.InvalidInstance, match="more than 1,000,000 hosts with those before them"):
         fo.Instance([[1], [1]], [[1]], counts=[600_000, 600_000], hosts=rows)
