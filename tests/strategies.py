@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from fairopt import Instance, Trace
 
-
 HOSTS = st.from_regex(r"[a-z.é_:/#+-]{0,3}([0-9]{1,20}[a-z.-]{0,2}){0,3}[a-z0-9]", fullmatch=True) | st.sampled_from(["9", "09", "é"])
 """Names of hosts: with zeros in front, several numbers, suffixes, numbers with more digits than a range may have."""
 

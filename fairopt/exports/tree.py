@@ -1,7 +1,7 @@
 """The queues of an instance as the tree of a scheduler, and the amounts that each queue holds on each group of servers.
 
-A queue without queues in it is a leaf. So is an owner in the root: users of one owner are one leaf, and a user without an owner is one of its
-own. Users in a queue that has queues too share a leaf beside these, ``QUEUE-own``: most schedulers run tasks in leaves only.
+A queue without queues in it is a leaf. So is an owner in the root: its users are one leaf, and a user without an owner is one of its own.
+Users in a queue that has queues too share a leaf beside these, ``QUEUE-own``: most schedulers run tasks in leaves only.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@
 ``users.vision=``                               removes the entry
 ==============================================  ==========================================================================
 
-A row of servers whose count changes has no ``hosts`` any more, unless a change gives them. Names may hold dots and signs: the longest matching name of the file counts. The result is read through the schema of files, with the same
+Names may hold dots and signs: the longest matching name of the file counts. A row of servers whose count changes has no ``hosts`` any more,
+unless a change gives them: nobody knows which of them are there. The result is read through the schema of files, with the same
 checks, and each message names the change.
 
 >>> from fairopt.formats.document import instance_from

@@ -2,17 +2,17 @@
 
 Each table is a file of the folder, such as ``servers.csv`` or ``servers.parquet``, a sheet of that name, or a frame.
 
-===================  ==============================================================================================================
-``servers``          ``name``, a column per resource, optional ``count`` and ``hosts`` (``cn[1,3,5]``, or names separated by ``|``); any other
-                     column is an attribute (an empty cell: without it)
-``users``            ``name``, a column per resource, optional ``weight``, ``queue`` (empty: the root), ``owner`` (empty: the queue, else the
-                     user), ``guarantee`` (tasks), ``tasks`` and ``parallelism`` (empty or inf: no limit), ``requires``, and ``servers``
-                     (names separated by ``|``; empty: all)
+===================  ============================================================================================================
+``servers``          ``name``, a column per resource, optional ``count`` and ``hosts`` (``cn[1,3,5]``, or names separated by ``|``); any
+                     other column is an attribute (an empty cell: without it)
+``users``            ``name``, a column per resource, optional ``weight``, ``queue`` (empty: the root), ``owner`` (empty: the queue,
+                     else the user), ``guarantee`` (tasks), ``tasks`` and ``parallelism`` (empty or inf: no limit), ``requires``, and
+                     ``servers`` (names separated by ``|``; empty: all)
 ``queues``           optional: the tree of queues; :mod:`fairopt.formats.queue_tables` describes it
 ``eligibility``      optional: ``user``, a column per server, 1 where the user may run and 0 where not
 ``rates``            optional: ``user``, a column per server, tasks on one server alone
 ``weights``          optional: ``user``, a column per resource
-===================  ==============================================================================================================
+===================  ============================================================================================================
 
 The resources are the columns of ``users`` that have no other meaning. Matrices have a table each; their labels must be exactly the users
 and the servers or resources, in any order. The tables follow the schema of YAML files: :mod:`fairopt.formats.document` has it, with the

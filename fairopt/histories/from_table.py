@@ -24,7 +24,6 @@ import gzip
 import io
 import warnings
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 

@@ -17,7 +17,7 @@ JobLog(2 jobs of 2 owners, from 0 s to 100 s)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 

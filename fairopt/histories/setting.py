@@ -313,9 +313,9 @@ def _placement(cluster: Instance, owner: _Owner, demand: FloatArray, below: Bool
         return None
     if len(owner.users) == 1:
         return np.asarray(cluster.placement[owner.users[0]])
-    if not owner.users and (not owner.is_queue or below is None):
-        return None
-    inside = owner.users or np.flatnonzero(below[cluster.tree.index(str(owner.home))])
+    inside = list(owner.users)
+    if owner.is_queue and below is not None:
+        inside = np.flatnonzero(below[cluster.tree.index(str(owner.home))]).tolist()
     same = [n for n in inside if np.allclose(cluster.demands[n], demand, rtol=1e-9, atol=0.0)]
     return np.asarray(cluster.placement[same].any(axis=0)) if same else None
 

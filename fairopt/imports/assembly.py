@@ -1,12 +1,13 @@
 """From records to an instance: nodes become servers, tasks become users.
 
 **Servers.** Nodes with the same capacity on which the same users may run are one row, labelled by the first node and the number of the
-others: ``cn001 +79``. The row has the names of all its nodes as ``hosts``. Running tasks are summed by row. The sum may hide a node that holds more than its capacity; a note names such nodes.
+others: ``cn001 +79``. The row has the names of all its nodes as ``hosts``. Running tasks are summed by row. The sum may hide a node that
+holds more than its capacity; a note names such nodes.
 
 **Users.** An owner (a namespace, an account) often runs tasks of several shapes, but a user has one shape. So an owner is a queue, and
-each (queue, shape, constraints) is a user of weight 1 in it, labelled ``queue/shape``, with its ``owner``; its tasks T[n] are those that run and those that wait. The
-weight of the owner is the weight of its queue. Where every owner has one shape and the export gives no queues, there is no tree: each
-owner is a user. :mod:`fairopt.imports.queue_tree` joins the queues that the export gives.
+each (queue, shape, constraints) is a user of weight 1 in it, labelled ``queue/shape``, with its ``owner``; its tasks T[n] are those that
+run and those that wait. The weight of the owner is the weight of its queue. Where every owner has one shape and the export gives no queues,
+there is no tree: each owner is a user. :mod:`fairopt.imports.queue_tree` joins the queues that the export gives.
 
 With ``demand="mean"`` a queue has one user whose task is the mean of its tasks; it may run wherever any of them may. That is an
 approximation: no such task exists, and it needs every resource that any of them needs.

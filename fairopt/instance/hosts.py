@@ -114,14 +114,14 @@ def _boxes(numbers: Iterable[Sequence[str]]) -> list[list[list[str]]]:
 
 def _bracket(values: Sequence[str]) -> str:
     """Return values as ranges in brackets; a single one without them."""
-    ranges = [[values[0], values[0], 1]]
+    ranges = [(values[0], values[0])]
     for digits in values[1:]:
-        first, last, number = ranges[-1]
+        first, last = ranges[-1]
         if digits == f"{int(last) + 1:0{len(first)}d}":
-            ranges[-1] = [first, digits, number + 1]
+            ranges[-1] = (first, digits)
         else:
-            ranges.append([digits, digits, 1])
-    text = ",".join(first if number == 1 else f"{first}-{last}" for first, last, number in ranges)
+            ranges.append((digits, digits))
+    text = ",".join(first if first == last else f"{first}-{last}" for first, last in ranges)
     return text if len(values) == 1 else f"[{text}]"
 
 

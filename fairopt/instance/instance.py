@@ -585,7 +585,7 @@ class Instance(ShowsItself):
         return labelled
 
     def __eq__(self, other: object) -> bool:
-        """Two instances are equal if all arrays, labels, hosts, attributes and owners are; of placement constraints, eligibility is compared."""
+        """Two instances are equal if all that they hold is; of placement constraints the effective eligibility is compared."""
         if not isinstance(other, Instance):
             return NotImplemented
         for name in self.__slots__:

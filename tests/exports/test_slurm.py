@@ -278,7 +278,7 @@ def test_a_user_may_have_any_label_and_an_account_that_of_a_server() -> None:
 
 def test_owners_in_the_root_are_accounts() -> None:
     """Whatever the labels of their users look like. Users of Slurm can be named by the caller."""
-    labels = {"users": ["phys/1 cpu", "phys/2 cpu", "chem"], "resources": ["cpu"], "servers": ["a", "b"]}
+    labels: dict[str, Any] = {"users": ["phys/1 cpu", "phys/2 cpu", "chem"], "resources": ["cpu"], "servers": ["a", "b"]}
     instance = fo.Instance([[8], [8]], [[1], [2], [1]], owners=["phys", "phys", None], **labels)
     assert set(grp_tres(fo.export_slurm(fo.solve(instance.replace(owners=None), "psdsf")).text)) == {"phys-1-cpu", "phys-2-cpu", "chem"}
     allocation = fo.solve(instance, "psdsf")

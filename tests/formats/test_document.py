@@ -215,7 +215,8 @@ SERVERS = [
     ),
     (
         "{name: S, capacity: {x: 1}, hosts: 7}",
-        'server "S", hosts: expected names of hosts such as cn[1,3,5], or a list of names, found 7; give it such a value or leave the key out',
+        'server "S", hosts: expected names of hosts such as cn[1,3,5], or a list of names, found 7; '
+        "give it such a value or leave the key out",
     ),
     (
         "{name: S, capacity: {x: 1}, hosts: [a, 7]}",
@@ -256,8 +257,8 @@ USERS = [
     ("{name: a, demnd: {cpu: 1}}", 'user "a", demnd: unknown key "demnd" (did you mean "demand"?) (and 1 more error in the file)'),
     (
         "{name: a, demand: {cpu: 1}, 3: 4}",
-        'user "a", 3: unknown key "3"; the keys here are name, demand, weight, queue, owner, guarantee, tasks, parallelism, servers, requires, '
-        "rates",
+        'user "a", 3: unknown key "3"; the keys here are name, demand, weight, queue, owner, guarantee, tasks, parallelism, servers, '
+        "requires, rates",
     ),
     ("{name: a}", 'user "a": "demand" is missing; add demand: {cpu: 1, memory: 2}'),
     ("{name: a, demand: 3}", 'user "a", demand: expected a mapping such as {cpu: 1, memory: 2}, found 3'),
