@@ -202,8 +202,11 @@ def hosts_of(given: Any, counts: FloatArray, servers: Sequence[str]) -> Hosts:
         return ((),) * len(servers)
     rows = rows_of("hosts", given, servers, "server")
     found: list[tuple[str, ...]] = []
+    if all(type(row) is tuple for row in rows):  # as another instance has them: then they are checked together
+        names = tuple(itertools.chain.from_iterable(rows))
+        found = rows if len(names) <= MOST and all(type(name) is str for name in names) and _are_hosts(names) else []
     before = 0
-    for server, row in zip(servers, rows, strict=True):
+    for server, row in () if found else zip(servers, rows, strict=True):
         try:
             found.append(named_by(row, before))
         except ValueError as error:
