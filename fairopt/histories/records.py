@@ -111,7 +111,7 @@ def row_places(cluster: Instance, names: Sequence[str], *, rows: bool = False) -
     """Return the row of servers of each name of a host, and the names that no row has.
 
     A row has the hosts that it names; a row of one server that names none is the host of its label. Nothing is read from other labels.
-    With ``rows`` a name may also be the label of any row, as in a table of jobs.
+    With ``rows`` a name may also be the label of any row, and is then that row, as in a table of jobs.
 
     >>> cluster = Instance([[1], [2], [3]], [[1]], counts=[2, 1, 9], servers=["cn01 +1", "login", "old"], hosts={"cn01 +1": "cn[01,07]"})
     >>> row_places(cluster, ["cn07", "login", "cn02", "old"])
@@ -119,7 +119,9 @@ def row_places(cluster: Instance, names: Sequence[str], *, rows: bool = False) -
     """
     known = {host: i for i, own in enumerate(cluster.hosts) for host in own}
     for i, name in enumerate(cluster.servers):
-        if rows or (cluster.counts[i] == 1 and not cluster.hosts[i]):
+        if rows:
+            known[name] = i
+        elif cluster.counts[i] == 1 and not cluster.hosts[i]:
             known.setdefault(name, i)
     return {name: known[name] for name in names if name in known}, [name for name in names if name not in known]
 

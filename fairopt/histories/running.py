@@ -81,7 +81,8 @@ def history(
         ``fairopt.histories.from_sacct``, ``from_swf``, ``from_pods`` and ``from_table`` describe what is read.
     cluster : Instance or path
         Servers with their hosts, and the weights, queues, guarantees, owners and placement constraints of its users; their demands and
-        numbers of tasks are not read. A job ran on the row that has its node among its hosts. It must know all owners of the log (by name, as a user, a queue or an owner, or by the queue of the job), or none; then weights are 1.
+        numbers of tasks are not read. A job ran on the row that has its node among its hosts. It must know all owners of the log (by name,
+        as a user, a queue or an owner, or by the queue of the job), or none; then weights are 1.
     notion : str, tuple or Notion
         As `fairopt.compare` takes it.
     windows : sequence of (start, end)

@@ -105,6 +105,8 @@ def test_a_table_names_hosts_or_rows() -> None:
     """A host is in its row; the label of a row of several servers stands for any of them."""
     frame = pd.DataFrame({"user": ["A"] * 3, "submit": 0, "start": 0, "end": 9, "cpu": 1, "server": ["cn5", "gn1 +1", "gn2"]})
     assert read_log_file(frame, CLUSTER).row.tolist() == [0, 1, 1]
+    odd = CLUSTER.replace(servers=["gn1", "cn5"])  # in a table, as in an allocation, a label is the row of that label
+    assert read_log_file(frame.assign(server=["cn5", "gn1", "gn2"]), odd).row.tolist() == [1, 0, 1]
 
 
 def test_waits_that_are_not_judged(tmp_path: Path) -> None:

@@ -310,13 +310,13 @@ def test_jobs_are_credited_to_the_servers_on_which_they_ran(tmp_path: Path) -> N
     jobs = [dict(zip(names, job, strict=True)) | {"user_name": "u", "partition": "all", "job_state": ["PENDING"]} for job in asked]
     (tmp_path / "jobs.json").write_text(json.dumps({"jobs": jobs}))
     rows = ["JobID|Account|User|Partition|State|Submit|Eligible|Start|End|Reason|AllocTRES|ReqTRES|NodeList|Constraints"]
-    for job, who, start, given, node in (
+    for job, who, start, tres, node in (
         ("11", "chem", "00", "cpu=16,mem=16G,node=1", "cn2"),
         ("12", "vision", "00", "cpu=16,mem=32G,node=1,gres/gpu=4", "cn1"),
         ("13", "vision", "01", "cpu=16,mem=32G,node=1,gres/gpu=4", "cn3"),
     ):
         midnight, began, ended = (f"2026-11-01T{hour}:00:00" for hour in ("00", start, "02"))
-        rows.append(f"{job}|{who}|u|all|COMPLETED|{midnight}|{midnight}|{began}|{ended}|None|{given}|{given}|{node}|")
+        rows.append(f"{job}|{who}|u|all|COMPLETED|{midnight}|{midnight}|{began}|{ended}|None|{tres}|{tres}|{node}|")
     (tmp_path / "log.txt").write_text("\n".join(rows))
     fo.save(fo.import_slurm(tmp_path / "nodes.txt", tmp_path / "jobs.json").instance, tmp_path / "cluster.yaml")
     found = fo.history(tmp_path / "log.txt", tmp_path / "cluster.yaml", users="account")
