@@ -52,7 +52,12 @@ def test_the_cluster_is_read_once(files: list[str], tmp_path: Path, monkeypatch:
     trace.to_csv(tmp_path / "trace.csv", index=False)
     read: list[Path] = []
     once = syntax.read
-    monkeypatch.setattr(syntax, "read", lambda path: read.append(path) or once(path))
+
+    def counted(path: Path) -> syntax.Parsed:
+        read.append(path)
+        return once(path)
+
+    monkeypatch.setattr(syntax, "read", counted)
     run(*files, "--json")
     run("simulate", tmp_path / "trace.csv", "--cluster", tmp_path / "cluster.yaml", "--json")
     assert read == [tmp_path / "cluster.yaml"] * 2
