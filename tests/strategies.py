@@ -2,10 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 from hypothesis import strategies as st
 
 from fairopt import Instance, Trace
+
+HOSTS = st.from_regex(r"[a-z.é_:/#+-]{0,3}([0-9]{1,20}[a-z.-]{0,2}){0,3}[a-z0-9]", fullmatch=True) | st.sampled_from(["9", "09", "é"])
+"""Names of hosts: with zeros in front, several numbers, suffixes, numbers with more digits than a range may have."""
+
+
+@st.composite
+def hosts(draw: st.DrawFn, *, most: int = 40) -> list[str]:
+    """Different names of hosts: some by themselves, and some from ranges of numbers, in any order."""
+    names = draw(st.lists(HOSTS, max_size=6))
+    for _ in range(draw(st.integers(0, 3))):
+        first, length, width = draw(st.integers(0, 1200)), draw(st.integers(1, 12)), draw(st.integers(1, 4))
+        before, after = draw(st.sampled_from(["cn", "r1n", "r2n", "a-"])), draw(st.sampled_from(["", "-ib", ".lab", "x3"]))
+        names += [f"{before}{value:0{width}d}{after}" for value in range(first, first + length)]
+    different = list(dict.fromkeys(names))[:most]
+    return draw(st.permutations(different)) if draw(st.booleans()) else different
+
+
+@st.composite
+def hosts_of_rows(draw: st.DrawFn, counts: Sequence[float] | npt.NDArray[np.float64]) -> list[list[str]]:
+    """Hosts of rows of servers: all of a row or none, and none twice."""
+    names, rows = draw(hosts()), []
+    for count in counts:
+        named = count <= len(names) and draw(st.booleans())
+        rows.append(names[: int(count)] if named else [])
+        names = names[int(count) :] if named else names
+    return rows
 
 
 @st.composite

@@ -13,7 +13,7 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,15 +22,16 @@ import numpy as np
 from fairopt.formats import document
 from fairopt.formats.syntax import plain_numbers
 from fairopt.instance import Instance
+from fairopt.instance.attributes import meaning, text_of
 from fairopt.wording import figure, joined, plural
 
 __all__ = ["Difference", "Differences"]
 
 _LISTS = ("servers", "queues", "users")
 _PLAIN: dict[str, dict[str, Any]] = {  # keys of one value, and what is meant where they are left out
-    "servers": {"count": 1},
+    "servers": {"count": 1, "hosts": None},
     "queues": {"parent": None, "weight": 1, "tier": 0, "quotas": []},
-    "users": {"weight": 1, "queue": None, "guarantee": 0, "tasks": math.inf, "parallelism": math.inf},
+    "users": {"weight": 1, "queue": None, "owner": None, "guarantee": 0, "tasks": math.inf, "parallelism": math.inf},
 }
 _AMOUNTS: dict[str, dict[str, Any]] = {  # keys of a value for each resource
     "servers": {"capacity": 0},
@@ -92,8 +93,8 @@ def shown(value: Any) -> str:
         return ", ".join(f"{key} {shown(part)}" for key, part in value.items())
     if isinstance(value, list):
         return joined([str(part) if not isinstance(part, Mapping) else str(part.get("name") or "a quota") for part in value], 4) or "none"
-    if isinstance(value, str):
-        return value
+    if isinstance(value, str | bool):
+        return text_of(value)
     return "no limit" if value == math.inf else figure(float(value), 6)
 
 
@@ -113,7 +114,8 @@ class Differences:
     def __init__(self, before: Instance, after: Instance) -> None:
         self._instances = before, after
         self._resources = [*before.resources, *(name for name in after.resources if name not in before.resources)]
-        self._entries = [_entries(instance, self._resources) for instance in (before, after)]
+        attributes = dict.fromkeys(name for instance in (before, after) for each in instance.attributes for name in each)
+        self._entries = [_entries(instance, self._resources, attributes) for instance in (before, after)]
         self.all = tuple(self._found())
 
     def groups(self) -> list[tuple[str, tuple[Difference, ...]]]:
@@ -145,6 +147,8 @@ class Differences:
                     own = second if (kind, name, "", "") in taken else first
                 else:
                     own = {key: second[key] if (kind, name, *key) in taken else value for key, value in first.items()}
+                    if (kind, name, "count", "") in taken:
+                        own["hosts", ""] = second["hosts", ""]
                 if own is not None:
                     data[kind].append(_document(name, own))
         if not data["queues"]:
@@ -163,7 +167,9 @@ class Differences:
                     yield Difference(kind, name, "", "", None if first is None else {}, None if second is None else {})
                     continue
                 for (key, resource), value in first.items():
-                    if value != second[key, resource]:
+                    if key == "hosts" and first["count", ""] != second["count", ""]:
+                        continue  # which come and go with the count
+                    if _means(key, value) != _means(key, second[key, resource]):
                         yield Difference(kind, name, key, resource, value, second[key, resource])
                 if kind == "users":
                     yield from self._servers(name)
@@ -219,7 +225,12 @@ class _Made:
         return None
 
 
-def _entries(instance: Instance, resources: Sequence[str]) -> dict[str, dict[str, dict[tuple[str, str], Any]]]:
+def _means(key: str, value: Any) -> Any:
+    """Return what is compared of a value: 4 and "4" are the same attribute."""
+    return meaning(value) if key == "attributes" and value is not None else value
+
+
+def _entries(instance: Instance, resources: Sequence[str], attributes: Iterable[str]) -> dict[str, dict[str, dict[tuple[str, str], Any]]]:
     """Return the values of every entry: by list, by name, by key and resource."""
     data = plain_numbers(instance.to_dict())
     found: dict[str, dict[str, dict[tuple[str, str], Any]]] = {}
@@ -230,6 +241,9 @@ def _entries(instance: Instance, resources: Sequence[str]) -> dict[str, dict[str
             for key, default in _AMOUNTS[kind].items():
                 given = entry.get(key, {})
                 values |= {(key, resource): given.get(resource, default) for resource in resources}
+            if kind == "servers":
+                own = entry.get("attributes", {})
+                values |= {("attributes", name): own.get(name) for name in attributes}
             found[kind][entry["name"]] = values
     return found
 

@@ -1,13 +1,12 @@
 """Who owns the tasks of an instance: its users, summed up by owner.
 
-An owner often runs tasks of several shapes, and each shape is a user. The owner of a user is the queue that it is in; where that is the
-queue of a person in an account, ``account/person``, it is the account. The owner of a user in the root is what its label has before the
-first slash: importers name users ``owner/shape``.
+An owner often runs tasks of several shapes, and each shape is a user. The owner of a user is the one that the instance names
+(``owners``, in files ``owner``), else the queue that the user is in, else the user itself.
 
 >>> from fairopt.instance.queues import Queue
->>> tree = [Queue("chem"), Queue("chem/ann", "chem"), Queue("bio")]
->>> lab = Instance([[9]], [[1], [2], [3]], users=["x", "y", "guest/1 cpu"], queues=tree, queue_of=["chem/ann", "bio", None])
->>> owners_of(lab)
+>>> users, queues = ["chem/1 cpu", "y", "guest"], ["chem/ann", "bio", None]
+>>> tree = [Queue("chem/ann"), Queue("bio")]
+>>> owners_of(Instance([[9]], [[1], [2], [3]], users=users, queues=tree, queue_of=queues, owners={"chem/1 cpu": "chem"}))
 ('chem', 'bio', 'guest')
 """
 
@@ -25,16 +24,7 @@ __all__ = ["OwnerHoldings", "owner_holdings", "owners_of"]
 
 def owners_of(instance: Instance) -> tuple[str, ...]:
     """Return the owner of each user."""
-    parent = {queue.name: queue.parent for queue in instance.queues}
-    owners = []
-    for user, queue in zip(instance.users, instance.queue_of, strict=True):
-        if queue is None:
-            owner = user.partition("/")[0]
-            owners.append(owner if owner and owner not in parent else user)
-        else:
-            above = parent[queue]
-            owners.append(above if above is not None and queue.startswith(f"{above}/") else queue)
-    return tuple(owners)
+    return tuple(owner or queue or user for owner, queue, user in zip(instance.owners, instance.queue_of, instance.users, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

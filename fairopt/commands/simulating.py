@@ -140,7 +140,7 @@ def simulate(
         lambda: (
             fo.trace_swf(trace, memory="memory" in instance.resources, gangs=gangs, lenient=lenient)
             if swf
-            else fo.load_trace(trace, cluster=cluster, changes=changes or (), events=events, lenient=lenient)
+            else fo.load_trace(trace, cluster=instance, events=events, lenient=lenient)
         ),
     )
     if jobs.left_out:

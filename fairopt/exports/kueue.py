@@ -121,7 +121,7 @@ class _Objects:
             self.root += "-all"
         self.names = Names(DNS_SUBDOMAIN, "queue", (self.root,)).of(holder.label for holder in self.holders)
         leaves = [h for h, holder in enumerate(self.holders) if holder.leaf]
-        self.namespace = {h: namespace_of(self.holders[h].label, self._parent(h)) for h in leaves}
+        self.namespace = {h: namespace_of(whole.instance, self.holders[h]) for h in leaves}
         self.namespaces = Names(DNS_LABEL, "namespace").of(self.namespace.values())
         self.notes = list(whole.notes)
 

@@ -5,8 +5,8 @@
     metadata: {name: fairopt, namespace: team-a}
     spec: {hard: {requests.cpu: "12", requests.memory: 48Gi, requests.nvidia.com/gpu: "4"}}
 
-Every owner is a namespace: a leaf of the tree of queues, by the last part of its name (``queue/owner`` is the namespace ``owner``), or an
-owner in the root. A namespace that sits in several queues gets the sum.
+Every owner is a namespace: a leaf of the tree of queues is that of its owner, if its users have one, else it is a namespace of its own
+name; so is an owner in the root. A namespace that sits in several queues gets the sum.
 
 Source: Kubernetes documentation, Resource Quotas. A quota of an extended resource (one with a slash) exists for its requests only.
 """
@@ -16,13 +16,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from fairopt.allocation import Allocation
 from fairopt.exports.amounts import check_headroom, enlarged
 from fairopt.exports.kubernetes_objects import documents, kubernetes_measures, quantity
 from fairopt.exports.names import DNS_LABEL, Names, changed
 from fairopt.exports.result import Export
 from fairopt.exports.rounding import whole_tasks
-from fairopt.exports.tree import Holdings
+from fairopt.exports.tree import Holder, Holdings
+from fairopt.instance import Instance
 from fairopt.wording import figure
 
 __all__ = ["export_resourcequota", "namespace_of"]
@@ -31,13 +34,10 @@ _NAME = "fairopt"
 _REQUESTS = "requests."
 
 
-def namespace_of(label: str, parent: str | None) -> str:
-    """Return the namespace of a leaf of the tree: ``queue/owner`` in the queue is ``owner``.
-
-    >>> namespace_of("gold/team-a", "gold"), namespace_of("team-a", None)
-    ('team-a', 'team-a')
-    """
-    return label.removeprefix(f"{parent}/") if parent is not None else label
+def namespace_of(instance: Instance, holder: Holder) -> str:
+    """Return the namespace of a leaf of the tree: the owner of its users, if they have one, else its label."""
+    owners = {instance.owners[n] for n in np.flatnonzero(holder.users)}
+    return (owners.pop() if len(owners) == 1 else None) or holder.label
 
 
 def export_resourcequota(
@@ -90,7 +90,7 @@ def export_resourcequota(
     for h, holder in enumerate(holders):
         if not holder.leaf:
             continue
-        namespace = namespace_of(holder.label, holders[holder.parent].label if holder.parent >= 0 else None)
+        namespace = namespace_of(whole.instance, holder)
         own, sums = holdings.at_most(h), hard.setdefault(namespace, dict.fromkeys(measures, 0))
         for r, resource in enumerate(measures):
             held = int(holdings.total[h, r])

@@ -10,8 +10,8 @@
   the *placement* too. Only an association of a user can have a partition.
 
 Accounts and users are those that `fairopt.import_slurm` reads: a queue ``A/u`` in the queue A is user u of account A, ``A/u/p`` that user
-in partition p, every other queue an account. A user of the instance that is in no queue is an account, or the part of its label before the
-first slash is. A user of the instance in an account whose label does not start with ``A/`` is a user of Slurm.
+in partition p, every other queue an account. The owner of a user of the instance that is in no queue is an account; in an account, it is a
+user of Slurm, unless it is that account. A user without an owner is its own.
 
 With ``as_="billing"`` the limit is ``GrpTRES=billing=N``. Under ``PriorityFlags=MAX_TRES`` with ``TRESBillingWeights`` of 100,000 / C[r] a
 job is billed 100,000 times its dominant share, rounded down, so that N limits the dominant share of an account, whatever its jobs ask for.

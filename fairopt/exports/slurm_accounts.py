@@ -72,9 +72,8 @@ class Accounts:
                 continue
             name = tree.name(node)
             for n in tree.users_of(node):
-                label = instance.users[n]
-                shape = label == name or label.startswith(f"{name}/")
-                person = users[label] if label in users else users.get(name) if shape else label
+                label, owner = instance.users[n], instance.owners[n] or instance.users[n]
+                person = users[label] if label in users else users.get(name) if owner == name else owner
                 self._leaf(add, place_of[node], name, person, _mask(instance, [int(n)]))
         self.holders = tuple(_merged(holders, self.places))
         self.unknown = list(dict.fromkeys(self.unknown))

@@ -1,7 +1,7 @@
 """The queues of an instance as the tree of a scheduler, and the amounts that each queue holds on each group of servers.
 
-A queue without queues in it is a leaf. So is an owner in the root: without a tree every user is one, and users with labels ``owner/shape``
-are one owner. Users in a queue that has queues too share a leaf beside these, ``QUEUE-own``: most schedulers run tasks in leaves only.
+A queue without queues in it is a leaf. So is an owner in the root: its users are one leaf, and a user without an owner is one of its own.
+Users in a queue that has queues too share a leaf beside these, ``QUEUE-own``: most schedulers run tasks in leaves only.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ def holders_of(instance: Instance) -> tuple[Holder, ...]:
 
 
 def owners_in_root(instance: Instance) -> dict[str, list[int]]:
-    """Return the users in the root by owner: what is before the first slash of a label, unless a queue has that name."""
+    """Return the users in the root by owner; a user without an owner, and one whose owner has the name of a queue, by its own label."""
     owners: dict[str, list[int]] = {}
     taken = {queue.name for queue in instance.queues}
     for n in instance.tree.users_of(0):
-        owner = instance.users[n].partition("/")[0]
-        owners.setdefault(owner if owner and owner not in taken else instance.users[n], []).append(int(n))
+        owner = instance.owners[n]
+        owners.setdefault(instance.users[n] if owner is None or owner in taken else owner, []).append(int(n))
     return owners
 
 

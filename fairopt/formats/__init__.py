@@ -35,6 +35,7 @@ users:
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -121,9 +122,9 @@ def load_trace(
     ----------
     path : str or path
     cluster : Instance, or the path of one, optional
-        Needed if jobs say where they may run: the servers for the column ``servers``, the path of the file for ``requires``.
+        Needed if jobs say where they may run: its servers for the column ``servers``, their attributes for ``requires``.
     changes : mapping or sequence of str, optional
-        Changes to that cluster, as for `load`.
+        Changes to that cluster, as for `load`, where its path is given.
     events : str or path, optional
         A table of users that join or leave and of servers that are added or removed.
     lenient : bool
@@ -136,10 +137,9 @@ def load_trace(
     """
     from fairopt.formats import traces
 
-    file = None if cluster is None or isinstance(cluster, Instance) else Path(cluster)
-    servers = load(file, changes=changes) if file is not None else cluster if isinstance(cluster, Instance) else None
-    attributes = None if file is None else traces.server_attributes(source_of(file, changes))
-    return traces.read(Path(path), servers, attributes, None if events is None else Path(events), lenient=lenient)
+    if cluster is not None and not isinstance(cluster, Instance):
+        cluster = load(cluster, changes=changes)
+    return traces.read(Path(path), cluster, None if events is None else Path(events), lenient=lenient)
 
 
 def save(instance: Instance, path: str | os.PathLike[str]) -> None:
@@ -161,7 +161,9 @@ def save(instance: Instance, path: str | os.PathLike[str]) -> None:
     """
     path = Path(path)
     queues = [name for queue in instance.queues for name in (queue.name, *(quota.name for quota in queue.quotas))]
-    for label in (*instance.users, *instance.servers, *instance.resources, *queues):
+    facts = [text for each in instance.attributes for pair in each.items() for text in pair if isinstance(text, str)]
+    facts += [owner for owner in instance.owners if owner is not None]
+    for label in itertools.chain(instance.users, instance.servers, instance.resources, queues, facts, *instance.hosts):
         if not label.isascii() and label != label.encode(errors="replace").decode():
             raise InvalidInstance(f"{path}: the label {label!a} is not text that a file can hold (half of a surrogate pair); rename it")
     if path.suffix.lower() in DOCUMENTS:

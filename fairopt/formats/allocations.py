@@ -6,7 +6,7 @@ Wide, a row for each user and a column for each server::
     alice,10,0
     bob,0,10
 
-or long, a row for each user and server with tasks; pairs without a row have none::
+or long, a row for each user and server with tasks, by the label of its row or by a host; pairs without a row have none::
 
     user,server,tasks
     alice,big-memory,10
@@ -35,7 +35,7 @@ from fairopt.formats.cells import Table
 from fairopt.formats.spreadsheets import labels_of
 from fairopt.formats.table_files import read_any
 from fairopt.instance import FloatArray, Instance
-from fairopt.instance.fractions import as_written
+from fairopt.instance.fractions import as_written, fraction_of, written
 from fairopt.wording import did_you_mean, exactly
 
 __all__ = ["read"]
@@ -83,7 +83,9 @@ def _wide(table: Table, instance: Instance) -> list[list[float]]:
 
 
 def _long(table: Table, instance: Instance) -> list[list[float]]:
-    user_of, server_of = ({name: j for j, name in enumerate(names)} for names in (instance.users, instance.servers))
+    user_of = {name: n for n, name in enumerate(instance.users)}
+    server_of = {host: i for i, own in enumerate(instance.hosts) for host in own}
+    server_of |= {name: i for i, name in enumerate(instance.servers)}
     tasks = [[0.0] * instance.n_servers for _ in instance.users]
     seen: dict[tuple[str, str], int] = {}
     users, servers = labels_of(table.cells("user"), instance.users), labels_of(table.cells("server"), instance.servers)
@@ -102,7 +104,8 @@ def _long(table: Table, instance: Instance) -> list[list[float]]:
         value = table.number(cell, row, "tasks")
         if not (np.isfinite(value) and value >= 0):
             _refuse(table, value, row, "tasks")
-        tasks[user_of[user]][server_of[server]] = value
+        there = tasks[user_of[user]][server_of[server]]
+        tasks[user_of[user]][server_of[server]] = written(fraction_of(there) + fraction_of(value)) if there else value
     return tasks
 
 

@@ -11,7 +11,8 @@
 ``users.vision=``                               removes the entry
 ==============================================  ==========================================================================
 
-Names may hold dots and signs: the longest matching name of the file counts. The result is read through the schema of files, with the same
+Names may hold dots and signs: the longest matching name of the file counts. A row of servers whose count changes has no ``hosts`` any more,
+unless a change gives them: nobody knows which of them are there. The result is read through the schema of files, with the same
 checks, and each message names the change.
 
 >>> from fairopt.formats.document import instance_from
@@ -97,6 +98,7 @@ class Changed:
             change = self._parsed(text, value)
             self._changes.append(change)
             self._apply(change)
+        self._forget_hosts()
 
     def place(self, path: Path) -> str:
         """Return the file and the change that a part of the document is from, or else its line."""
@@ -228,6 +230,17 @@ class Changed:
         else:
             inner = entry[key] = dict(entry.get(key) or {})
             _put(refuse, inner, rest[2], None, change, math.inf if key == "limit" else 0.0)
+
+    def _forget_hosts(self) -> None:
+        """Leave out the hosts of rows whose count alone is changed: nobody knows which of them are there."""
+        own = {change.path[1] for change in self._changes if change.path[0] == "servers" and change.path[2:] in ((), ("hosts",))}
+        for place, origin in enumerate(self._origin["servers"]):
+            entry = self.data["servers"][place]
+            if origin is None or "hosts" not in entry or entry.get("name") in own:
+                continue
+            before: Any = self._source.data
+            if before["servers"][origin].get("count", 1) != entry.get("count", 1):
+                self.data["servers"][place] = {key: value for key, value in entry.items() if key != "hosts"}
 
     def _put_entry(self, refuse: _Refusal, kind: str, place: int | None, change: _Change) -> None:
         """Add, replace or leave out an entry."""

@@ -8,6 +8,7 @@
       - name: A
         capacity: {cpu: 9, memory: 12}    # of one server; a resource left out is 0
         count: 8                          # optional: identical servers that this entry stands for
+        hosts: cn[1-7,12]                 # optional: their names, all or none; or a list
         attributes: {gpu_model: V100, cores: 4, ssd: true}    # optional: what "requires" can ask for
     users:
       - name: alice
@@ -15,6 +16,7 @@
         weight: 2                         # optional; or {cpu: 1, memory: 2}, then for every user
         tasks: 100                        # optional; left out: no limit
         queue: vision                     # optional: the queue that it is in; left out: the root
+        owner: lab                        # optional: whose tasks they are; left out: the queue's, or those of alice
         guarantee: 3                      # optional: tasks that it gets first
         servers: [A]                      # optional: the only servers that it may use
         requires: "gpu_model in V100|T4; cores >= 4"          # optional: see fairopt.formats.requirements
@@ -71,6 +73,7 @@ from fairopt.formats.requirements import Attributes
 from fairopt.formats.units import with_plain_numbers
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance import queues as asked
+from fairopt.instance.hosts import Hosts, misplaced, named_by
 from fairopt.instance.queues import misfits
 from fairopt.instance.tree import circle, circular
 from fairopt.wording import brief, contrast, did_you_mean, joined
@@ -132,6 +135,7 @@ def instance_from(source: Source) -> Instance:
                 "demands nothing and has no task limit, so it could run any number of tasks; give it a demand > 0 or a number of tasks",
             )
 
+    hosts = _hosts(source, servers)
     attributes = Attributes([server.attributes for server in servers])
     queues = _queues(source, document, column, attributes, numbers)
     known = dict.fromkeys(queue.name for queue in queues)
@@ -159,12 +163,32 @@ def instance_from(source: Source) -> Instance:
             guarantees=numbers.of_users("guarantees", "guarantee", [u.guarantee for u in users]),
             queues=queues,
             queue_of=[u.queue for u in users],
+            hosts=hosts,
+            attributes=[s.attributes for s in servers],
+            owners=[u.owner for u in users],
             users=[u.name for u in users],
             servers=[s.name for s in servers],
             resources=resources,
         )
     except InvalidInstance as error:
         refuse(source, (), str(error))
+
+
+def _hosts(source: Source, servers: list[Server]) -> Hosts | None:
+    """Return the hosts of each row of servers, or None when none is named."""
+    if not any(server.hosts for server in servers):
+        return None
+    hosts: list[tuple[str, ...]] = []
+    before = 0
+    for i, server in enumerate(servers):
+        try:
+            hosts.append(named_by(server.hosts, before))
+        except ValueError as error:
+            refuse(source, ("servers", i, "hosts"), str(error))
+        before += len(hosts[-1])
+    for i, why in misplaced(tuple(hosts), [server.count for server in servers], [server.name for server in servers]):
+        refuse(source, ("servers", i, "hosts"), why)
+    return tuple(hosts)
 
 
 def _few_unknown(data: object) -> tuple[object, int]:

@@ -33,7 +33,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError
 
 from fairopt.formats.quantities import BYTES_PATTERN, PATTERN
-from fairopt.formats.requirements import Value
+from fairopt.instance.attributes import Value, is_attribute
 
 __all__ = ["ENTRIES", "Document", "Queue", "Quota", "Server", "User", "schema"]
 
@@ -51,8 +51,14 @@ def _integer(value: object) -> object:
 
 
 def _attribute(value: object) -> Value:
-    if not isinstance(value, (str, int, float)) or (isinstance(value, float) and not math.isfinite(value)):
+    if not is_attribute(value):
         raise PydanticCustomError("not_an_attribute", "neither text nor a finite number nor true or false")
+    return value  # type: ignore[return-value]
+
+
+def _hosts(value: object) -> str | list[str]:
+    if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
+        raise PydanticCustomError("not_hosts", "neither text nor a list of text")
     return value
 
 
@@ -78,6 +84,11 @@ Limit: TypeAlias = Annotated[float, Field(ge=0), _or_quantity(_AT_LEAST_0, BYTES
 Endless: TypeAlias = Annotated[float, Field(ge=0), _or_quantity(_AT_LEAST_0)]
 Tier: TypeAlias = Annotated[int, BeforeValidator(_integer)]
 Attribute: TypeAlias = Annotated[Value, PlainValidator(_attribute), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+Hosts: TypeAlias = Annotated[
+    str | list[str],
+    PlainValidator(_hosts),
+    WithJsonSchema({"anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "array", "items": {"type": "string", "pattern": r"\S"}}]}),
+]
 Weight: TypeAlias = Annotated[
     Annotated[Number, Tag("number")] | Annotated[dict[Name, Positive], Tag("mapping")],
     Discriminator(lambda value: "mapping" if isinstance(value, dict) else "number"),
@@ -97,6 +108,8 @@ class Server(_Entry):
     """What one server has of each resource; a resource left out is 0."""
     count: Count = 1
     """How many identical servers this entry stands for."""
+    hosts: Hosts = ""
+    """The names of these servers, all of them or none: a list, or text with ranges in brackets, "cn[1,3,5-7]"."""
     attributes: dict[Name, Attribute] = {}
     """What the users' "requires" can ask for."""
 
@@ -112,6 +125,8 @@ class User(_Entry):
     """Priority among the users of its queue, 0: nothing beyond its guarantee. A mapping gives one per resource, then for every user."""
     queue: Name | None = None
     """The queue that it is in; left out: the root."""
+    owner: Name | None = None
+    """Who owns its tasks; left out: its queue, or itself where it is in the root."""
     guarantee: Number = 0.0
     """How many tasks it is guaranteed."""
     tasks: Endless = math.inf

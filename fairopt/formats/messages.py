@@ -125,6 +125,8 @@ def _need(kind: str, context: Mapping[str, Any], path: Path, value: object) -> t
         return "a name", "give one that is not blank"
     if kind == "not_an_attribute":
         return "text, a finite number, true or false", "give it such a value or leave the key out"
+    if kind == "not_hosts":
+        return "names of hosts such as cn[1,3,5], or a list of names", "give it such a value or leave the key out"
     if kind == "not_whole":
         return "a whole number >= 0", ""
     if kind in ("not_an_integer", "int_type"):

@@ -23,22 +23,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.attributes import NUMBER, Value, text_of
 from fairopt.wording import did_you_mean, joined
 
-__all__ = ["Attributes", "Clause", "Value", "parse"]
-
-Value: TypeAlias = str | int | float | bool
+__all__ = ["Attributes", "Clause", "parse"]
 
 COMPARISONS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 CLAUSE = re.compile(r"(?P<attribute>.*?)\s*(?P<operator>==|!=|<=|>=|=|<|>|(?<!\S)(not\s+)?in(?!\S))\s*(?P<value>.*)", re.DOTALL)
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +139,7 @@ class Attributes:
                     if NUMBER.fullmatch(value):
                         good[:-1] |= column.numbers == float(value)
                     else:
-                        good[:-1] |= np.array(column.texts) == _text(value)
+                        good[:-1] |= np.array(column.texts) == text_of(value)
                 if clause.operator in ("!=", "not in"):
                     good = ~good
             self._answers[clause] = good[column.codes]
@@ -154,14 +151,9 @@ class Attributes:
             if name not in self._names:
                 others = f"; the attributes are {joined(self._names, 20)}" if self._names else "; give the servers attributes"
                 raise InvalidInstance(f'no server has the attribute "{name}"{did_you_mean(name, self._names) or others}')
-            texts = [_text(server[name]) if name in server else None for server in self._servers]
+            texts = [text_of(server[name]) if name in server else None for server in self._servers]
             distinct = {text: code for code, text in enumerate(dict.fromkeys(t for t in texts if t is not None))}
             numbers = [float(text) if NUMBER.fullmatch(text) else np.nan for text in distinct]
             codes: npt.NDArray[np.int64] = np.array([-1 if text is None else distinct[text] for text in texts])
             self._columns[name] = _Column(list(distinct), np.array(numbers), codes)
         return self._columns[name]
-
-
-def _text(value: Value) -> str:
-    text = str(value)
-    return text.lower() if text.lower() in ("true", "false") else text

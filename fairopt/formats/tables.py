@@ -2,15 +2,17 @@
 
 Each table is a file of the folder, such as ``servers.csv`` or ``servers.parquet``, a sheet of that name, or a frame.
 
-===================  ==============================================================================================================
-``servers``          ``name``, a column per resource, optional ``count``; any other column is an attribute (an empty cell: without it)
-``users``            ``name``, a column per resource, optional ``weight``, ``queue`` (empty: the root), ``guarantee`` (tasks), ``tasks`` and
-                     ``parallelism`` (empty or inf: no limit), ``requires``, and ``servers`` (names separated by ``|``; empty: all)
+===================  ============================================================================================================
+``servers``          ``name``, a column per resource, optional ``count`` and ``hosts`` (``cn[1,3,5]``, or names separated by ``|``); any
+                     other column is an attribute (an empty cell: without it)
+``users``            ``name``, a column per resource, optional ``weight``, ``queue`` (empty: the root), ``owner`` (empty: the queue,
+                     else the user), ``guarantee`` (tasks), ``tasks`` and ``parallelism`` (empty or inf: no limit), ``requires``, and
+                     ``servers`` (names separated by ``|``; empty: all)
 ``queues``           optional: the tree of queues; :mod:`fairopt.formats.queue_tables` describes it
 ``eligibility``      optional: ``user``, a column per server, 1 where the user may run and 0 where not
 ``rates``            optional: ``user``, a column per server, tasks on one server alone
 ``weights``          optional: ``user``, a column per resource
-===================  ==============================================================================================================
+===================  ============================================================================================================
 
 The resources are the columns of ``users`` that have no other meaning. Matrices have a table each; their labels must be exactly the users
 and the servers or resources, in any order. The tables follow the schema of YAML files: :mod:`fairopt.formats.document` has it, with the
@@ -40,16 +42,18 @@ from fairopt.formats.document import instance_from
 from fairopt.formats.messages import Source
 from fairopt.formats.queue_tables import LONGEST_CELL, QueueTable, check, columns_of, known, raw
 from fairopt.instance import Instance
+from fairopt.instance.attributes import text_of
 from fairopt.instance.fractions import plain
-from fairopt.wording import did_you_mean, exactly
+from fairopt.wording import did_you_mean, exactly, found
 
 __all__ = ["columns_of_tables", "folder_source", "from_frames", "read", "workbook_source", "write", "write_workbook"]
 
-OF_SERVERS = ("name", "count")
-OF_USERS = ("name", "weight", "queue", "guarantee", "tasks", "parallelism", "requires", "servers")
+OF_SERVERS = ("name", "count", "hosts")
+OF_USERS = ("name", "weight", "queue", "owner", "guarantee", "tasks", "parallelism", "requires", "servers")
 FIRST = {"servers": "name", "users": "name", "queues": "name", "eligibility": "user", "rates": "user", "weights": "user"}
 """The tables, and the column that each must have."""
 SUFFIXES = (".csv", ".parquet")
+_EXACT = 2**53  # whole numbers below it are floats without loss
 _MATRIX_OF = {"weight": "weights", "rates": "rates", "servers": "eligibility"}
 
 
@@ -121,9 +125,10 @@ class Tables:
                 "name": name,
                 "capacity": dict(zip(self._resources, capacity, strict=True)),
                 "count": count,
+                **({"hosts": [part.strip() for part in hosts.split("|")]} if hosts else {}),
                 "attributes": {a: value for a, value in zip(attributes, row, strict=True) if value},
             }
-            for name, capacity, count, row in zip(names, capacities, counts, values, strict=True)
+            for name, capacity, count, hosts, row in zip(names, capacities, counts, table.cells("hosts"), values, strict=True)
         ]
 
     def _user_entries(self, servers: list[str]) -> list[dict[str, Any]]:
@@ -150,6 +155,9 @@ class Tables:
         for entry, queue in zip(entries, raw(table, "queue"), strict=True):
             if queue.strip():
                 entry["queue"] = known(queue, queues)
+        for entry, owner in zip(entries, table.cells("owner"), strict=True):
+            if owner:
+                entry["owner"] = owner
         for entry, requires, confined in zip(entries, table.cells("requires"), table.cells("servers"), strict=True):
             if requires:
                 entry["requires"] = requires
@@ -306,6 +314,7 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
             if "\0" in label:
                 raise InvalidInstance(f"{place}: the {kind} label {label!r} holds a null character; save as .yaml")
     document = instance.to_dict()
+    _check_facts(instance, document, place, what, longest)
     per_resource, rates = instance.weights.ndim == 2, instance.given("rates_per_server")
     confined = [user.get("servers") for user in document["users"]]
     # An empty cell of "servers" means all servers, so it cannot mean none; and names there cannot contain "|" or begin or end with a space.
@@ -318,6 +327,8 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
                 "name": [server["name"] for server in servers],
                 **{r: [server["capacity"][r] for server in servers] for r in instance.resources},
                 **_optional("count", [server.get("count", "") for server in servers]),
+                **_optional("hosts", [server.get("hosts", "") for server in servers]),
+                **_attribute_columns(servers),
             }
         ),
         "users": _table(
@@ -326,6 +337,7 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
                 **{r: [user["demand"][r] for user in users] for r in instance.resources},
                 **_optional("weight", [] if per_resource else [user.get("weight", "") for user in users]),
                 **_optional("queue", [user.get("queue", "") for user in users]),
+                **_optional("owner", [user.get("owner", "") for user in users]),
                 **_optional("guarantee", [user.get("guarantee", "") for user in users]),
                 **_optional("tasks", [user.get("tasks", "") for user in users]),
                 **_optional("parallelism", [user.get("parallelism", "") for user in users]),
@@ -344,6 +356,38 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
             cells = [[plain(value) for value in column] for column in matrix.T.tolist()] if matrix.dtype == object else matrix.T.tolist()
             tables[name] = (["user", *labels], [list(instance.users), *cells])
     return tables
+
+
+def _check_facts(instance: Instance, document: dict[str, Any], place: Path, what: str, longest: int) -> None:
+    """Refuse hosts, attributes and owners that a cell cannot hold: text with spaces around it, or none, or too much of it."""
+
+    def check_cell(whose: str, text: str) -> None:
+        if not text or text != text.strip() or "\0" in text or len(text) >= longest:
+            raise InvalidInstance(f"{place}: {whose} {found(text)}, which a cell cannot hold; save as .yaml")
+
+    for user in document["users"]:
+        check_cell(f'the owner of "{user["name"]}" is', user.get("owner", "-"))
+    for server in document["servers"]:
+        of_server = f'of server "{server["name"]}"'
+        check_cell(f"the hosts {of_server} are", server.get("hosts", "-"))
+        for name, value in server.get("attributes", {}).items():
+            if name in (*OF_SERVERS, *instance.resources):
+                raise InvalidInstance(
+                    f'{place}: an attribute cannot be called "{name}" in {what}, where that is another column; save as .yaml'
+                )
+            check_cell(f"the name of an attribute {of_server} is", name)
+            check_cell(f'the attribute "{name}" {of_server} is', str(value))
+
+
+def _attribute_columns(servers: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Return a column for each attribute; as text where a number would lose digits."""
+    names = dict.fromkeys(name for server in servers for name in server.get("attributes", ()))
+    return {name: [_attribute(server.get("attributes", {}).get(name, "")) for server in servers] for name in names}
+
+
+def _attribute(value: Any) -> Any:
+    plain_number = isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < _EXACT)
+    return value if plain_number else text_of(value)
 
 
 def _optional(name: str, cells: list[Any]) -> dict[str, list[Any]]:

@@ -22,7 +22,7 @@ optional, ``number`` of servers (1).
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     _ = Path(folder, "jobs.csv").write_text("job,user,submit_s,tasks,run_s,cpu\\na,A,0,2,60,1\\nb,B,5,1,-3,1\\n")
-...     print(read(Path(folder, "jobs.csv"), None, None, lenient=True).left_out[0].partition(", ")[2])
+...     print(read(Path(folder, "jobs.csv"), None, lenient=True).left_out[0].partition(", ")[2])
 line 3: run_s is not a number >= 0
 """
 
@@ -37,14 +37,13 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.formats.cells import read_table
-from fairopt.formats.messages import Source
 from fairopt.formats.quantities import plain
-from fairopt.formats.requirements import Attributes, Value
+from fairopt.formats.requirements import Attributes
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.trace import Event, Trace, backwards, problems, two_queues
 from fairopt.wording import did_you_mean, joined, plural
 
-__all__ = ["read", "server_attributes"]
+__all__ = ["read"]
 
 _MOST_SERVERS = 1e9
 _HINTS = 100  # bad rows
@@ -98,10 +97,8 @@ class _Rows:
         return values
 
 
-def read(
-    path: Path, cluster: Instance | None, attributes: list[dict[str, Value]] | None, events: Path | None = None, *, lenient: bool
-) -> Trace:
-    """Read a trace. ``attributes`` are those of each row of servers of the cluster, for ``requires``.
+def read(path: Path, cluster: Instance | None, events: Path | None = None, *, lenient: bool) -> Trace:
+    """Read a trace. The servers of the cluster, and their attributes, are what the columns ``servers`` and ``requires`` are about.
 
     Raises
     ------
@@ -148,7 +145,7 @@ def read(
             rows.bad[row] = two_queues(users[row], first_queue[users[row]], queue)
     estimates = _estimates(rows, run) if "estimate_s" in rows.columns else None
     gangs = _gangs(rows) if "gang" in rows.columns else None
-    allowed = _allowed(rows, cluster, attributes)
+    allowed = _allowed(rows, cluster)
     if rows.bad and not lenient:
         first = min(rows.bad)
         more = len(rows.bad) - 1
@@ -191,12 +188,6 @@ def _gangs(rows: _Rows) -> BoolArray:
     return np.array([cell in _YES for cell in cells], bool)
 
 
-def server_attributes(source: Source) -> list[dict[str, Value]]:
-    """Return the attributes of each server row of a valid document."""
-    data: Any = source.data
-    return [dict(server.get("attributes") or {}) for server in data["servers"]]
-
-
 def _rows(path: Path, first: str) -> _Rows:
     if path.suffix.lower() == ".parquet":
         return _parquet(path)
@@ -232,16 +223,16 @@ def _text(value: object) -> str:
     return (value.decode(errors="replace") if isinstance(value, bytes) else str(value)).strip()
 
 
-def _allowed(rows: _Rows, cluster: Instance | None, attributes: list[dict[str, Value]] | None) -> BoolArray | None:
+def _allowed(rows: _Rows, cluster: Instance | None) -> BoolArray | None:
     """Return where each job may run, (jobs, servers)."""
     requires, servers = (rows.columns.get(column) for column in ("requires", "servers"))
     if not any(requires or []) and not any(servers or []):
         return None
-    if cluster is None or (any(requires or []) and attributes is None):
+    if cluster is None:
         raise rows.refuse(
-            "jobs say where they may run, so the servers are needed to read this table; give cluster, the path of the instance file"
+            "jobs say where they may run, so the servers are needed to read this table; give cluster, an instance or the path of its file"
         )
-    ask = Attributes(attributes or [{}] * cluster.n_servers)
+    ask = Attributes(cluster.attributes)
     position = {name: i for i, name in enumerate(cluster.servers)}
     allowed = np.ones((rows.number, cluster.n_servers), bool)
     for row in range(rows.number):

@@ -18,7 +18,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.histories.clock import Clock
 from fairopt.histories.from_table import distinct
-from fairopt.histories.records import Records, row_places, unknown_server
+from fairopt.histories.records import Records, nowhere, row_places, unknown_server
 from fairopt.imports.account import Account
 from fairopt.imports.json_export import Part
 from fairopt.imports.kubernetes_records import Pod, in_units, owner_of, read_objects, read_pod
@@ -88,9 +88,7 @@ def read_pod_log(
         bad = np.isin([pod.node for pod in pods], unknown)
         records.keep(records.refuse(bad, lambda n: unknown_server(pods[n].node, cluster)))
     elif unknown:
-        records.notes.append(
-            f"no server of the cluster has the name of a node of the log, such as {unknown[0]}: where pods ran is not known"
-        )
+        records.notes.append(nowhere(unknown[0], cluster, "pods"))
     return records
 
 

@@ -31,12 +31,13 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import read_bytes
 from fairopt.histories.clock import Clock
 from fairopt.histories.from_table import distinct
-from fairopt.histories.records import Records, Unjudged, row_places, unknown_server
+from fairopt.histories.records import Records, Unjudged, nowhere, row_places, unknown_server
 from fairopt.imports.json_export import Part
 from fairopt.imports.slurm_exports import parsed
 from fairopt.imports.slurm_jobs import amounts_of
-from fairopt.imports.slurm_syntax import array_size, hosts, tres
+from fairopt.imports.slurm_syntax import array_size, tres
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.hosts import unfolded
 from fairopt.wording import plural
 
 __all__ = ["COMMAND", "read_sacct_log"]
@@ -222,7 +223,7 @@ def _nodes(lists: Any, path: Path, lines: IntArray) -> tuple[IntArray, list[str]
     hosts_of = []
     for j, text in enumerate(found):
         part = Part(str(text), f"{path}, line {int(lines[int(np.argmax(code == j))])}", None, "NodeList")
-        hosts_of.append(list(parsed(part, hosts)) if text else [])
+        hosts_of.append(list(parsed(part, unfolded)) if text else [])
     return np.asarray(code, np.int64), list(dict.fromkeys(name for each in hosts_of for name in each)), hosts_of
 
 
@@ -285,7 +286,7 @@ def _place(records: Records, extra: dict[str, Any], names: list[str], hosts_of: 
             records.keep(good)
             extra = {key: cells[good] for key, cells in extra.items()}
     elif names and not known:
-        records.notes.append(f"no server of the cluster has the name of a node of the log, such as {names[0]}: where jobs ran is not known")
+        records.notes.append(nowhere(names[0], cluster, "jobs"))
     rows: list[list[tuple[int, int]]] = []
     for nodes in hosts_of:
         found = [known[name] for name in nodes if name in known]

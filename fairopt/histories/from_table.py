@@ -8,9 +8,9 @@
 ``job``, optional               its name; a job that was requeued or resized has several rows of one name; default: 1, 2, ...
 ``tasks``, optional             how many identical tasks it has; default 1
 ``queue``, optional             the queue that it was submitted to
-``server``, optional            the server on which it ran
+``server``, optional            the server on which it ran: one of the hosts of the cluster, or the label of a row of servers
 ``requires``, optional          conditions on the attributes of its servers, as in instance files: :mod:`fairopt.formats.requirements`
-``servers``, optional           the only servers where it may run: ``A|B``
+``servers``, optional           the only servers where it may run: ``A|B``, named in the same way
 ``why``, optional               why its wait is not judged: held, a dependency, a limit; empty: it is judged
 any other column                a resource: the demand of one task, in the units of the cluster; an empty cell is 0
 ==============================  ======================================================================================================
@@ -24,7 +24,6 @@ import gzip
 import io
 import warnings
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +47,7 @@ TIMES = ("submit", "start", "end")
 OWN = ("job", "user", "queue", "tasks", "server", "requires", "servers", "why")
 
 
-def read_table(
-    path: Path, cluster: Instance, attributes: Sequence[dict[str, Any]] | None, *, timezone: str | None = None, lenient: bool = False
-) -> Records:
+def read_table(path: Path, cluster: Instance, *, timezone: str | None = None, lenient: bool = False) -> Records:
     """Read a file.
 
     Raises
@@ -67,7 +64,7 @@ def read_table(
         except Exception as error:
             reason = str(error).partition("\n")[0]
             raise InvalidInstance(f"{path} is not a Parquet file, or is damaged: {reason}; write it again") from None
-        return read_frame(frame, cluster, attributes, str(path), timezone=timezone, lenient=lenient, first=1)
+        return read_frame(frame, cluster, str(path), timezone=timezone, lenient=lenient, first=1)
     try:
         if path.suffix.lower() == ".gz":
             data = gzip.decompress(data)
@@ -89,7 +86,7 @@ def read_table(
     except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError, ValueError) as error:
         reason = str(error).replace("Error tokenizing data. C error: ", "").strip()
         raise InvalidInstance(f"{path}: {reason}; each line has one cell for each column of the first line") from None
-    records = read_frame(frame, cluster, attributes, str(path), timezone=timezone, lenient=lenient, first=2)
+    records = read_frame(frame, cluster, str(path), timezone=timezone, lenient=lenient, first=2)
     if cut is not None:
         records.unjudged.append(Unjudged("the line is cut", 1, 0.0, f"{path}, {cut.partition(':')[0]}"))
     return records
@@ -111,7 +108,6 @@ def _cut(data: bytes) -> str | None:
 def read_frame(
     frame: pd.DataFrame,
     cluster: Instance,
-    attributes: Sequence[dict[str, Any]] | None,
     name: str,
     *,
     timezone: str | None = None,
@@ -135,7 +131,7 @@ def read_frame(
     resources = [column for column in frame.columns if column not in (*OWN, *TIMES)]
     demands, shape = _demands(frame, resources, cluster, name, where)
     times, clock = _times(frame, timezone, where)
-    allowed, place = _allowed(frame, cluster, attributes, where)
+    allowed, place = _allowed(frame, cluster, where)
     number = len(frame)
     records = Records(
         job=_texts(frame["job"]) if "job" in frame else np.array([str(row + 1) for row in range(number)], object),
@@ -245,7 +241,7 @@ def _times(frame: pd.DataFrame, timezone: str | None, where: Any) -> tuple[list[
     return found, clock
 
 
-def _allowed(frame: pd.DataFrame, cluster: Instance, attributes: Sequence[dict[str, Any]] | None, where: Any) -> tuple[BoolArray, IntArray]:
+def _allowed(frame: pd.DataFrame, cluster: Instance, where: Any) -> tuple[BoolArray, IntArray]:
     """Return the places where records may run, and the place of each."""
     import pandas as pd
 
@@ -254,23 +250,19 @@ def _allowed(frame: pd.DataFrame, cluster: Instance, attributes: Sequence[dict[s
         return np.zeros((0, cluster.n_servers), bool), np.full(len(frame), -1)
     texts = [_texts(frame[column]) for column in columns]
     code, found = pd.factorize(pd.Series(list(zip(*texts, strict=True))))
-    ask = Attributes(list(attributes) if attributes is not None else [{}] * cluster.n_servers)
+    ask = Attributes(cluster.attributes)
     allowed = np.ones((len(found), cluster.n_servers), bool)
     for j, cells in enumerate(found):
         row = int(np.argmax(code == j))
         for column, text in zip(columns, cells, strict=True):
             if text and column == "requires":
-                if attributes is None:
-                    raise InvalidInstance(
-                        f"{where(row)}: requires needs the attributes of the servers; give the path of the file of the cluster"
-                    )
                 try:
                     allowed[j] &= ask.where(text)
                 except InvalidInstance as error:
                     raise InvalidInstance(f"{where(row)}: requires: {error}") from None
             elif text:
                 names = [name.strip() for name in text.split("|")]
-                known, unknown = row_places(cluster, names)
+                known, unknown = row_places(cluster, names, rows=True)
                 if unknown:
                     raise InvalidInstance(
                         f'{where(row)}: servers: there is no server "{unknown[0]}"{did_you_mean(unknown[0], cluster.servers)}'
@@ -284,7 +276,7 @@ def _servers(records: Records, names: Any, cluster: Instance) -> None:
     import pandas as pd
 
     code, found = pd.factorize(names)
-    known, unknown = row_places(cluster, [str(name) for name in found if name])
+    known, unknown = row_places(cluster, [str(name) for name in found if name], rows=True)
     row = np.array([known.get(str(name), -1) for name in found], np.int64)
     bad = np.isin(code, [j for j, name in enumerate(found) if str(name) in set(unknown)])
     records.row = row[code]

@@ -17,7 +17,7 @@ JobLog(2 jobs of 2 owners, from 0 s to 100 s)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,12 +96,11 @@ class JobLog:
         frame: pd.DataFrame,
         cluster: Instance,
         *,
-        attributes: Sequence[dict[str, Any]] | None = None,
         timezone: str | None = None,
         lenient: bool = False,
     ) -> JobLog:
         """Return the log of a table with a row for each record: :mod:`fairopt.histories.from_table` describes its columns."""
-        return cls.of(read_frame(frame, cluster, attributes, "the table", timezone=timezone, lenient=lenient, first=1), cluster)
+        return cls.of(read_frame(frame, cluster, "the table", timezone=timezone, lenient=lenient, first=1), cluster)
 
     @classmethod
     def of(cls, records: Records, cluster: Instance) -> JobLog:

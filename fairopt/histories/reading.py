@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairopt.errors import InvalidInstance
-from fairopt.formats import load, source_of
-from fairopt.formats.traces import server_attributes
+from fairopt.formats import load
 from fairopt.histories.job_log import JobLog
 from fairopt.instance import Instance, require_instance
 from fairopt.wording import joined
@@ -22,14 +21,12 @@ __all__ = ["USERS", "read_cluster", "read_log_file"]
 USERS = {"table": (), "sacct": ("user", "account"), "swf": ("user", "group", "queue"), "kubernetes": ("namespace", "priority", "label:KEY")}
 
 
-def read_cluster(
-    cluster: Instance | str | os.PathLike[str], changes: Mapping[str, Any] | Sequence[str] = ()
-) -> tuple[Instance, list[dict[str, Any]] | None]:
-    """Return a cluster, and the attributes of its servers if it is read from a file."""
+def read_cluster(cluster: Instance | str | os.PathLike[str], changes: Mapping[str, Any] | Sequence[str] = ()) -> Instance:
+    """Return a cluster, of an instance or of the path of its file."""
     if isinstance(cluster, str | os.PathLike):
-        return load(cluster, changes=changes), server_attributes(source_of(Path(cluster), changes))
+        return load(cluster, changes=changes)
     require_instance(cluster)
-    return cluster, None
+    return cluster
 
 
 def kind_of(path: Path) -> str:
@@ -58,7 +55,6 @@ def kind_of(path: Path) -> str:
 def read_log_file(
     log: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pd.DataFrame | JobLog,
     cluster: Instance,
-    attributes: list[dict[str, Any]] | None = None,
     *,
     users: str | None = None,
     timezone: str | None = None,
@@ -77,7 +73,7 @@ def read_log_file(
         frame: Any = log
         if not hasattr(frame, "columns"):
             raise InvalidInstance(f"the log is {type(log).__name__}; give the path of a file, a pandas frame, or a JobLog")
-        return JobLog.from_frame(frame, cluster, attributes=attributes, timezone=timezone, lenient=lenient)
+        return JobLog.from_frame(frame, cluster, timezone=timezone, lenient=lenient)
     paths = [Path(each) for each in ([log] if isinstance(log, str | os.PathLike) else log)]
     if not paths:
         raise InvalidInstance("there is no log; give the path of one")
@@ -92,7 +88,7 @@ def read_log_file(
     if kind == "table":
         from fairopt.histories.from_table import read_table
 
-        return JobLog.of(read_table(paths[0], cluster, attributes, **options), cluster)
+        return JobLog.of(read_table(paths[0], cluster, **options), cluster)
     options["users"] = users or allowed[0]
     if kind == "swf":
         from fairopt.histories.from_swf import read_swf_log

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,9 +11,9 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.histories.clock import Clock
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.wording import did_you_mean, joined, plural
+from fairopt.wording import did_you_mean, joined, named, plural
 
-__all__ = ["Records", "Unjudged", "row_places", "unknown_server"]
+__all__ = ["Records", "Unjudged", "nowhere", "row_places", "unknown_server"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,28 +107,55 @@ class Records:
         return ~bad
 
 
-def row_places(cluster: Instance, names: Sequence[str]) -> tuple[dict[str, int], list[str]]:
-    """Return the row of servers of each name, and the names of which none is known.
+def row_places(cluster: Instance, names: Sequence[str], *, rows: bool = False) -> tuple[dict[str, int], list[str]]:
+    """Return the row of servers of each name of a host, and the names that no row has.
 
-    A name is that of a row, or of a node of a row that is named after its first node and the number of the others, ``cn01 +19``, if the
-    nodes are numbered one after the other.
+    A row has the hosts that it names; a row of one server that names none is the host of its label. Nothing is read from other labels.
+    With ``rows`` a name may also be the label of any row, and is then that row, as in a table of jobs.
 
-    >>> cluster = Instance([[1], [2]], [[1]], counts=[20, 1], servers=["cn01 +19", "login"])
-    >>> row_places(cluster, ["cn07", "login", "cn21"])
-    ({'cn07': 0, 'login': 1}, ['cn21'])
+    >>> cluster = Instance([[1], [2], [3]], [[1]], counts=[2, 1, 9], servers=["cn01 +1", "login", "old"], hosts={"cn01 +1": "cn[01,07]"})
+    >>> row_places(cluster, ["cn07", "login", "cn02", "old"])
+    ({'cn07': 0, 'login': 1}, ['cn02', 'old'])
     """
-    known = {name: i for i, name in enumerate(cluster.servers)}
+    known = {host: i for i, own in enumerate(cluster.hosts) for host in own}
     for i, name in enumerate(cluster.servers):
-        match = re.fullmatch(r"(.*?)(\d+)(\D*) \+(\d+)", name)
-        if match and float(match[4]) + 1 == cluster.counts[i] and int(match[4]) < 1_000_000:
-            first, width = int(match[2]), len(match[2])
-            for k in range(int(match[4]) + 1):
-                known.setdefault(f"{match[1]}{first + k:0{width}d}{match[3]}", i)
+        if rows:
+            known[name] = i
+        elif cluster.counts[i] == 1 and not cluster.hosts[i]:
+            known.setdefault(name, i)
     return {name: known[name] for name in names if name in known}, [name for name in names if name not in known]
 
 
 def unknown_server(name: str, cluster: Instance) -> str:
     """Say that a server is not in the cluster."""
+    known = [each for label, own in zip(cluster.servers, cluster.hosts, strict=True) for each in own or (label,)]
+    there = without_hosts(cluster) or f"there are {joined(known, 5)}"
+    return f'it ran on "{name}", which the cluster does not have{did_you_mean(name, known)}; {there}'
+
+
+def nowhere(name: str, cluster: Instance, what: str) -> str:
+    """Say that no server of the cluster is in the log, so that nobody knows where its jobs ran.
+
+    >>> nowhere("cn1", Instance([[1]], [[1]], servers=["a"]), "jobs")
+    'no server of the cluster has the name of a node of the log, such as cn1: where jobs ran is not known'
+    """
+    hint = without_hosts(cluster)
+    return f"no server of the cluster has the name of a node of the log, such as {name}: where {what} ran is not known" + (
+        f"; {hint}" if hint else ""
+    )
+
+
+def without_hosts(cluster: Instance) -> str:
+    """Return what to do about rows of several servers that do not name them; empty if there are none.
+
+    >>> without_hosts(Instance([[1]], [[1]], counts=[20], servers=["cn01 +19"]))
+    'the row "cn01 +19" does not name its servers: import the cluster again, or add hosts: to it in the file'
+    """
+    unnamed = [name for name, own, count in zip(cluster.servers, cluster.hosts, cluster.counts, strict=True) if not own and count > 1]
+    if not unnamed:
+        return ""
+    one = len(unnamed) == 1
     return (
-        f'it ran on "{name}", which the cluster does not have{did_you_mean(name, cluster.servers)}; there are {joined(cluster.servers, 5)}'
+        f"the row{'' if one else 's'} {joined([named(name) for name in unnamed], 3)} {'does' if one else 'do'} not name "
+        f"{'its' if one else 'their'} servers: import the cluster again, or add hosts: to {'it' if one else 'them'} in the file"
     )

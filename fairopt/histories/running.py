@@ -80,8 +80,9 @@ def history(
         files: the later one counts), or a table of jobs (.csv, .parquet or a frame); each may be compressed by gzip. The modules
         ``fairopt.histories.from_sacct``, ``from_swf``, ``from_pods`` and ``from_table`` describe what is read.
     cluster : Instance or path
-        Servers, and the weights, queues, guarantees and placement constraints of its users; their demands and numbers of tasks are not
-        read. It must know all owners of the log (by name, as a user or a queue, or by the queue of the job), or none; then weights are 1.
+        Servers with their hosts, and the weights, queues, guarantees, owners and placement constraints of its users; their demands and
+        numbers of tasks are not read. A job ran on the row that has its node among its hosts. It must know all owners of the log (by name,
+        as a user, a queue or an owner, or by the queue of the job), or none; then weights are 1.
     notion : str, tuple or Notion
         As `fairopt.compare` takes it.
     windows : sequence of (start, end)
@@ -128,8 +129,8 @@ def history(
         check_whole_number("moments", moments, 2, meaning=', or "all"')
     check_whole_number("seed", seed, 0)
     name, chosen = read_notion(notion)
-    instance, attributes = read_cluster(cluster, changes)
-    jobs = read_log_file(log, instance, attributes, users=users, timezone=timezone, lenient=lenient)
+    instance = read_cluster(cluster, changes)
+    jobs = read_log_file(log, instance, users=users, timezone=timezone, lenient=lenient)
     setting = setting_of(jobs, instance, chosen, lenient=lenient)
     periods = _windows(setting.log, windows, every)
     found = changes_of(setting)

@@ -4,8 +4,9 @@ A stream has the tasks of one owner with the same demand that may run on the sam
 users of an instance. Where the notion fills trees of queues, an owner with several streams is a queue, so that its share is that of all it
 holds; for the other notions its weight is divided equally among its streams that have tasks.
 
-An owner is found in the cluster by its name: as a user, with weight, queue and placement; else as a queue; else by the queue that the log
-names. If none is found, and the cluster has no queues, all weights are 1.
+An owner is found in the cluster by its name: as a user, with weight, queue and placement; else as a queue; else as the owner of users that
+are in one queue, with the sum of their weights; else by the queue that the log names. If none is found, and the cluster has no queues, all
+weights are 1.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class _Owner:
     home: str | None
     weight: float
     siblings: str | None  # the queue whose children compare with it
-    user: int  # of the cluster; -1: it is none
+    users: tuple[int, ...]  # of the cluster; empty: it is a queue, or only the log names it
     is_queue: bool
 
 
@@ -164,7 +165,7 @@ def setting_of(log: JobLog, cluster: Instance, notion: Notion, *, lenient: bool 
     alone = np.array([not several[n] and not found[n].is_queue for n in owner], bool)
     groups, members, queue_of = _groups(log, cluster, owner_of, home)
     of_siblings = {name: j for j, name in enumerate(dict.fromkeys(each.siblings for each in found))}
-    guarantees = np.array([cluster.guarantees[each.user] if each.user >= 0 else 0.0 for each in found])
+    guarantees = np.array([cluster.guarantees[list(each.users)].sum() for each in found])
     setting = Setting(
         log=log,
         cluster=cluster,
@@ -205,6 +206,10 @@ def _owners(log: JobLog, cluster: Instance, lenient: bool) -> tuple[JobLog, IntA
     """Return the log without unknown owners, the owner of each record, their names, and where they are in the cluster."""
     users = {name: n for n, name in enumerate(cluster.users)}
     queues = {queue.name: queue for queue in cluster.queues}
+    owned: dict[str, list[int]] = {}
+    for u, owner in enumerate(cluster.owners):
+        if owner is not None:
+            owned.setdefault(owner, []).append(u)
     pair = log.owner * (len(log.queues) + 1) + log.queue + 1
     codes, inverse = np.unique(pair, return_inverse=True)
     in_queues = np.bincount((codes // (len(log.queues) + 1)).astype(int))
@@ -218,13 +223,14 @@ def _owners(log: JobLog, cluster: Instance, lenient: bool) -> tuple[JobLog, IntA
         name, queue = log.owners[n], log.queues[q - 1] if q else None
         place: _Owner | None = None
         if name in users:
-            u = users[name]
-            place = _Owner(cluster.queue_of[u], float(cluster.weights[u]), cluster.queue_of[u], u, False)
+            place = _of_users(cluster, [users[name]])
         elif name in queues:
-            place = _Owner(name, float(queues[name].weight), queues[name].parent, -1, True)
+            place = _Owner(name, float(queues[name].weight), queues[name].parent, (), True)
+        elif len({cluster.queue_of[u] for u in owned.get(name, ())}) == 1:
+            place = _of_users(cluster, owned[name])
         elif queue in queues:
-            place = _Owner(queue, 1.0, queue, -1, False)
-        by_queue = place is not None and not place.is_queue and place.user < 0 and in_queues[n] > 1
+            place = _Owner(queue, 1.0, queue, (), False)
+        by_queue = place is not None and not place.is_queue and not place.users and in_queues[n] > 1
         key = (n, q) if by_queue else (n, -1)
         if key not in index:
             index[key] = len(names)
@@ -236,7 +242,7 @@ def _owners(log: JobLog, cluster: Instance, lenient: bool) -> tuple[JobLog, IntA
     missing = [name for name, place in zip(names, found, strict=True) if place is None]
     first = next((f"{log.places[n]}: " for n, place in zip(owners, found, strict=True) if place is None), "")
     if len(missing) == len(names) and not cluster.queues:
-        return log, owner_of, names, [_Owner(None, 1.0, None, -1, False) for _ in names]
+        return log, owner_of, names, [_Owner(None, 1.0, None, (), False) for _ in names]
     if not missing:
         return log, owner_of, names, [place for place in found if place is not None]
     if not lenient or len(missing) == len(names):
@@ -258,6 +264,12 @@ def _owners(log: JobLog, cluster: Instance, lenient: bool) -> tuple[JobLog, IntA
         [name for name, place in zip(names, found, strict=True) if place is not None],
         [place for place in found if place is not None],
     )
+
+
+def _of_users(cluster: Instance, users: list[int]) -> _Owner:
+    """Return the place of an owner of some users of one queue."""
+    home = cluster.queue_of[users[0]]
+    return _Owner(home, float(cluster.weights[users].sum()), home, tuple(users), False)
 
 
 def _part(log: JobLog, keep: BoolArray) -> JobLog:
@@ -299,11 +311,11 @@ def _placement(cluster: Instance, owner: _Owner, demand: FloatArray, below: Bool
     """Return where the cluster lets tasks of an owner run; None: it does not say."""
     if cluster.placement is None:
         return None
-    if owner.user >= 0:
-        return np.asarray(cluster.placement[owner.user])
-    if not owner.is_queue or below is None:
-        return None
-    inside = np.flatnonzero(below[cluster.tree.index(str(owner.home))])
+    if len(owner.users) == 1:
+        return np.asarray(cluster.placement[owner.users[0]])
+    inside = list(owner.users)
+    if owner.is_queue and below is not None:
+        inside = np.flatnonzero(below[cluster.tree.index(str(owner.home))]).tolist()
     same = [n for n in inside if np.allclose(cluster.demands[n], demand, rtol=1e-9, atol=0.0)]
     return np.asarray(cluster.placement[same].any(axis=0)) if same else None
 

@@ -1,12 +1,13 @@
 """From records to an instance: nodes become servers, tasks become users.
 
-**Servers.** Nodes with the same capacity on which the same users may run are one row, named after the first node and the number of the
-others: ``cn001 +79``. Running tasks are summed by row. The sum may hide a node that holds more than its capacity; a note names such nodes.
+**Servers.** Nodes with the same capacity on which the same users may run are one row, labelled by the first node and the number of the
+others: ``cn001 +79``. The row has the names of all its nodes as ``hosts``. Running tasks are summed by row. The sum may hide a node that
+holds more than its capacity; a note names such nodes.
 
 **Users.** An owner (a namespace, an account) often runs tasks of several shapes, but a user has one shape. So an owner is a queue, and
-each (queue, shape, constraints) is a user of weight 1 in it, ``queue/shape``; its tasks T[n] are those that run and those that wait. The
-weight of the owner is the weight of its queue. Where every owner has one shape and the export gives no queues, there is no tree: each
-owner is a user. :mod:`fairopt.imports.queue_tree` joins the queues that the export gives.
+each (queue, shape, constraints) is a user of weight 1 in it, labelled ``queue/shape``, with its ``owner``; its tasks T[n] are those that
+run and those that wait. The weight of the owner is the weight of its queue. Where every owner has one shape and the export gives no queues,
+there is no tree: each owner is a user. :mod:`fairopt.imports.queue_tree` joins the queues that the export gives.
 
 With ``demand="mean"`` a queue has one user whose task is the mean of its tasks; it may run wherever any of them may. That is an
 approximation: no such task exists, and it needs every resource that any of them needs.
@@ -17,8 +18,9 @@ no longer allow it, it may stay, so its shape may run there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -31,6 +33,7 @@ from fairopt.imports.result import Import
 from fairopt.imports.shapes import FITS, Shapes, Tasks, labels_of, means_of, natural
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.aggregation import number_distinct
+from fairopt.instance.hosts import is_host
 from fairopt.wording import did_you_mean, plural
 
 __all__ = ["Demand", "Nodes", "assemble"]
@@ -40,11 +43,30 @@ Demand: TypeAlias = Literal["shapes", "mean"]
 
 @dataclass(slots=True)
 class Nodes:
-    """The nodes that accept work: names, capacities (nodes, resources), and how many each stands for."""
+    """The nodes that accept work.
+
+    Attributes
+    ----------
+    names : list of str
+    capacities : array (nodes, resources)
+    counts : array (nodes,), optional
+        How many each stands for; default: one, which has its name.
+    hosts : list of sequences of str, optional
+        The names of those that each stands for; empty where they are not known.
+    """
 
     names: list[str]
     capacities: FloatArray
     counts: FloatArray | None = None
+    hosts: Sequence[Sequence[str]] | None = None
+
+    @property
+    def known(self) -> Sequence[Sequence[str]]:
+        """The names of the hosts that each node stands for; empty where they are not known, or cannot be names of hosts."""
+        hosts = self.hosts
+        if hosts is None:
+            hosts = [(name,) for name in self.names] if self.counts is None else [()] * len(self.names)
+        return [each if all(map(is_host, each)) else () for each in hosts]
 
 
 def assemble(
@@ -115,6 +137,10 @@ def assemble(
     first = np.unique(row, return_index=True)[1]
     members, rows = np.bincount(row), first.size
     row_counts = np.bincount(row, weights=counts)
+    of_nodes = nodes.known
+    of_rows: list[list[Sequence[str]]] = [[] for _ in range(rows)]
+    for i, j in zip(order.tolist(), row.tolist(), strict=True):
+        of_rows[j].append(of_nodes[i])
     servers = [names[i] if members[j] == 1 else f"{names[i]} +{members[j] - 1}" for j, i in enumerate(first)]
     row_of = {name: servers[j] for name, j in zip(names, row.tolist(), strict=True)}
     instance = Instance(
@@ -126,6 +152,8 @@ def assemble(
         tasks=number,
         queues=[on_rows(queue, row_of, resources) for queue in with_weights(queues, given_weights)],
         queue_of=lowest if queues else None,
+        hosts=[tuple(chain.from_iterable(each)) if all(each) else () for each in of_rows],
+        owners=[owner_of[queue] for queue in lowest],
         users=labels,
         servers=servers,
         resources=resources,

@@ -124,6 +124,7 @@ def import_gavel(
         counts=numbers,
         rates=np.where(too_large, 0.0, rates),
         parallelism=scales,
+        owners=owners,
         users=names,
         servers=kinds,
         resources=["gpu"],

@@ -25,7 +25,7 @@ from fairopt.imports.account import Account
 from fairopt.imports.assembly import Demand, Nodes, assemble
 from fairopt.imports.csv_export import Columns
 from fairopt.imports.result import Import
-from fairopt.imports.shapes import SOMEWHERE, Tasks
+from fairopt.imports.shapes import SOMEWHERE, Tasks, natural
 from fairopt.instance.aggregation import number_distinct
 from fairopt.trace import Trace
 from fairopt.wording import exactly, plural
@@ -202,7 +202,12 @@ def _machines(table: Columns, at: float, account: Account) -> Nodes:
     names = [f"{platforms[row]} {capacities[row, 0]:.4g} cpu {capacities[row, 1]:.4g} memory" for row in last[first]]
     if len(set(names)) < len(names):  # four digits do not tell them apart
         names = [f"{platforms[row]} {float(capacities[row, 0])} cpu {float(capacities[row, 1])} memory" for row in last[first]]
-    return Nodes(names, capacities[last[first]], np.asarray(np.bincount(same, weights=counts), float))
+    hosts = None
+    if "event" in table:
+        machines = table.text("machine_id")
+        ids = [[machines[row] for row in last[same == kind].tolist()] for kind in range(first.size)]
+        hosts = [sorted(each, key=natural) for each in ids]
+    return Nodes(names, capacities[last[first]], np.asarray(np.bincount(same, weights=counts), float), hosts)
 
 
 def _last_events(table: Columns, at: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

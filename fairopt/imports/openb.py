@@ -141,7 +141,12 @@ def import_openb(
     account.note("the tables do not say on which node a pod ran: all pods count as waiting, and there is no current allocation")
     return assemble(
         "openb",
-        Nodes([names[i] for i in used], capacities[used], counts[used]),
+        Nodes(
+            [names[i] for i in used],
+            capacities[used],
+            counts[used],
+            [(names[i],) if "sn" in table and counts[i] == 1 else () for i in used],
+        ),
         Tasks(
             owner=[owners[j] for j in kept],
             demands=demands[kept],

@@ -48,7 +48,8 @@ class Import:
     kind : str
         "kubernetes", "slurm", "yarn", "ray", "openb", "google2011", "swf" or "gavel".
     instance : Instance
-        An owner is a queue, with a user for each shape of its tasks, ``owner/shape``. Without queues in the export, and if every owner has
+        An owner is a queue, with a user for each shape of its tasks, ``owner/shape``. Rows of servers have the names of their nodes as
+        ``hosts``, users their ``owners``. Without queues in the export, and if every owner has
         one shape of task, each owner is a user and there is no tree.
     current : Allocation or None
         The tasks that run now, as a given allocation; None if the exports do not say where they run.

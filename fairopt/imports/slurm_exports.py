@@ -15,8 +15,9 @@ from typing import Any
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.imports.json_export import Part, parse_json
-from fairopt.imports.slurm_syntax import finite, hosts
+from fairopt.imports.slurm_syntax import finite
 from fairopt.imports.slurm_text import ASSOCIATIONS, JOBS, blocks, table
+from fairopt.instance.hosts import unfolded
 from fairopt.wording import figure
 
 __all__ = ["parsed", "read_records", "read_sacct"]
@@ -144,7 +145,7 @@ def _grouped(groups: Part) -> list[Part]:
         partition = group.get("partition").get("name").text("")
         listed = group["nodes"].get("nodes")
         for each in listed.items() if isinstance(listed.value, list) else [listed]:
-            for name in parsed(each, hosts):
+            for name in parsed(each, unfolded):
                 if name not in records:
                     records[name] = Part({**values, "name": name, "partitions": []}, group.file, group.above, group.key)
                 if partition:

@@ -12,7 +12,8 @@ from typing import Any
 
 from fairopt.imports.json_export import Part
 from fairopt.imports.slurm_exports import parsed
-from fairopt.imports.slurm_syntax import array_size, features, finite, gres, hosts, number, tres, words
+from fairopt.imports.slurm_syntax import array_size, features, finite, gres, number, tres, words
+from fairopt.instance.hosts import unfolded
 
 __all__ = ["HOLDS", "Job", "Request", "amounts_of", "read_job"]
 
@@ -167,8 +168,8 @@ def read_job(part: Part, users: str) -> Job:
         partition=partitions[0] if partitions else "",
         partitions=partitions,
         features=part.get("features").text(""),
-        required=() if why else tuple(parsed(part.get("required_nodes"), hosts)),
-        excluded=() if why else tuple(parsed(part.get("excluded_nodes"), hosts)),
+        required=() if why else tuple(parsed(part.get("required_nodes"), unfolded)),
+        excluded=() if why else tuple(parsed(part.get("excluded_nodes"), unfolded)),
         request=_NO_REQUEST if why else _request(part),
         given=_given(part) if holds else None,
         on=_held(part) if holds else {},
@@ -265,7 +266,7 @@ def _given(part: Part) -> dict[str, float] | None:
 
 def _held(part: Part) -> dict[str, float]:
     """Return the part of a running job on each node: by its CPUs there, else equal parts."""
-    names = parsed(part.get("nodes"), hosts)
+    names = parsed(part.get("nodes"), unfolded)
     if len(names) > 1:
         cpus = _cpus_on(part.get("job_resources"))
         if set(cpus) == set(names) and sum(cpus.values()) > 0:

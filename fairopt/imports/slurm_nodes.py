@@ -11,8 +11,9 @@ import numpy as np
 from fairopt.imports.json_export import Part
 from fairopt.imports.slurm_exports import parsed, read_records
 from fairopt.imports.slurm_jobs import Job
-from fairopt.imports.slurm_syntax import Features, features, finite, gres, hosts, number, words
+from fairopt.imports.slurm_syntax import Features, features, finite, gres, number, words
 from fairopt.instance import BoolArray
+from fairopt.instance.hosts import unfolded
 
 __all__ = ["Node", "Partition", "allowed_nodes", "read_node", "read_partitions"]
 
@@ -80,7 +81,7 @@ def read_partitions(nodes: Iterable[Node], path: str | os.PathLike[str] | None) 
     listed: set[str] = set()
     for part in read_records(path, "partitions"):
         of = part.get("nodes")
-        names = parsed(of.get("configured") if isinstance(of.value, dict) else of, hosts)
+        names = parsed(of.get("configured") if isinstance(of.value, dict) else of, unfolded)
         listed.update(names)
         partition = partitions.setdefault(part["name"].text(), Partition(set()))
         partition.nodes.update(names)

@@ -1,11 +1,9 @@
-"""The small languages inside Slurm's JSON: numbers, TRES strings, generic resources, lists of hosts, features.
+"""The small languages inside Slurm's JSON: numbers, TRES strings, generic resources, features. Lists of hosts: `fairopt.instance.hosts`.
 
 >>> tres("cpu=4,mem=62.50G,node=1,gres/gpu:a100=2")
 {'cpu': 4.0, 'mem': 64000.0, 'node': 1.0, 'gres/gpu:a100': 2.0}
 >>> gres("gpu:a100:4(S:0-3),shard:16")
 [('gpu', 'a100', 4.0), ('shard', '', 16.0)]
->>> hosts("cn[001-003,010],login1")
-['cn001', 'cn002', 'cn003', 'cn010', 'login1']
 >>> features("ib&(a100|h100)")({"ib", "h100"})
 True
 
@@ -14,19 +12,15 @@ Source: the manual pages of sbatch (--constraint, --gres), scontrol and gres.con
 
 from __future__ import annotations
 
-import itertools
-import math
 import re
 from collections.abc import Callable
 
 from fairopt.imports.json_export import Part
 
-__all__ = ["array_size", "features", "finite", "gres", "hosts", "mebibytes", "number", "tres", "words"]
+__all__ = ["array_size", "features", "finite", "gres", "mebibytes", "number", "tres", "words"]
 
 _SCALE = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
-_MOST_HOSTS = 1_000_000
-_LONGEST_HOST = 255  # characters, the limit of domain names
 _DEEPEST = 100  # parentheses inside parentheses
 _LARGEST = 1e60
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18})(?::(\d{1,18}))?)?", re.ASCII)  # first, last, step
@@ -109,41 +103,6 @@ def gres(text: str) -> list[tuple[str, str, float]]:
         if len(words) > 2:
             raise ValueError(f'"{entry}" is not a generic resource such as gpu:a100:4')
         found.append((words[0], words[1] if len(words) > 1 else "", value))
-    return found
-
-
-def hosts(text: str) -> list[str]:
-    """Return the hosts of a list with ranges in brackets.
-
-    Raises
-    ------
-    ValueError
-    """
-    if text.count("[") != text.count("]"):
-        raise ValueError(f'"{text[:60]}" has brackets that do not close')
-    names: list[str] = []
-    for entry in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
-        texts = re.split(r"\[([^\]]*)\]", entry.strip())  # plain, ranges, plain, ranges, ..., plain
-        ranges = [_ranges(each, entry) for each in texts[1::2]]
-        # Two short ranges can name millions of hosts: count the hosts before writing the first of them.
-        if len(names) + math.prod(sum(len(values) for values, _ in each) for each in ranges) > _MOST_HOSTS:
-            raise ValueError(f'the ranges of "{text[:60]}" name more than {_MOST_HOSTS:,} hosts')
-        parts = [[each] for each in texts]
-        parts[1::2] = [[f"{value:0{width}d}" for values, width in each for value in values] for each in ranges]
-        if sum(max(map(len, part)) for part in parts) > _LONGEST_HOST:
-            raise ValueError(f'"{entry[:60]}" names a host of more than {_LONGEST_HOST} characters')
-        names += filter(None, map("".join, itertools.product(*parts)))
-    return names
-
-
-def _ranges(text: str, entry: str) -> list[tuple[range, int]]:
-    """Return the values of each range in brackets, and the number of digits that its values have at least."""
-    found = []
-    for each in text.split(","):
-        bounds = _RANGE.fullmatch(each.strip())
-        if bounds is None or bounds[3] or int(bounds[2] or bounds[1]) < int(bounds[1]):
-            raise ValueError(f'"{each[:60]}" in "{entry[:60]}" is not a range such as 001-080')
-        found.append((range(int(bounds[1]), int(bounds[2] or bounds[1]) + 1), len(bounds[1])))
     return found
 
 

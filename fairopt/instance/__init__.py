@@ -6,6 +6,9 @@
 ``tree``         the tree of queues and users
 ``arguments``    what an instance checks of its arguments
 ``labelled``     values given by label: ``instance.replace(weights={"vision": 3})``
+``hosts``        names of hosts, with ranges in brackets: ``cn[1,3,5]``
+``attributes``   what ``requires`` asks for
+``facts``        hosts, attributes and owners of an instance, and where they go with their rows
 ``fractions``    fractions beside floating point: numbers as they are written
 ``ratios``       quotients where a resource may be missing
 ``pooling``      all servers as one

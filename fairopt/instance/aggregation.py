@@ -6,6 +6,8 @@ For divisible tasks the following merges are exact:
 * users with the same demand, eligibility, rates (and utilities) and the same tasks and parallelism per weight become one user, whose
   weight, tasks and parallelism are the sums of theirs.
 
+Hosts, attributes and owners keep no rows apart. A merged row has all hosts of its rows (:mod:`fairopt.instance.facts`).
+
 Users that demand nothing have no column in any program. On the way back they get all their tasks.
 
 The tasks of a merged row are divided among its servers in proportion to their counts, and among its users in proportion to their weights.
@@ -30,6 +32,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from fairopt.instance.facts import expanded_facts, merged_facts
 from fairopt.instance.fractions import ExactArray, fraction_of
 from fairopt.instance.instance import FloatArray, Instance, IntArray
 from fairopt.instance.queues import Queue, Quota
@@ -166,6 +169,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
         guarantees=np.bincount(user_group, weights=instance.guarantees),
         queues=on_rows(instance, first_server[server_group].tolist()),
         queue_of=[instance.queue_of[n] for n in first_user.tolist()],
+        **merged_facts(instance, server_group, user_group),
         users=[instance.users[n] for n in first_user.tolist()],
         servers=[instance.servers[i] for i in first_server],
         resources=instance.resources,
@@ -227,6 +231,7 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
             guarantees=instance.guarantees,
             queues=_on_single_servers(instance, row, names),
             queue_of=instance.queue_of,
+            **expanded_facts(instance, row),
             users=instance.users,
             servers=names,
             resources=instance.resources,

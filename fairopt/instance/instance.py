@@ -44,7 +44,10 @@ from fairopt.instance.arguments import (
     tasks_of,
     weights_of,
 )
+from fairopt.instance.attributes import RowAttributes, attributes_of
+from fairopt.instance.facts import OF_SERVERS, OF_USERS, changed_by_label, changed_facts, owners_of
 from fairopt.instance.fractions import ExactArray, fractions_of, kept
+from fairopt.instance.hosts import Hosts, hosts_of
 from fairopt.instance.labelled import changed_places, changed_queues, changed_rows
 from fairopt.instance.pooling import pooled
 from fairopt.instance.queues import Queue
@@ -107,12 +110,20 @@ class Instance(ShowsItself):
         The tree of queues; default none: every user is in the root.
     queue_of : sequence of str or None (users,), optional
         Name of the queue that each user is in; default None, the root.
+    hosts : sequence (servers,), optional
+        Names of the hosts of each row, ``counts[i]`` of them or none: a list, or text with ranges in brackets, ``"cn[1,3,5]"``. A host is
+        in one row. Logs of a cluster name hosts (`fairopt.history`). Default: none.
+    attributes : sequence of mappings (servers,), optional
+        Attributes of each row, by name: text, numbers, true or false. ``requires`` of jobs asks for them. Default: none.
+    owners : sequence of str or None (users,), optional
+        Who owns the tasks of each user; an owner has a user for each shape of its tasks. Default None: the queue of the user, else the
+        user itself.
     users, servers, resources : sequences of unique strings, optional
         Labels; default ``user-1``, ``server-1``, ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be
         equal and in the same order; nothing is aligned by guess.
 
-    Weights, eligibility, counts, tasks, parallelism, guarantees and queue_of may also be mappings by label, as in `replace`; a label
-    that is left out has the default.
+    Weights, eligibility, counts, tasks, parallelism, guarantees, queue_of, hosts, attributes and owners may also be mappings by label, as
+    in `replace`; a label that is left out has the default. No notion reads hosts, attributes and owners.
 
     Numbers may be ints, floats, `fractions.Fraction` or `decimal.Decimal`. The arrays hold floats; what these do not mean, such as 1/3, is
     kept beside them in `exact`, for answers in fractions.
@@ -126,6 +137,8 @@ class Instance(ShowsItself):
     --------
     >>> Instance([[1, 1]], [[.5, .1], [.1, .5]], users=["vision", "language"], weights={"vision": 3}).weights
     array([3., 1.])
+    >>> Instance([[64]], [[1]], counts=[3], hosts=["cn[1,3,5]"], attributes=[{"model": "A100"}]).hosts
+    (('cn1', 'cn3', 'cn5'),)
     """
 
     capacities: FloatArray
@@ -140,6 +153,9 @@ class Instance(ShowsItself):
     queues: tuple[Queue, ...]
     queue_of: tuple[str | None, ...]
     placement: BoolArray | None
+    hosts: Hosts
+    attributes: tuple[RowAttributes, ...]
+    owners: tuple[str | None, ...]
     users: tuple[str, ...]
     servers: tuple[str, ...]
     resources: tuple[str, ...]
@@ -159,6 +175,9 @@ class Instance(ShowsItself):
         guarantees: npt.ArrayLike | Mapping[str, Any] | None = None,
         queues: Sequence[Queue] | None = None,
         queue_of: Sequence[str | None] | Mapping[str, str | None] | None = None,
+        hosts: Sequence[str | Sequence[str] | None] | Mapping[str, Any] | None = None,
+        attributes: Sequence[Mapping[str, Any] | None] | Mapping[str, Any] | None = None,
+        owners: Sequence[str | None] | Mapping[str, str | None] | None = None,
         users: Sequence[str] | None = None,
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
@@ -192,7 +211,9 @@ class Instance(ShowsItself):
             *((eligibility, "eligibility", server_labels), (rates, "rates", server_labels)),
         ):
             require_labels(values, what, user_labels, columns)
-        require_labels(counts, "counts", server_labels)
+        for of_rows, what in ((counts, "counts"), (hosts, "hosts"), (attributes, "attributes")):
+            require_labels(of_rows, what, server_labels)
+        require_labels(owners, "owners", user_labels)
         check(c, np.isfinite(c) & (c >= 0), "capacity", "finite and >= 0", server_labels, resource_labels)
         check(d, np.isfinite(d) & (d >= 0), "demand", "finite and >= 0", user_labels, resource_labels)
         phi = weights_of(weights, user_labels, resource_labels)
@@ -240,6 +261,9 @@ class Instance(ShowsItself):
             guarantees_within(self.given("guarantees"), self.given("tasks"), user_labels)
         object.__setattr__(self, "queues", tree)
         object.__setattr__(self, "queue_of", places)
+        object.__setattr__(self, "hosts", hosts_of(hosts, number, server_labels))
+        object.__setattr__(self, "attributes", attributes_of(attributes, server_labels))
+        object.__setattr__(self, "owners", owners_of(owners, user_labels))
         object.__setattr__(self, "users", user_labels)
         object.__setattr__(self, "servers", server_labels)
         object.__setattr__(self, "resources", resource_labels)
@@ -457,7 +481,11 @@ class Instance(ShowsItself):
         ``eligibility={"vision": ["new"]}``                   these servers alone, or ``{"vision": {"old": False}}``
         ``queue_of={"ines": "vision"}``                       None: the root
         ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None leaves the queue out
+        ``attributes={"new": {"ssd": True}}``                 by name; None leaves one out. So too ``hosts`` and ``owners``
         ====================================================  =========================================================
+
+        Hosts and attributes stay with their rows, owners with their users. A row whose count changes has no hosts any more, unless these
+        are given, too.
 
         Raises
         ------
@@ -482,7 +510,7 @@ class Instance(ShowsItself):
             word = min(unknown)
             raise TypeError(f'an instance has no "{word}"{did_you_mean(word, arguments)}')
         by_label = {name: self._by_label(name, value) for name, value in changes.items() if isinstance(value, Mapping)}
-        return Instance(**{**arguments, **changes, **by_label})
+        return Instance(**{**arguments, **changed_facts(self, changes), **changes, **by_label})
 
     def _by_label(self, name: str, given: Mapping[str, Any]) -> Any:
         """Return the argument of that name with the values of some labels changed."""
@@ -490,6 +518,8 @@ class Instance(ShowsItself):
             return changed_queues(given, self.queues)
         if name == "queue_of":
             return changed_places(given, self.queue_of, self.users)
+        if name in (*OF_SERVERS, *OF_USERS):
+            return changed_by_label(name, given, self)
         if name in ("users", "servers", "resources"):
             raise InvalidInstance(f"{name} cannot be a mapping; give all labels as a list")
         present = self.given({"rates": "rates_per_server", "eligibility": "placement"}.get(name, name))
@@ -555,7 +585,7 @@ class Instance(ShowsItself):
         return labelled
 
     def __eq__(self, other: object) -> bool:
-        """Two instances are equal if all arrays and labels are. Of placement constraints the effective eligibility is compared."""
+        """Two instances are equal if all that they hold is; of placement constraints the effective eligibility is compared."""
         if not isinstance(other, Instance):
             return NotImplemented
         for name in self.__slots__:

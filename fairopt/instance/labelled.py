@@ -9,7 +9,7 @@ fairopt.errors.InvalidInstance: weights: there is no user "visoin" (did you mean
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from numbers import Rational
 from typing import Any
@@ -20,9 +20,28 @@ from fairopt.errors import InvalidInstance
 from fairopt.instance.fractions import is_exact
 from fairopt.instance.queues import Queue
 from fairopt.validation import BoolArray, FloatArray
-from fairopt.wording import did_you_mean, joined, written
+from fairopt.wording import did_you_mean, joined, plural, written
 
-__all__ = ["changed_places", "changed_queues", "changed_rows"]
+__all__ = ["changed_places", "changed_queues", "changed_rows", "rows_of"]
+
+
+def rows_of(what: str, given: Any, labels: Sequence[str], kind: str, present: Sequence[Any] | None = None) -> list[Any]:
+    """Return an entry for each label, of a sequence with one for each, or of a mapping by label; the others are as they are, or None.
+
+    >>> rows_of("owners", {"b": "lab"}, ("a", "b"), "user")
+    [None, 'lab']
+    """
+    if isinstance(given, Mapping):
+        rows = [None] * len(labels) if present is None else list(present)
+        for label, value in given.items():
+            rows[_position(what, label, labels, kind)] = value
+        return rows
+    if isinstance(given, str | bytes | set | frozenset) or not isinstance(given, Iterable):
+        raise InvalidInstance(f"{what} is {written(given)}; give a list with an entry for each {kind}, None where there is none")
+    rows = list(given)
+    if len(rows) != len(labels):
+        raise InvalidInstance(f"{what} has {plural(len(rows), 'entry', 'entries')} for {plural(len(labels), kind)}; give one for each")
+    return rows
 
 
 def changed_rows(
@@ -74,10 +93,7 @@ def changed_places(given: Mapping[str, str | None], present: Sequence[str | None
     >>> changed_places({"ines": None}, ["vision", "interns"], ["alice", "ines"])
     ['vision', None]
     """
-    places = list(present)
-    for user, queue in given.items():
-        places[_position("queue_of", user, users, "user")] = queue
-    return places
+    return rows_of("queue_of", given, users, "user", present)
 
 
 def changed_queues(given: Mapping[str, Any], present: Sequence[Queue]) -> list[Queue]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.instance.fractions import ExactArray, plain
+from fairopt.instance.hosts import folded
 from fairopt.validation import FloatArray
 from fairopt.wording import figure, plural
 
@@ -35,6 +36,10 @@ def _server(instance: Instance, i: int, capacity: FloatArray | ExactArray) -> di
     entry: dict[str, Any] = {"name": instance.servers[i], "capacity": _by_resource(instance, capacity)}
     if instance.counts[i] != 1:
         entry["count"] = int(instance.counts[i])
+    if instance.hosts[i]:
+        entry["hosts"] = folded(instance.hosts[i])
+    if instance.attributes[i]:
+        entry["attributes"] = dict(instance.attributes[i])
     return entry
 
 
@@ -52,6 +57,8 @@ def _user(instance: Instance, n: int, given: dict[str, Any]) -> dict[str, Any]:
         entry["servers"] = [instance.servers[i] for i in np.flatnonzero(instance.placement[n])]
     if instance.queue_of[n] is not None:
         entry["queue"] = instance.queue_of[n]
+    if instance.owners[n] is not None:
+        entry["owner"] = instance.owners[n]
     if instance.guarantees[n]:
         entry["guarantee"] = plain(given["guarantees"])
     return entry

@@ -17,6 +17,7 @@ from fairopt.analysis.comparing import compare
 from fairopt.analysis.comparison import Row
 from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import Instance
+from fairopt.instance.facts import OF_SERVERS, OF_USERS
 from fairopt.models import Notion
 from fairopt.specs import OwnScheduler
 
@@ -101,11 +102,11 @@ def draw(source: Instance | Callable[[int], Instance], seed: int) -> Instance:
 
 
 def fingerprint(instance: Instance) -> str:
-    """Return a short hash of an instance: 16 digits of the SHA-256 of all numbers and labels."""
+    """Return a short hash of an instance: 16 digits of the SHA-256 of all numbers and labels, which are all that an answer depends on."""
     digest = hashlib.sha256()
     for name in (field.name for field in dataclasses.fields(instance)):
         value = getattr(instance, name)
-        if name == "placement" or value is None:  # eligibility already contains its effect
+        if name in ("placement", *OF_SERVERS, *OF_USERS) or value is None:  # eligibility already contains the effect of placement
             continue
         if name == "_written":  # numbers that are fractions
             value = tuple((array, [str(number) for number in numbers.ravel()]) for array, numbers in sorted(value.items()))

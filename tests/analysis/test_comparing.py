@@ -462,6 +462,17 @@ WIDE = "user,right,left\nB,20,0\nA,1,19\n"
 LONG = "server,user,tasks\n"
 
 
+def test_a_file_may_name_hosts(tmp_path: Path) -> None:
+    """What is held on the hosts of a row is held on the row, in fractions too; the label of a row is not taken for a host."""
+    cluster = fo.Instance([[9], [9]], [[1]], counts=[3, 1], hosts=["cn[1,3,5]", "a"], servers=["a", "cn2"], users=["u"])
+    path = tmp_path / "held.csv"
+    path.write_text("user,server,tasks\nu,cn1,1/3\nu,cn5,1/3\nu,a,1\nu,cn2,2\n")
+    assert read(path, cluster).tolist() == [[Fraction(5, 3), 2]]
+    path.write_text("user,server,tasks\nu,cn4,1\n")
+    with pytest.raises(fo.InvalidInstance, match='there is no server "cn4"'):
+        read(path, cluster)
+
+
 def test_three_forms_of_one_file(tmp_path: Path) -> None:
     """Wide, long, and as an allocation is written; labels in any order."""
     path = tmp_path / "mine.csv"

@@ -22,14 +22,16 @@ def lab() -> fo.Instance:
         resources=["cpu", "memory"],
         queues=TREE,
         queue_of=["chem/ann", "chem", "wet", "x/y", None, None],
+        owners=["chem", None, None, None, "guest", "guest"],
     )
 
 
-def test_the_owner_is_the_account_the_queue_or_the_first_part_of_a_label() -> None:
-    """A slash in the name of a queue is no account unless its parent is one."""
+def test_the_owner_is_the_one_that_is_named_or_the_queue_or_the_user() -> None:
+    """A slash means nothing, neither in the name of a queue nor in the label of a user."""
     assert owners_of(lab()) == ("chem", "chem", "wet", "x/y", "guest", "guest")
-    flat = fo.Instance([[1]], [[1], [1], [1]], users=["a", "/b", "c/d"])
-    assert owners_of(flat) == ("a", "/b", "c")
+    assert owners_of(lab().replace(owners=None)) == ("chem/ann", "chem", "wet", "x/y", "guest/1 cpu", "guest/1 gpu")
+    flat = fo.Instance([[1]], [[1], [1], [1]], users=["lab/vision", "lab/speech", "c/1 cpu"], owners=[None, None, "c"])
+    assert owners_of(flat) == ("lab/vision", "lab/speech", "c")
 
 
 def test_holdings_are_sums_over_shapes() -> None:
@@ -44,7 +46,7 @@ def test_holdings_are_sums_over_shapes() -> None:
 
 def test_a_comparison_by_owner_has_before_and_after() -> None:
     """One row for each allocation and owner."""
-    pool = fo.Instance([[12]], [[1], [1], [1]], users=["a/1", "a/2", "b"], resources=["cpu"], servers=["s"])
+    pool = fo.Instance([[12]], [[1], [1], [1]], users=["a/1", "a/2", "b"], owners=["a", "a", None], resources=["cpu"], servers=["s"])
     compared = fo.compare(pool, notions=["drfh"], allocations={"before": [[1], [1], [9]], "after": [[3], [3], [6]]})
     frame = compared.to_frame(by="owner")
     assert frame["tasks"].to_dict() == {

@@ -22,6 +22,12 @@ QUEUES = LAB.replace(
     queues=[fo.Queue("research", weight=2, guarantee={"gpu": 4}), fo.Queue("teaching", limit={"gpu": 6})],
     queue_of=["research", "teaching", None],
 )
+FACTS = LAB.replace(
+    counts=[2, 1],
+    hosts=["n[1-2]", "o1"],
+    attributes=[{"model": "A100", "memory": 80}, {"model": "V100"}],
+    owners=["lab/v", None, None],
+)
 RATED = LAB.replace(rates=[[4, 2], [2, 1], [3, 3]])
 PER_RESOURCE = (("vision", 1), ("language", 2), ("simulation", 1))
 FREER = QUEUES.replace(queues={"teaching": {"limit": {"gpu": None}, "weight": 3}})
@@ -48,6 +54,16 @@ CHANGES: tuple[tuple[fo.Instance, fo.Instance, list[str]], ...] = (
         ["queues.teaching.weight: 1 -> 3", "queues.teaching.limit.gpu: 6 -> no limit"],
     ),
     (QUEUES, QUEUES.replace(queue_of={"vision": None}), ["users.vision.queue: research -> none"]),
+    (FACTS, FACTS.replace(hosts={"new": "n[1,7]"}), ["servers.new.hosts: n[1-2] -> n[1,7]"]),
+    (FACTS, FACTS.replace(counts={"new": 3}), ["servers.new.count: 2 -> 3"]),
+    (FACTS, FACTS.replace(counts={"new": 3}, hosts={"new": "n[1-3]"}), ["servers.new.count: 2 -> 3"]),  # they come with the count
+    (
+        FACTS,
+        FACTS.replace(owners={"vision": "lab/w", "language": "lab/v"}),
+        ["users.vision.owner: lab/v -> lab/w", "users.language.owner: none -> lab/v"],
+    ),
+    (FACTS, FACTS.replace(attributes={"new": {"memory": "80", "ssd": True}}), ["servers.new.attributes.ssd: none -> true"]),
+    (FACTS, FACTS.replace(attributes={"old": {"model": None}}), ["servers.old.attributes.model: V100 -> none"]),
 )
 
 

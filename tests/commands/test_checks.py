@@ -95,6 +95,7 @@ def test_a_check_that_names_nothing_is_refused(cluster: Path) -> None:
 def test_compare_by_owner(cluster: Path) -> None:
     """A row for each owner, with the allocations side by side; CSV and JSON have them too."""
     before, after = held(cluster, "before", 1, 2), held(cluster, "after", 3, 2)
+    fo.save(fo.load(cluster, changes=["users.a/one.owner=a"]), cluster)
     arguments = ["compare", cluster, "--allocation", before, "--allocation", after, "--by", "owner"]
     text = run(*arguments).stdout
     (line,) = [line for line in text.splitlines() if line.startswith("a ")]

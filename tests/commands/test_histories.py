@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.formats import syntax
 
 ROWS = "user,submit,start,end,tasks,cpu,memory\nA,0,0,14400,8,1,1\nB,3600,14400,21600,8,1,1\n[bold],7200,,10800,2,1,4\n"
 
@@ -39,6 +40,27 @@ def test_the_page_fits_the_terminal(files: list[str], monkeypatch: pytest.Monkey
         assert words in page
     assert "B " not in run(*files, "--user", "A").partition("worst")[0].partition("owner")[2]
     assert run(*files, "--top", "1", "--sort", "received").count("and 2 owners more") == 1
+
+
+def test_the_cluster_is_read_once(files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By history and by simulate, although the jobs require attributes of its servers."""
+    base = fo.Instance([[8, 32]], [[1, 1]], resources=["cpu", "memory"], users=["nobody"], attributes=[{"zone": "a"}])
+    fo.save(base, tmp_path / "cluster.yaml")
+    table = pd.read_csv(tmp_path / "jobs.csv").assign(requires="zone = a")
+    table.to_csv(tmp_path / "jobs.csv", index=False)
+    trace = table.rename(columns={"submit": "submit_s"}).drop(columns=["start", "end"]).assign(run_s=60)
+    trace.to_csv(tmp_path / "trace.csv", index=False)
+    read: list[Path] = []
+    once = syntax.read
+
+    def counted(path: Path) -> syntax.Parsed:
+        read.append(path)
+        return once(path)
+
+    monkeypatch.setattr(syntax, "read", counted)
+    run(*files, "--json")
+    run("simulate", tmp_path / "trace.csv", "--cluster", tmp_path / "cluster.yaml", "--json")
+    assert read == [tmp_path / "cluster.yaml"] * 2
 
 
 def test_forms(files: list[str], tmp_path: Path) -> None:

@@ -58,9 +58,12 @@ def test_headroom_of_quotas() -> None:
 
 
 def test_a_namespace_in_several_queues_gets_their_sum() -> None:
-    """As the importer names them: queue/owner."""
+    """By the owner of its users; a queue whose users have no owner is a namespace of its own name, whatever that looks like."""
     tree = [fo.Queue("gold"), fo.Queue("gold/a", "gold"), fo.Queue("tin"), fo.Queue("tin/a", "tin")]
     instance = fo.Instance([[8]], [[1], [2]], users=["x", "y"], resources=["cpu"], queues=tree, queue_of=["gold/a", "tin/a"])
+    allocation = given(instance, np.array([[2.0], [3.0]]), "rdm")
+    assert [each["metadata"]["namespace"] for each in documents(fo.export_resourcequota(allocation).text)] == ["gold-a", "tin-a"]
+    instance = instance.replace(owners=["a", "a"])
     (quota,) = documents(fo.export_resourcequota(given(instance, np.array([[2.0], [3.0]]), "rdm")).text)
     assert quota["metadata"]["namespace"] == "a"
     assert quota["spec"]["hard"] == {"requests.cpu": "8"}

@@ -75,7 +75,7 @@ def test_objects_are_valid_by_the_official_schemas(kind: str) -> None:
     """With and without a tree, and with a label that Kubernetes forbids."""
     for tree in (False, True):
         validate(documents(exported(kind, tree=tree, headroom=1.1).text))
-    strange = cluster().replace(users=[LABEL, "ben", "cyd", "dee"])
+    strange = cluster().replace(users=[LABEL, "ben", "cyd", "dee"], owners={"ann": "Ann's team (GPU)"})
     found = EXPORTS[kind](fo.solve(strange, "drfh"))
     validate(documents(found.text))
     assert found.names["Ann's team (GPU)"] == "ann-s-team-gpu"

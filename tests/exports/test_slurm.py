@@ -276,9 +276,11 @@ def test_a_user_may_have_any_label_and_an_account_that_of_a_server() -> None:
     assert found.names == {"-": "account", "?": "user"}
 
 
-def test_flat_instances_are_accounts_by_the_first_part_of_a_label() -> None:
-    """As importers write them: owner/shape. Users of Slurm can be named by the caller."""
-    instance = fo.Instance([[8], [8]], [[1], [2], [1]], users=["phys/1 cpu", "phys/2 cpu", "chem"], resources=["cpu"], servers=["a", "b"])
+def test_owners_in_the_root_are_accounts() -> None:
+    """Whatever the labels of their users look like. Users of Slurm can be named by the caller."""
+    labels: dict[str, Any] = {"users": ["phys/1 cpu", "phys/2 cpu", "chem"], "resources": ["cpu"], "servers": ["a", "b"]}
+    instance = fo.Instance([[8], [8]], [[1], [2], [1]], owners=["phys", "phys", None], **labels)
+    assert set(grp_tres(fo.export_slurm(fo.solve(instance.replace(owners=None), "psdsf")).text)) == {"phys-1-cpu", "phys-2-cpu", "chem"}
     allocation = fo.solve(instance, "psdsf")
     assert set(grp_tres(fo.export_slurm(allocation).text)) == {"phys", "chem"}
     with pytest.raises(fo.InvalidInstance, match="only an association of a user can have a partition"):
@@ -288,6 +290,16 @@ def test_flat_instances_are_accounts_by_the_first_part_of_a_label() -> None:
     assert {name.partition("@")[0] for name in grp_tres(found.text) if "@" in name} == {"phys/ann", "phys/ben", "chem/cyd"}
     with pytest.raises(fo.InvalidInstance, match=r'no account "bio"'):
         fo.export_slurm(allocation, users={"bio": "x"})
+
+
+def test_an_owner_in_an_account_is_a_user_of_slurm() -> None:
+    """Unless it is the account itself, whose users nobody names; a user without an owner is its own."""
+    users = ["chem/1 cpu", "small", "large", "cyd"]
+    instance = fo.Instance(
+        [[8]], [[1], [1], [2], [1]], users=users, resources=["cpu"], queues=[fo.Queue("chem")], queue_of=["chem"] * 4, tasks=[1, 1, 1, 1]
+    ).replace(owners=["chem", "ann", "ann", None])
+    found = grp_tres(fo.export_slurm(fo.solve(instance, "drfh"), level="account-user", users={"chem": "dee"}).text)
+    assert {name: limit["cpu"] for name, limit in found.items()} == {"chem": "5", "chem/dee": "1", "chem/ann": "3", "chem/cyd": "1"}
 
 
 def test_an_account_of_another_cluster_is_refused(tmp_path: Path) -> None:

@@ -113,6 +113,27 @@ def test_names_with_dots_and_signs(tmp_path: Path) -> None:
     assert fo.load(path, changes=["users.x.weight.demand.nvidia.com/gpu=2"]) == base.replace(demands=[[2]])
 
 
+def test_hosts_attributes_and_owners_are_changed(tmp_path: Path) -> None:
+    """As everything else; a row whose count alone changes has no hosts any more, in whatever order the changes are."""
+    base = fo.Instance(*([[4], [4]], [[1]]), counts=[2, 3], hosts=["a[1-2]", "b[1-3]"], servers=["a", "b"], users=["u"], resources=["cpu"])
+    path = tmp_path / "lab.yaml"
+    fo.save(base, path)
+    changed = fo.load(path, changes=["servers.a.hosts=a[7,9]", "users.u.owner=lab/x", "servers.b.attributes.ssd=true"])
+    assert changed == base.replace(hosts={"a": "a[7,9]"}, owners={"u": "lab/x"}, attributes={"b": {"ssd": True}})
+    assert fo.load(path, changes=["servers.b.count-=1"]) == base.replace(counts={"b": 2})
+    assert fo.load(path, changes=["servers.b.count-=1"]).hosts == (("a1", "a2"), ())
+    assert fo.load(path, changes=["servers.b.count=3"]) == base
+    for order in (1, -1):
+        both = fo.load(path, changes=["servers.b.count=1", "servers.b.hosts=b2"][::order])
+        assert both.hosts == (("a1", "a2"), ("b2",))
+    with pytest.raises(fo.InvalidInstance) as caught:
+        fo.load(path, changes=["servers.b.hosts=b[1-2]"])
+    assert str(caught.value) == (
+        f'{path} with servers.b.hosts=b[1-2]: server "b", hosts: 2 hosts are named (b[1-2]), but the count is 3; '
+        "name all of them or none, or correct the count"
+    )
+
+
 def test_attributes_of_a_table_are_numbers_too() -> None:
     """Tables hold text; a change may be a number."""
     at_home = fo.load(LAB, changes={"servers.desktop.attributes.gpu_memory": 12})

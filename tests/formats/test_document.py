@@ -54,12 +54,14 @@ servers:
   - name: A
     capacity: {cpu: 9, memory: 12}
     count: 8
+    hosts: a[1-3,5,7-10]
     attributes: {gpu_model: V100, cores: 4, ssd: true, load: 0.5}
   - {name: B, capacity: {memory: 1e1}, attributes: {gpu_model: T4}}
 users:
   - name: alice
     demand: {cpu: 1, memory: 2}
     weight: {memory: 2, cpu: 1, gpu: 4}
+    owner: lab/vision
     tasks: 100
     servers: [A, B]
     requires: gpu_model in V100|T4; cores >= 4
@@ -74,6 +76,9 @@ users:
         counts=[8, 1],
         tasks=[100, np.inf],
         rates=[[3, 0], [1, 2]],
+        hosts=[["a1", "a2", "a3", "a5", "a7", "a8", "a9", "a10"], []],
+        attributes=[{"gpu_model": "V100", "cores": 4, "ssd": True, "load": 0.5}, {"gpu_model": "T4"}],
+        owners=["lab/vision", None],
         users=["alice", "bob"],
         servers=["A", "B"],
         resources=["memory", "cpu", "gpu"],
@@ -209,6 +214,26 @@ SERVERS = [
         'server "S", attributes, a: expected text, a finite number, true or false, found nan; give it such a value or leave the key out',
     ),
     (
+        "{name: S, capacity: {x: 1}, hosts: 7}",
+        'server "S", hosts: expected names of hosts such as cn[1,3,5], or a list of names, found 7; '
+        "give it such a value or leave the key out",
+    ),
+    (
+        "{name: S, capacity: {x: 1}, hosts: [a, 7]}",
+        'server "S", hosts: expected names of hosts such as cn[1,3,5], or a list of names, found a list; '
+        "give it such a value or leave the key out",
+    ),
+    ("{name: S, capacity: {x: 1}, hosts: 'a[1-'}", 'server "S", hosts: "a[1-" has brackets that do not close'),
+    (
+        "{name: S, capacity: {x: 1}, count: 3, hosts: 'a[1-2]'}",
+        'server "S", hosts: 2 hosts are named (a[1-2]), but the count is 3; name all of them or none, or correct the count',
+    ),
+    ("{name: S, capacity: {x: 1}, hosts: r1}", 'server "S", hosts: the host "r1" is in the row "R", too; a host is in one row, once'),
+    (
+        "{name: S, capacity: {x: 1}, count: 1000000000, hosts: 'a[1-1000000000]'}",
+        'server "S", hosts: the ranges of "a[1-1000000000]" name more than 1,000,000 hosts with those before them',
+    ),
+    (
         "{name: R, capacity: {x: 1}}",
         'server "R", name: "R" occurs twice (first on line 4); names must be unique: rename or remove one',
     ),
@@ -218,7 +243,7 @@ SERVERS = [
 @pytest.mark.parametrize(("server", "message"), SERVERS)
 def test_refused_servers(server: str, message: str) -> None:
     """What is wrong with a server."""
-    text = f"users:\n- {{name: a, demand: {{x: 1}}}}\nservers:\n- {{name: R, capacity: {{x: 1}}}}\n- {server}\n"
+    text = f"users:\n- {{name: a, demand: {{x: 1}}}}\nservers:\n- {{name: R, capacity: {{x: 1}}, hosts: r1}}\n- {server}\n"
     assert refused("c.yaml", text) == f"c.yaml, line 5: {message}"
 
 
@@ -232,8 +257,8 @@ USERS = [
     ("{name: a, demnd: {cpu: 1}}", 'user "a", demnd: unknown key "demnd" (did you mean "demand"?) (and 1 more error in the file)'),
     (
         "{name: a, demand: {cpu: 1}, 3: 4}",
-        'user "a", 3: unknown key "3"; the keys here are name, demand, weight, queue, guarantee, tasks, parallelism, servers, requires, '
-        "rates",
+        'user "a", 3: unknown key "3"; the keys here are name, demand, weight, queue, owner, guarantee, tasks, parallelism, servers, '
+        "requires, rates",
     ),
     ("{name: a}", 'user "a": "demand" is missing; add demand: {cpu: 1, memory: 2}'),
     ("{name: a, demand: 3}", 'user "a", demand: expected a mapping such as {cpu: 1, memory: 2}, found 3'),

@@ -17,6 +17,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import hosts_of_rows
 
 from fairopt import files, formats
 from fairopt.errors import InvalidInstance
@@ -49,7 +50,19 @@ ODD = [
     ),
     *("user", "weights", "=1+1", "+1", "@a", "'", "_x0041_", "_x000d_", "#N/A", "TRUE", "a" * 300, "word " * 60 + "end"),
 ]
-RESERVED = {"name", "count", "weight", "queue", "guarantee", "tasks", "parallelism", "requires", "servers"}  # columns of the CSV tables
+RESERVED = {
+    "name",
+    "count",
+    "hosts",
+    "weight",
+    "queue",
+    "owner",
+    "guarantee",
+    "tasks",
+    "parallelism",
+    "requires",
+    "servers",
+}  # columns of the CSV tables
 
 labels = (st.sampled_from(ODD) | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)).filter(
     lambda s: s.strip() != ""
@@ -83,8 +96,8 @@ def trees(draw: st.DrawFn, labels: st.SearchStrategy[str], servers: list[str], r
 
 
 @st.composite
-def instances(draw: st.DrawFn, labels: st.SearchStrategy[str] = labels) -> Instance:
-    """Every feature of an instance, each present or not."""
+def instances(draw: st.DrawFn, labels: st.SearchStrategy[str] = labels, *, cells: bool = False) -> Instance:
+    """Every feature of an instance, each present or not; with ``cells``, facts that cells of tables can hold."""
     n, k, m = (draw(st.integers(1, 4)) for _ in range(3))
 
     def array(*shape: int, of: st.SearchStrategy[Any] = amounts) -> npt.NDArray[Any]:
@@ -108,10 +121,17 @@ def instances(draw: st.DrawFn, labels: st.SearchStrategy[str] = labels) -> Insta
     guarantees = maybe(n)
     if guarantees is not None and tasks is not None:
         guarantees = np.minimum(guarantees, tasks)
+    number = maybe(k, of=counts)
+    words = labels.filter(lambda s: s == s.strip()) if cells else labels
+    names_of_attributes = words.filter(lambda s: s not in (*RESERVED, *resources)) if cells else words
+    values = words | (st.just("-") if cells else st.just("")) | st.booleans() | st.integers(-(2**80), 2**80) | st.floats(-1e300, 1e300)
     return Instance(
         *(array(k, m), demands, weights),
         eligibility=maybe(n, k, of=st.booleans()),
-        counts=maybe(k, of=counts),
+        counts=number,
+        hosts=draw(hosts_of_rows(np.ones(k) if number is None else number)) if draw(st.booleans()) else None,
+        attributes=draw(st.lists(st.dictionaries(names_of_attributes, values, max_size=3), min_size=k, max_size=k)),
+        owners=draw(st.lists(st.none() | words, min_size=n, max_size=n)),
         tasks=tasks,
         rates=rates,
         guarantees=guarantees,
@@ -142,7 +162,7 @@ def test_documents_lose_nothing(name: str, instance: Instance) -> None:
         assert_identical(instance, formats.load(path))
 
 
-@given(first=instances(csv_labels), second=instances(csv_labels))
+@given(first=instances(csv_labels, cells=True), second=instances(csv_labels, cells=True))
 def test_tables_lose_nothing_and_leave_nothing_behind(first: Instance, second: Instance) -> None:
     """The second instance is saved over the first, whose matrices it must not inherit."""
     with tempfile.TemporaryDirectory() as folder:
@@ -155,7 +175,7 @@ def test_tables_lose_nothing_and_leave_nothing_behind(first: Instance, second: I
 
 @pytest.mark.parametrize("name", ["instance.parquet", "instance.xlsx"])
 @settings(max_examples=20)  # these take their time
-@given(first=instances(csv_labels), second=instances(csv_labels))
+@given(first=instances(csv_labels, cells=True), second=instances(csv_labels, cells=True))
 def test_typed_tables_lose_nothing(name: str, first: Instance, second: Instance) -> None:
     """Every bit of every number, and every label as text."""
     with tempfile.TemporaryDirectory() as folder:

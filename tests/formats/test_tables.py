@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from fairopt.errors import InvalidInstance
 from fairopt.formats.cells import read_table
 from fairopt.instance import Instance
 
-SERVERS = "name,cpu,memory,count,gpu,zone\nA,9,12,8,V100,a\nB,4.5,0,,,b\n"
-USERS = "name,cpu,memory,weight,tasks,requires,servers\nalice,1,2,2,100,gpu in V100|T4,\nbob,0.5,0,,inf,,A|B\n"
+SERVERS = 'name,cpu,memory,count,hosts,gpu,zone\nA,9,12,8,"n[1-3,5,7-10]",V100,a\nB,4.5,0,,,,b\n'
+USERS = "name,cpu,memory,weight,owner,tasks,requires,servers\nalice,1,2,2,lab/vision,100,gpu in V100|T4,\nbob,0.5,0,,,inf,,A|B\n"
 GOOD = {"servers.csv": SERVERS, "users.csv": USERS}
 
 
@@ -39,10 +40,51 @@ def test_every_column() -> None:
         eligibility=[[1, 0], [1, 1]],
         counts=[8, 1],
         tasks=[100, np.inf],
+        hosts={"A": ["n1", "n2", "n3", "n5", "n7", "n8", "n9", "n10"]},
+        attributes=[{"gpu": "V100", "zone": "a"}, {"zone": "b"}],
+        owners={"alice": "lab/vision"},
         users=["alice", "bob"],
         servers=["A", "B"],
         resources=["cpu", "memory"],
     )
+
+
+def test_hosts_may_be_separated_as_servers_are() -> None:
+    """``a|b``, which is also how a list in a cell of a frame or of a Parquet file is read."""
+    tables = {"servers.csv": "name,x,count,hosts\nA,1,3,a|b[1-2]\n", "users.csv": "name,x\nu,1\n"}
+    assert load(tables).hosts == (("a", "b1", "b2"),)
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"owners": [" lab"]}, 'cluster: the owner of "user-1" is the text " lab", which a cell cannot hold; save as .yaml'),
+        (
+            {"attributes": [{"zone": ""}]},
+            'cluster: the attribute "zone" of server "server-1" is the text "", which a cell cannot hold; save as .yaml',
+        ),
+        (
+            {"attributes": [{"hosts": "a"}]},
+            'cluster: an attribute cannot be called "hosts" in CSV tables, where that is another column; save as .yaml',
+        ),
+        (
+            {"attributes": [{"x": 1}]},
+            'cluster: an attribute cannot be called "x" in CSV tables, where that is another column; save as .yaml',
+        ),
+        (
+            {"counts": [9_000], "hosts": [[f"gke-pool-{j:04x}-x{j % 7}a{j}" for j in range(9_000)]]},
+            'cluster: the hosts of server "server-1" are the text "gke-pool-0000-x0a0,',
+        ),
+    ],
+)
+def test_facts_that_no_cell_can_hold_need_yaml(facts: dict[str, Any], message: str) -> None:
+    """Nothing is cut or lost: YAML holds them."""
+    instance = Instance([[1]], [[1]], resources=["x"], **facts)
+    with pytest.raises(InvalidInstance) as caught:
+        formats.save(instance, "cluster")
+    assert str(caught.value).startswith(message)
+    formats.save(instance, "cluster.yaml")
+    assert formats.load("cluster.yaml") == instance
 
 
 def test_every_matrix_in_any_order() -> None:

@@ -46,6 +46,7 @@ SAME = Instance(
     tasks=[100, np.inf],
     queues=[Queue("q", guarantee={"cpu": 1})],
     queue_of=[None, "q"],
+    attributes=[{"gpu": "V100", "ssd": True}, {"ssd": False}],
     users=["alice", "bob"],
     servers=["A", "B"],
     resources=["cpu", "memory"],

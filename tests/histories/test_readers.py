@@ -20,6 +20,7 @@ CLUSTER = fo.Instance(
     [[32, 128, 0], [32, 256, 4]],
     [[1, 1, 0]],
     counts=[3, 2],
+    hosts=["cn[1,3,5]", "gn[1-2]"],
     servers=["cn1 +2", "gn1 +1"],
     users=["nobody"],
     resources=["cpu", "memory", "gpu"],
@@ -68,9 +69,44 @@ def test_jobs_of_slurm(tmp_path: Path) -> None:
 
 def test_a_job_over_two_kinds_of_server_is_two_records(tmp_path: Path) -> None:
     """Its tasks are on the rows of its nodes."""
-    log = sacct(tmp_path, line("1", "00", "05", "30", AllocTRES="cpu=12,mem=48G,node=3", NodeList="cn[1-2],gn1"))
+    log = sacct(tmp_path, line("1", "00", "05", "30", AllocTRES="cpu=12,mem=48G,node=3", NodeList="cn[1,5],gn1"))
     assert sorted(zip(log.row.tolist(), log.tasks.tolist(), strict=True)) == [(0, 2), (1, 1)]
     assert log.n_jobs == 1
+
+
+def test_a_server_is_found_by_its_name_alone(tmp_path: Path) -> None:
+    """Nothing is guessed from a label: cn2 is none of the hosts of "cn1 +2", which are cn1, cn3 and cn5."""
+    log = sacct(tmp_path, line("1", "00", "05", "30", NodeList="cn3"), line("2", "00", "05", "30", NodeList="gn2"))
+    assert log.row.tolist() == [0, 1]
+    with pytest.raises(InvalidInstance, match=r'job "1": it ran on "cn2", which the cluster does not have .*; there are cn1, cn3'):
+        sacct(tmp_path, line("1", "00", "05", "30", NodeList="cn2"), line("2", "00", "05", "30", NodeList="gn2"))
+
+
+def test_a_cluster_of_an_older_file_names_its_single_servers(tmp_path: Path) -> None:
+    """A row of one server is the host of its label; of a row of several, nobody knows which: the message says what to do."""
+    path = tmp_path / "jobs.txt"
+    path.write_text("\n".join([COLUMNS, line("1", "00", "05", "30", NodeList="cn1"), line("2", "00", "05", "30", NodeList="gn2")]))
+    older = CLUSTER.replace(hosts=None)
+    log = read_log_file(path, older)
+    assert log.row.tolist() == [-1, -1]
+    what = 'the rows "cn1 +2" and "gn1 +1" do not name their servers: import the cluster again, or add hosts: to them in the file'
+    assert [note for note in log.notes if "cn1" in note] == [
+        f"no server of the cluster has the name of a node of the log, such as cn1: where jobs ran is not known; {what}"
+    ]
+    mixed = older.replace(counts=[1, 2], servers=["cn1", "gn1 +1"])
+    with pytest.raises(InvalidInstance) as caught:
+        read_log_file(path, mixed)
+    what = 'the row "gn1 +1" does not name its servers: import the cluster again, or add hosts: to it in the file'
+    assert f'job "2": it ran on "gn2", which the cluster does not have; {what}' in str(caught.value)
+    assert read_log_file(path, older.replace(counts=[1, 2], servers=["cn1", "x"], hosts={"gn1 +1": "gn[1-2]"})).row.tolist() == [0, 1]
+
+
+def test_a_table_names_hosts_or_rows() -> None:
+    """A host is in its row; the label of a row of several servers stands for any of them."""
+    frame = pd.DataFrame({"user": ["A"] * 3, "submit": 0, "start": 0, "end": 9, "cpu": 1, "server": ["cn5", "gn1 +1", "gn2"]})
+    assert read_log_file(frame, CLUSTER).row.tolist() == [0, 1, 1]
+    odd = CLUSTER.replace(servers=["gn1", "cn5"])  # in a table, as in an allocation, a label is the row of that label
+    assert read_log_file(frame.assign(server=["cn5", "gn1", "gn2"]), odd).row.tolist() == [1, 0, 1]
 
 
 def test_waits_that_are_not_judged(tmp_path: Path) -> None:
@@ -197,7 +233,7 @@ def test_pods(tmp_path: Path) -> None:
         }
 
     pods = [
-        pod("a", "Succeeded", "05", "30", nodeName="cn2"),
+        pod("a", "Succeeded", "05", "30", nodeName="cn3"),
         pod("b", "Running", "10", None, nodeName="gn1"),
         pod("c", "Pending", None, None),
         pod("d", "Pending", None, None, schedulingGates=[{"name": "quota"}]),

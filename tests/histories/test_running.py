@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -293,6 +294,55 @@ def test_owners_of_the_log_and_of_the_cluster() -> None:
     tree = fo.Instance([[8, 16, 0]], [[1, 1, 0]], queues=[fo.Queue("lab", weight=2)], resources=["cpu", "memory", "gpu"])
     placed = fo.history(one.assign(queue="lab", server=""), tree)
     assert placed.setting.queue_of == ("lab",)
+
+
+def test_jobs_are_credited_to_the_servers_on_which_they_ran(tmp_path: Path) -> None:
+    """By the import of a cluster whose nodes of two kinds alternate: cn2 is in the second row, whatever "cn1 +2" looks like.
+
+    In two hours, chem holds cn2 all the time, vision all four GPUs of cn1 all the time, and those of cn3 half of it: a task has 4 of 4.
+    """
+    nodes = [
+        f"NodeName=cn{i} CPUTot=16\n   RealMemory=65536 State=IDLE {'Gres=gpu:4 ' if i % 2 else ''}Partitions=all" for i in range(1, 6)
+    ]
+    (tmp_path / "nodes.txt").write_text("\n".join(nodes))
+    asked = [("1", "chem", "cpu=16,mem=16G,node=1"), ("2", "vision", "cpu=4,mem=8G,node=1,gres/gpu=1")]
+    names = ("job_id", "account", "tres_req_str")
+    jobs = [dict(zip(names, job, strict=True)) | {"user_name": "u", "partition": "all", "job_state": ["PENDING"]} for job in asked]
+    (tmp_path / "jobs.json").write_text(json.dumps({"jobs": jobs}))
+    rows = ["JobID|Account|User|Partition|State|Submit|Eligible|Start|End|Reason|AllocTRES|ReqTRES|NodeList|Constraints"]
+    for job, who, start, tres, node in (
+        ("11", "chem", "00", "cpu=16,mem=16G,node=1", "cn2"),
+        ("12", "vision", "00", "cpu=16,mem=32G,node=1,gres/gpu=4", "cn1"),
+        ("13", "vision", "01", "cpu=16,mem=32G,node=1,gres/gpu=4", "cn3"),
+    ):
+        midnight, began, ended = (f"2026-11-01T{hour}:00:00" for hour in ("00", start, "02"))
+        rows.append(f"{job}|{who}|u|all|COMPLETED|{midnight}|{midnight}|{began}|{ended}|None|{tres}|{tres}|{node}|")
+    (tmp_path / "log.txt").write_text("\n".join(rows))
+    fo.save(fo.import_slurm(tmp_path / "nodes.txt", tmp_path / "jobs.json").instance, tmp_path / "cluster.yaml")
+    found = fo.history(tmp_path / "log.txt", tmp_path / "cluster.yaml", users="account")
+    assert found.instance.servers == ("cn1 +2", "cn2 +1")
+    assert found.instance.users == ("chem", "vision")
+    assert found.held.tasks.tolist() == pytest.approx(np.array([[0, 1], [1.5, 0]]))
+
+
+def test_an_owner_of_users_in_one_queue_is_found() -> None:
+    """With the sum of their weights, and where any of them with this demand may run; owners with a slash are two owners."""
+    cluster = fo.Instance(
+        [[8], [8]],
+        [[1], [2], [1]],
+        weights=[1, 2, 4],
+        eligibility=[[1, 0], [0, 1], [1, 1]],
+        resources=["cpu"],
+        users=["small", "large", "other"],
+        owners=["lab/vision", "lab/vision", "lab/speech"],
+    )
+    frame = pd.DataFrame({"user": ["lab/vision", "lab/speech"], "submit": 0, "start": [0, 5], "end": 9, "cpu": 1})
+    setting = fo.history(frame, cluster).setting
+    assert dict(zip(setting.owners, setting.weights.tolist(), strict=True)) == {"lab/speech": 4, "lab/vision": 3}
+    assert setting.eligibility.tolist() == [[True, True], [True, False]]
+    apart = cluster.replace(queues=[fo.Queue("q")], queue_of=["q", None, None])
+    with pytest.raises(InvalidInstance, match="the cluster does not know the owner"):
+        fo.history(frame, apart)
 
 
 def test_tables_and_plain_data(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from fairopt.imports.account import Account
 from fairopt.imports.assembly import Nodes, assemble
 from fairopt.imports.queue_tree import Forest
 from fairopt.imports.shapes import SOMEWHERE, Tasks
+from fairopt.instance.hosts import folded
 
 GROUPS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.integers(0, 2), st.integers(1, 4)), min_size=1, max_size=6)
 
@@ -179,6 +182,67 @@ def test_what_runs_is_summed_by_row() -> None:
     assert imported.current.tasks.tolist() == [[0, 3], [1, 0]]
     assert imported.current_csv() == "user,server,tasks\na,n1 +1,3\nb,big,1\n"
     assert (imported.current.notion, imported.current.solver) == ("given", "given")
+
+
+def test_rows_have_the_names_of_their_nodes_and_users_their_owners() -> None:
+    """In natural order, whatever the order of the export; labels are as ever, and nothing has to be read from them."""
+    nodes = Nodes(["n10", "gpu", "n2", "n1"], np.array([[4.0, 9.0], [8.0, 9.0], [4.0, 9.0], [4.0, 9.0]]))
+    groups = [("lab/vision", [1.0, 1.0], 4.0), ("lab/speech", [1.0, 0.0], 9.0), ("lab/speech", [2.0, 0.0], 9.0)]
+    instance = assemble("test", nodes, tasks(groups, 4), Account(False), units=UNITS).instance
+    assert instance.servers == ("gpu", "n1 +2")
+    assert instance.hosts == (("gpu",), ("n1", "n2", "n10"))
+    assert instance.users == ("lab/speech/2 cpu", "lab/speech/1 cpu", "lab/vision")
+    assert instance.owners == ("lab/speech", "lab/speech", "lab/vision")
+
+
+E = Path(__file__).parent / "exports"
+EXPORTED: dict[str, tuple[Callable[[], fo.Import], list[str], set[str]]] = {
+    "kubernetes": (
+        lambda: fo.import_kubernetes(E / "kubernetes_nodes.json", E / "kubernetes_pods.json"),
+        ["control-1", "gpu-1", "worker-2", "worker-10"],
+        {"ml", "sandbox", "shop"},
+    ),
+    "slurm": (
+        lambda: fo.import_slurm(E / "slurm_nodes.json", E / "slurm_jobs.json", E / "slurm_associations.json"),
+        ["cn[1-2]", "gn1", "gn2"],
+        {"biology", "optics"},
+    ),
+    "yarn": (lambda: fo.import_yarn(E / "yarn_nodes.json", E / "yarn_apps.json"), ["h[1-2]:45454"], {"adhoc", "etl"}),
+    "ray": (
+        lambda: fo.import_ray(E / "ray_nodes.json", E / "ray_tasks.json", jobs=E / "ray_jobs.json", users="job"),
+        ["10.0.0.1", "10.0.0.2", "10.0.0.3"],
+        {"job 01000000", "job 02000000"},
+    ),
+    "openb": (lambda: fo.import_openb(E / "openb_nodes.csv", E / "openb_pods.csv", users="qos"), ["n0", "n[1-2]", "n3"], {"BE", "LS"}),
+    "google2011, events": (
+        lambda: fo.import_google2011(E / "google_machine_events.csv", E / "google_tasks.csv"),
+        ["[1-2]", "3"],
+        {"U1", "U2"},
+    ),
+    "google2011, kinds": (lambda: fo.import_google2011(E / "google_machines.csv", E / "google_tasks.csv"), [], {"U1", "U2"}),
+    "swf": (lambda: fo.import_swf(E / "log.swf"), [], {"user 1", "user 2", "user 3"}),
+}
+
+
+@pytest.mark.parametrize("kind", EXPORTED)
+def test_every_import_names_hosts_and_owners(kind: str) -> None:
+    """Where the export does: not of kinds of machine, nor of logs that only count processors. A file keeps them."""
+    imported, hosts, owners = EXPORTED[kind]
+    instance = imported().instance
+    assert [folded(each) for each in instance.hosts if each] == hosts
+    assert set(instance.owners) == owners
+    assert instance.owners == imported().owners
+
+
+def test_kinds_of_machine_are_no_hosts() -> None:
+    """Nor is a name that no host can have: then the hosts of the whole row are not known."""
+    group = [("a", [1.0, 1.0], 4.0)]
+    kinds = Nodes(["small", "large"], np.array([[4.0, 9.0], [8.0, 9.0]]), np.array([1.0, 7.0]))
+    assert assemble("test", kinds, tasks(group, 2), Account(False), units=UNITS).instance.hosts == ((), ())
+    kinds.hosts = [["m7"], []]
+    assert assemble("test", kinds, tasks(group, 2), Account(False), units=UNITS).instance.hosts == ((), ("m7",))
+    strange = Nodes(["a", "two words", "c"], np.array([[4.0, 9.0], [4.0, 9.0], [8.0, 9.0]]))
+    assert assemble("test", strange, tasks(group, 3), Account(False), units=UNITS).instance.hosts == ((), ("c",))
 
 
 def test_a_node_that_holds_more_than_it_has_is_named() -> None:

@@ -134,7 +134,8 @@ def test_what_is_read(tmp_path: Path) -> None:
     assert instance.rates_per_server.tolist() == [[4, 8], [0, 6], [1, 8]]
     assert instance.parallelism.tolist() == [1, 2, 1]
     assert instance.weights.tolist() == [3, 3, 1]
-    assert imported.owners == ("lstm", "lstm", "translator")
+    assert imported.owners == imported.instance.owners == ("lstm", "lstm", "translator")
+    assert not any(imported.instance.hosts)
     assert len(imported.notes) == 2
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 import pytest
 
 from fairopt.imports.json_export import Part
-from fairopt.imports.slurm_syntax import array_size, features, gres, hosts, mebibytes, number, tres
+from fairopt.imports.slurm_syntax import array_size, features, gres, mebibytes, number, tres
 
 
 @pytest.mark.parametrize(
@@ -46,59 +45,6 @@ def test_memory_without_a_unit_is_in_mebibytes() -> None:
 def test_generic_resources(text: str, expected: list[tuple[str, str, float]]) -> None:
     """Name, type, number; which cores they are near to is of no interest."""
     assert gres(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("cn[1-3,9]", ["cn1", "cn2", "cn3", "cn9"]),
-        ("a,b[08-10]-x", ["a", "b08-x", "b09-x", "b10-x"]),
-        ("r[1-2]n[1-2]", ["r1n1", "r1n2", "r2n1", "r2n2"]),
-    ],
-)
-def test_hosts(text: str, expected: list[str]) -> None:
-    """Ranges keep their leading zeros."""
-    assert hosts(text) == expected
-
-
-@pytest.mark.parametrize("text", ["cn[1-", "cn[a-b]", "cn[1-99999999]"])
-def test_what_is_no_list_of_hosts(text: str) -> None:
-    """Rather than names that do not exist."""
-    with pytest.raises(ValueError, match=r"range|brackets"):
-        hosts(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("n[1-5000][1-5000]", "more than 1,000,000 hosts"),
-        ("n[1-99999999999]", "more than 1,000,000 hosts"),
-        ("n[1-999999999999999999]" * 50, "more than 1,000,000 hosts"),
-        ("n[1-" + "9" * 5000 + "]", "not a range"),
-        ("n[" + "0" * 4000 + "1-1000000]", "not a range"),
-        ("n[9-1]", "not a range"),
-        ("n" + "[1]" * 3000, "more than 255 characters"),
-        ("n" * 100_000 + "[1-1000000]", "more than 255 characters"),
-        ("[" * 100_000, "brackets"),
-    ],
-)
-def test_lists_of_too_many_hosts_are_refused_before_they_are_built(monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
-    """The hosts are counted, and the length of their names is known, before the first is written: no product is formed."""
-
-    def no_product(*parts: object) -> None:
-        raise AssertionError(f"the hosts of {text[:60]} are built")
-
-    monkeypatch.setattr(itertools, "product", no_product)
-    with pytest.raises(ValueError, match=message) as caught:
-        hosts(text)
-    assert len(str(caught.value)) < 250
-
-
-def test_a_list_of_as_many_hosts_as_allowed() -> None:
-    """A million is the limit; one more is too many."""
-    assert len(hosts("n[1-1000][1-1000]")) == 1_000_000
-    with pytest.raises(ValueError, match="more than 1,000,000 hosts"):
-        hosts("n[1-1000][1-1000],login")
 
 
 @pytest.mark.parametrize(
