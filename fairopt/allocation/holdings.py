@@ -232,7 +232,6 @@ def queue_holdings(
     instance: Instance,
     tasks: FloatArray,
     shares: FloatArray,
-    sharing: str = "rdm",
     *,
     whole: bool = False,
     prices: Mapping[str, float] = _NONE,
@@ -257,7 +256,7 @@ def queue_holdings(
     capacity = instance.total_capacity
     parts = np.divide(used, capacity, out=np.zeros_like(used), where=capacity > 0)
     largest = parts.argmax(axis=1)
-    asked = Promises(instance, tasks, sharing, whole=whole, prices=prices)
+    asked = Promises(instance, tasks, whole=whole, prices=prices)
     found = []
     for node in order:
         queue = tree.queues[node - 1] if node else Queue("the cluster")

@@ -72,7 +72,7 @@ def queue_table(allocation: Allocation, console: Console, *, everything: bool = 
 _COLUMNS = {
     "share": "share: of a queue, the sum over its users.",
     "dominant": "dominant: the largest part of the cluster that it holds.",
-    "guarantee": "guarantee: met, or used only in part where its users cannot use more of it.",
+    "guarantee": "guarantee: met, or used only in part where its users ask for no more.",
     "borrowed": "borrowed: held beyond the guarantee.",
     "state": "+: borrowed, held beyond the guarantee. reached: nothing is left of the limit.",
 }

@@ -141,7 +141,7 @@ def _guarantee(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> 
     if each.borrowed:
         return f"{amount}, which it has; it borrows {figure(each.borrowed)} beyond that."
     if each.unused:
-        return f"{amount} and uses {figure(each.held)}, all that its users can use of it; others use the rest, as far as it is lent."
+        return f"{amount} and uses {figure(each.held)}, all that its users ask for; others use the rest, as far as it is lent."
     return f"{amount}, which it has, and no more."
 
 

@@ -1,7 +1,7 @@
 """Guarantees: every queue and every user holds what it is guaranteed, as far as it asks for it.
 
-`fairopt.allocation.promises` computes how much of a queue's guarantee is missing: what the queue could hold in addition, within its
-guarantees and with the cluster to itself, if its users keep their tasks. A user with a guarantee of its own misses the tasks that it lacks.
+`fairopt.allocation.promises` computes how much of a queue's guarantee is missing: what its users ask for in addition, within its
+guarantees and as if its servers were large enough, if they keep their tasks. A user with a guarantee of its own misses the tasks that it lacks.
 For whole tasks, less than one task does not count as missing.
 
 The violation is the least number of missing tasks: the amount, divided by the largest demand of the queue's users. The witness names the
