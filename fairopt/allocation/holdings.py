@@ -27,7 +27,7 @@ from fairopt.allocation.promises import Guaranteed, Limited, Promises, number
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.queues import Queue
 from fairopt.instance.tree import Tree
-from fairopt.wording import figure, joined
+from fairopt.wording import joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +124,7 @@ class QueueHoldings:
     @property
     def verdict(self) -> str:
         """Are its guarantees met: "met", or what is missing, as "2 gpu missing"; "" where it has none."""
-        missing = [f"{figure(each.missing)} {each.where}" for each in self.guarantees if not each.met]
+        missing = [f"{each.figure(each.missing)} {each.where}" for each in self.guarantees if not each.met]
         return f"{joined(missing)} missing" if missing else "met" if self.guarantees else ""
 
     def to_dict(self) -> dict[str, Any]:

@@ -30,9 +30,7 @@ __all__ = ["most_held"]
 Line = tuple[dict[int, Any], Any]  # a row of the linear program: coefficients by column, and the bound
 
 
-def most_held(
-    instance: Instance, tasks: ExactArray, node: int, claimants: BoolArray, servers: BoolArray, r: int
-) -> Fraction | None:
+def most_held(instance: Instance, tasks: ExactArray, node: int, claimants: BoolArray, servers: BoolArray, r: int) -> Fraction | None:
     """Return the most of resource ``r`` on ``servers`` that the users below a queue ask for; None if the program is infeasible.
 
     ``instance`` and ``tasks``, (users, servers), are in fractions. ``claimants``, (users,), may get more than they have.

@@ -26,6 +26,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.units import bare_amount
 from fairopt.program.cluster_limits import eligible_pairs, user_limits
 from fairopt.program.limits import Limits
 from fairopt.program.queue_limits import guarantee_rows, limit_name, limit_rows, stack_rows
@@ -66,6 +67,8 @@ class Guaranteed:
     amount, held : float
     missing : float
         How much the queue asks for and lacks; 0 if the guarantee is met. All three are Fractions for `fairopt.Allocation.in_fractions`.
+    unit : str
+        That of the amounts; "" if it is not known.
     """
 
     resource: str
@@ -73,6 +76,7 @@ class Guaranteed:
     amount: float
     held: float
     missing: float
+    unit: str = ""
 
     @property
     def met(self) -> bool:
@@ -94,6 +98,10 @@ class Guaranteed:
         """The resource, and the group of servers unless it is the whole cluster: "gpu on model = A100"."""
         return _place(self.resource, self.group)
 
+    def figure(self, value: Any, digits: int = 3) -> str:
+        """Return an amount of the resource with its unit, without its name: "64 GiB"."""
+        return bare_amount(value, self.resource, self.unit, digits)
+
 
 @dataclass(frozen=True, slots=True)
 class Limited:
@@ -108,11 +116,16 @@ class Limited:
     amount: float
     held: float
     price: float | None = None
+    unit: str = ""
 
     @property
     def where(self) -> str:
         """The resource and the group of servers, as for `Guaranteed`."""
         return _place(self.resource, self.group)
+
+    def figure(self, value: Any, digits: int = 3) -> str:
+        """Return an amount of the resource with its unit, as for `Guaranteed`."""
+        return bare_amount(value, self.resource, self.unit, digits)
 
     @property
     def reached(self) -> bool:
@@ -123,10 +136,8 @@ class Limited:
 class Promises:
     """The guarantees and limits of the queues of an allocation, with the amounts held and missing."""
 
-    def __init__(
-        self, instance: Instance, tasks: FloatArray, *, whole: bool = False, prices: Mapping[str, float] = _NONE
-    ) -> None:
-        self.prices = prices
+    def __init__(self, instance: Instance, tasks: FloatArray, *, whole: bool = False, prices: Mapping[str, float] = _NONE) -> None:
+        self.prices, self.units = prices, instance.units
         self.instance, self.tree, self.tasks, self.whole = instance, instance.tree, tasks, whole
         self.pairs = eligible_pairs(instance)
         self._all_limits: Limits | None = None
@@ -138,14 +149,15 @@ class Promises:
                 r = self.instance.resources.index(resource)
                 held = self._held(node, servers, r)
                 missing = self._missing(node, servers, r, amount, held) if held < amount * (1 - _tolerance(held)) else held * 0
-                yield Guaranteed(resource, group, amount, held, missing)
+                yield Guaranteed(resource, group, amount, held, missing, self.units.get(resource, ""))
 
     def limits(self, node: int) -> Iterator[Limited]:
         """Yield the limits of a queue."""
         for quota, servers, group in self._quotas(node):
             for resource, amount in quota.limit.items():
                 held = self._held(node, servers, self.instance.resources.index(resource))
-                yield Limited(resource, group, amount, held, self.prices.get(limit_name(resource, self.tree.name(node), group)))
+                price = self.prices.get(limit_name(resource, self.tree.name(node), group))
+                yield Limited(resource, group, amount, held, price, self.units.get(resource, ""))
 
     def _quotas(self, node: int) -> Iterator[tuple[Queue | Quota, BoolArray, str]]:
         queue = self.tree.queues[node - 1]

@@ -10,6 +10,7 @@ Each table is a file of the folder, such as ``servers.csv`` or ``servers.parquet
 ``eligibility``      optional: ``user``, a column per server, 1 where the user may run and 0 where not
 ``rates``            optional: ``user``, a column per server, tasks on one server alone
 ``weights``          optional: ``user``, a column per resource
+``units``            optional: ``name`` of a resource and ``unit`` of its amounts, such as GiB, where its name does not say it
 ===================  ==============================================================================================================
 
 The resources are the columns of ``users`` that have no other meaning. Matrices have a table each; their labels must be exactly the users
@@ -47,7 +48,10 @@ __all__ = ["columns_of_tables", "folder_source", "from_frames", "read", "workboo
 
 OF_SERVERS = ("name", "count")
 OF_USERS = ("name", "weight", "queue", "guarantee", "tasks", "parallelism", "requires", "servers")
-FIRST = {"servers": "name", "users": "name", "queues": "name", "eligibility": "user", "rates": "user", "weights": "user"}
+FIRST = {
+    **{"servers": "name", "users": "name", "queues": "name"},
+    **{"eligibility": "user", "rates": "user", "weights": "user", "units": "name"},
+}
 """The tables, and the column that each must have."""
 SUFFIXES = (".csv", ".parquet")
 _MATRIX_OF = {"weight": "weights", "rates": "rates", "servers": "eligibility"}
@@ -69,10 +73,12 @@ class Tables:
         self._servers, self._users = tables["servers"], tables["users"]
         self._matrices = {name: tables[name] for name in _MATRIX_OF.values() if name in tables}
         self._resources = self._common_resources()
+        self._units = tables.get("units")
         self._queues = QueueTable(tables["queues"], self._resources) if "queues" in tables else None
         names = raw(self._servers, "name")
         self.data: object = {
             "resources": self._resources,
+            **({} if self._units is None else {"units": dict(zip(*map(self._units.cells, ("name", "unit")), strict=True))}),
             "servers": self._server_entries(names),
             **({} if self._queues is None else {"queues": self._queues.entries}),
             "users": self._user_entries(names),
@@ -82,6 +88,9 @@ class Tables:
         """Return the file, line and column."""
         if path[:1] == ("queues",) and self._queues is not None:
             return self._queues.place(path)
+        if path[:1] == ("units",) and self._units is not None:
+            row = self._units.cells("name").index(path[1]) if len(path) > 1 else None
+            return self._units.place(row, "unit" if len(path) > 1 else None)
         if len(path) < 2 or path[0] not in ("servers", "users"):
             return {"servers": self._servers.file, "users": self._users.file}.get(path[0] if path else "", self._whole)
         kind, row, *rest = path
@@ -333,6 +342,9 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
             }
         ),
     }
+    units = document.get("units", {})
+    if units:
+        tables["units"] = _table({"name": list(units), "unit": list(units.values())})
     if instance.queues:
         tables["queues"] = _table(columns_of(document["queues"], instance.resources))
     for name, needed, labels, matrix in (

@@ -31,6 +31,7 @@ from fairopt.imports.result import Import
 from fairopt.imports.shapes import FITS, Shapes, Tasks, labels_of, means_of, natural
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.aggregation import number_distinct
+from fairopt.instance.units import BYTES, unit_in_name
 from fairopt.wording import did_you_mean, plural
 
 __all__ = ["Demand", "Nodes", "assemble"]
@@ -127,6 +128,7 @@ def assemble(
         queues=[on_rows(queue, row_of, resources) for queue in with_weights(queues, given_weights)],
         queue_of=lowest if queues else None,
         users=labels,
+        units={resource: unit for resource, unit in units.items() if unit in BYTES and not unit_in_name(resource)},
         servers=servers,
         resources=resources,
     )

@@ -168,6 +168,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
         queue_of=[instance.queue_of[n] for n in first_user.tolist()],
         users=[instance.users[n] for n in first_user.tolist()],
         servers=[instance.servers[i] for i in first_server],
+        units=instance.units,
         resources=instance.resources,
     )
     return Merging(instance, merged, user_group, server_group, pull / sums[user_group], server_part)
@@ -229,6 +230,7 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
             queue_of=instance.queue_of,
             users=instance.users,
             servers=names,
+            units=instance.units,
             resources=instance.resources,
         ),
         row,

@@ -87,6 +87,7 @@ def merge_exactly(instance: Instance, pair_data: ExactArray | None = None, by_we
         queue_of=[exact.queue_of[n] for n in first_user.tolist()],
         users=[exact.users[n] for n in first_user.tolist()],
         servers=[exact.servers[i] for i in first_server],
+        units=exact.units,
         resources=exact.resources,
     )
     return Merging(instance, merged, user_group, server_group, pull / sums[user_group], exact.counts / of_group)

@@ -16,7 +16,7 @@ def about_instance(findings: Findings) -> list[str]:
     """Describe the users and the servers."""
     instance = findings.instance
     rows = "" if instance.n_servers == instance.counts.sum() else f" in {plural(instance.n_servers, 'row')} of identical ones"
-    totals = [f"{number(total, 6)} {name}" for total, name in zip(instance.total_capacity, instance.resources, strict=True)]
+    totals = [instance.amount(total, name, 6) for total, name in zip(instance.total_capacity, instance.resources, strict=True)]
     how = "divide the resources of each server" if findings.comparison.sharing == "rdm" else "divide the time of each server"
     sentences = [
         f"{plural(instance.n_users, 'user')} share {plural(instance.counts.sum(), 'server')}{rows}: {joined(totals, 8)} in all.",
