@@ -111,10 +111,10 @@ def _of_group(instance: Instance, tree: Tree, quotas: list[_OnServers], group: s
                     f"but its limit is {said(limit[node])}; what is guaranteed beyond the limit will not be met"
                 )
             elif own[node] and _more(below[node], own[node]):
+                whose = _whose(instance, tree, node, owed, of_users[:, r], said)
                 yield (
-                    f"what is in the queue {name} is guaranteed {said(below[node])} {resource}{on} together "
-                    f"({_whose(instance, tree, node, owed, of_users[:, r], said)}), {said(below[node] - own[node])} more than the queue itself "
-                    f"({said(own[node])}); what is guaranteed below a queue adds to its own guarantee"
+                    f"what is in the queue {name} is guaranteed {said(below[node])} {resource}{on} together ({whose}), "
+                    f"{said(below[node] - own[node])} more than the queue itself ({said(own[node])}); what is guaranteed below a queue adds to its own guarantee"
                 )
 
 

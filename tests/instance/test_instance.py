@@ -141,7 +141,7 @@ def test_what_was_given_is_kept_when_something_else_changes() -> None:
 def test_replace_by_label() -> None:
     """Each argument by the labels of its rows and columns; the other labels keep their values."""
     queues = [fo.Queue("research", guarantee={"cpu": 2}, limit={"memory": 20}), fo.Queue("teaching", weight=2)]
-    labels = {"users": ["alice", "bob"], "servers": ["new", "old"], "resources": ["cpu", "memory"]}
+    labels: dict[str, Any] = {"users": ["alice", "bob"], "servers": ["new", "old"], "resources": ["cpu", "memory"]}
     lab = fo.Instance([[9, 18], [4, 4]], [[1, 4], [3, 1]], tasks=[5, np.inf], queues=queues, queue_of=["research", "teaching"], **labels)
     for by_label, whole in (
         ({"weights": {"bob": 3}}, {"weights": [1, 3]}),

@@ -136,8 +136,8 @@ def _guarantees(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:
 def _guarantee(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> str:
     amount = f"It is guaranteed {each.figure(each.amount, 6)} {each.where}"
     if not each.met:
-        return f"{amount}, and {each.figure(each.missing)} are missing although its users ask for them. "
-            f"{held_beyond(allocation, own.node, each)}"
+        lacks = f"{amount}, and {each.figure(each.missing)} are missing although its users ask for them."
+        return f"{lacks} {held_beyond(allocation, own.node, each)}"
     if each.borrowed:
         return f"{amount}, which it has; it borrows {each.figure(each.borrowed)} beyond that."
     if each.unused:
