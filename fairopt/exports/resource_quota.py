@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairopt.allocation import Allocation
-from fairopt.exports.amounts import check_headroom, enlarged
+from fairopt.exports.amounts import check_headroom, enlarged, notes_of_units
 from fairopt.exports.kubernetes_objects import documents, kubernetes_measures, quantity
 from fairopt.exports.names import DNS_LABEL, Names, changed
 from fairopt.exports.result import Export
@@ -83,7 +83,7 @@ def export_resourcequota(
     """
     check_headroom(headroom)
     whole = whole_tasks(allocation)
-    measures = kubernetes_measures(whole.instance.resources, resources, units, "Kubernetes")
+    measures = kubernetes_measures(whole.instance, resources, units, "Kubernetes")
     holdings = Holdings(whole, measures)
     holders, there = holdings.holders, holdings.capacity.sum(axis=0)
     hard: dict[str, dict[str, int]] = {}
@@ -112,6 +112,7 @@ def export_resourcequota(
         )
     notes = [
         *whole.notes,
+        *notes_of_units(measures),
         *changed(names, "names of namespaces"),
         "quotas are hard: what a namespace does not use stays idle. Write them again when demand changes, from a timer",
         "a namespace with a quota of requests refuses pods without requests of these resources; a LimitRange gives them a default",

@@ -114,7 +114,8 @@ def _of_group(instance: Instance, tree: Tree, quotas: list[_OnServers], group: s
                 whose = _whose(instance, tree, node, owed, of_users[:, r], said)
                 yield (
                     f"what is in the queue {name} is guaranteed {said(below[node])} {resource}{on} together ({whose}), "
-                    f"{said(below[node] - own[node])} more than the queue itself ({said(own[node])}); what is guaranteed below a queue adds to its own guarantee"
+                    f"{said(below[node] - own[node])} more than the queue itself ({said(own[node])}); "
+                    f"what is guaranteed below a queue adds to its own guarantee"
                 )
 
 
