@@ -66,6 +66,9 @@ def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[
         Changes to the instance, by names: ``{"users.vision.weight": 3}``, or ``["servers.new.count+=2"]`` as on the command line
         (:mod:`fairopt.formats.changes`). The file stays as it is.
 
+    What is allowed and yet implausible, such as a task that no server holds, is logged as a warning of the logger ``fairopt``:
+    :mod:`fairopt.instance.doubts` and :mod:`fairopt.formats.doubts` list it.
+
     Raises
     ------
     InvalidInstance
@@ -73,10 +76,10 @@ def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[
     SolverUnavailable
         A workbook needs openpyxl.
     """
-    from fairopt.formats import document, syntax
+    from fairopt.formats import doubts, syntax
 
     with syntax.without_collector():
-        return document.instance_from(source_of(Path(path), changes))
+        return doubts.read_and_doubt(source_of(Path(path), changes))
 
 
 def source_of(path: Path, changes: Mapping[str, Any] | Sequence[str] = ()) -> Source:

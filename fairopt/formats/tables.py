@@ -37,12 +37,13 @@ from typing import Any
 from fairopt.errors import InvalidInstance
 from fairopt.files import write_files
 from fairopt.formats.cells import Table, read_table, to_csv
-from fairopt.formats.document import instance_from
+from fairopt.formats.doubts import read_and_doubt
 from fairopt.formats.messages import Source
 from fairopt.formats.queue_tables import LONGEST_CELL, QueueTable, check, columns_of, known, raw
+from fairopt.formats.requirements import parse
 from fairopt.instance import Instance
 from fairopt.instance.fractions import plain
-from fairopt.wording import did_you_mean, exactly
+from fairopt.wording import did_you_mean, exactly, joined, named
 
 __all__ = ["columns_of_tables", "folder_source", "from_frames", "read", "workbook_source", "write", "write_workbook"]
 
@@ -54,6 +55,7 @@ FIRST = {
 }
 """The tables, and the column that each must have."""
 SUFFIXES = (".csv", ".parquet")
+_MOST = 5  # columns in a list
 _MATRIX_OF = {"weight": "weights", "rates": "rates", "servers": "eligibility"}
 
 
@@ -83,6 +85,27 @@ class Tables:
             **({} if self._queues is None else {"queues": self._queues.entries}),
             "users": self._user_entries(names),
         }
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What is implausible in these tables, as sentences: columns of numbers that are read as attributes of servers."""
+        data: Any = self.data
+        asked = {clause.attribute for user in data["users"] for clause in parse(user.get("requires") or "")}
+        quotas = (quota for queue in data.get("queues", ()) for quota in queue.get("quotas", ()))
+        asked |= {clause.attribute for quota in quotas for clause in parse(quota.get("on") or "")}
+        read = [column for column in self._attributes() if column not in asked and self._servers.is_numeric(column)]
+        if not read:
+            return ()
+        one = len(read) == 1
+        what = (
+            "is a number and no user demands it: read as an attribute"
+            if one
+            else "are numbers and no user demands them: read as attributes"
+        )
+        return (f"{self._servers.file}: {joined([named(column) for column in read], _MOST)} {what}",)
+
+    def _attributes(self) -> list[str]:
+        return [column for column in self._servers.columns if column not in OF_SERVERS and column not in self._resources]
 
     def place(self, path: tuple[Any, ...]) -> str:
         """Return the file, line and column."""
@@ -123,7 +146,7 @@ class Tables:
         table = self._servers
         capacities = zip(*(table.amounts(r) for r in self._resources), strict=True)
         counts = table.numbers("count", empty=1.0)
-        attributes = [column for column in table.columns if column not in OF_SERVERS and column not in self._resources]
+        attributes = self._attributes()
         values = zip(*(table.cells(a) for a in attributes), strict=True) if attributes else [()] * len(names)
         return [
             {
@@ -191,7 +214,7 @@ def read(folder: Path) -> Instance:
     InvalidInstance
         With the file, line and column.
     """
-    return instance_from(folder_source(folder))
+    return read_and_doubt(folder_source(folder))
 
 
 def folder_source(folder: Path) -> Source:
@@ -228,7 +251,7 @@ def from_frames(frames: Mapping[str, object]) -> Instance:
     """
     from fairopt.formats.typed_cells import from_frame
 
-    return instance_from(Tables("the frames", {name: from_frame(name, frame, FIRST[name]) for name, frame in frames.items()}))
+    return read_and_doubt(Tables("the frames", {name: from_frame(name, frame, FIRST[name]) for name, frame in frames.items()}))
 
 
 def _read_file(path: Path, first: str) -> Table:
