@@ -38,7 +38,7 @@ _LETTERS = {spelling: f"{spelling}B" for letter in "KMGTP" for spelling in (lett
 # A unit at the end of a name, in brackets or after a space or a sign. A single letter is one in brackets only.
 _AT_END = re.compile(
     rf"(?P<name>.*?\S)(?:\s*[\[(]\s*(?P<inside>bytes|B|{'|'.join([*_SPELLED, *_LETTERS])})\s*[\])]"
-    rf"|(?:\s+in\s+|[\s_/,-]+)(?P<after>bytes|{'|'.join(_SPELLED)}))\s*"
+    rf"|(?:\s+in\s+|[\s_,-]+)(?P<after>bytes|{'|'.join(_SPELLED)}))\s*"
 )
 
 
