@@ -80,7 +80,7 @@ class Tables:
         names = raw(self._servers, "name")
         self.data: object = {
             "resources": self._resources,
-            **({} if self._units is None else {"units": dict(zip(*map(self._units.cells, ("name", "unit")), strict=True))}),
+            **({} if self._units is None else {"units": _units(self._units)}),
             "servers": self._server_entries(names),
             **({} if self._queues is None else {"queues": self._queues.entries}),
             "users": self._user_entries(names),
@@ -112,7 +112,7 @@ class Tables:
         if path[:1] == ("queues",) and self._queues is not None:
             return self._queues.place(path)
         if path[:1] == ("units",) and self._units is not None:
-            row = self._units.cells("name").index(path[1]) if len(path) > 1 else None
+            row = raw(self._units, "name").index(path[1]) if len(path) > 1 else None
             return self._units.place(row, "unit" if len(path) > 1 else None)
         if len(path) < 2 or path[0] not in ("servers", "users"):
             return {"servers": self._servers.file, "users": self._users.file}.get(path[0] if path else "", self._whole)
@@ -204,6 +204,18 @@ class Tables:
             row = [cells[0] for cells in table.rows].index(entry["name"])
             table.refuse(f"expected 1 (may run) or 0 (may not), found {exactly(values[wrong])}", row, wrong)
         return [server for server in entry.get("servers", values) if values.get(server, 1)]  # a server that does not exist is refused later
+
+
+def _units(table: Table) -> dict[str, str]:
+    """Return the unit of each resource."""
+    if "unit" not in table.columns:
+        table.refuse(f'there is no column "unit"{did_you_mean("unit", table.columns)}; it holds the unit of the resource')
+    found: dict[str, str] = {}
+    for row, (name, unit) in enumerate(zip(raw(table, "name"), table.cells("unit"), strict=True)):
+        if name in found:
+            table.refuse(f'"{name}" occurs twice; remove one', row, "name")
+        found[name] = unit
+    return found
 
 
 def read(folder: Path) -> Instance:
