@@ -52,7 +52,8 @@ def export_kai(
     resources : mapping, optional
         Which resources are KAI's "gpu", "cpu" and "memory", where their names do not say so. It has no others.
     units : mapping, optional
-        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...).
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
+        the resources, else cores and GiB. Memory under another name, without a unit, is refused.
 
     Raises
     ------

@@ -85,7 +85,8 @@ def export_slurm(
     resources : mapping, optional
         TRES of resources; default: ``cpu``, ``mem``, and ``gres/NAME`` of all others.
     units : mapping, optional
-        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...).
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
+        the resources, else cores and GiB. Memory under another name, without a unit, is refused.
 
     Raises
     ------

@@ -49,7 +49,8 @@ def export_volcano(
     resources : mapping, optional
         Names of resources; default: ``cpu``, ``memory``, ``nvidia.com/gpu`` for "gpu", and names that Kubernetes knows.
     units : mapping, optional
-        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...).
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
+        the resources, else cores and GiB. Memory under another name, without a unit, is refused.
 
     Raises
     ------

@@ -64,7 +64,8 @@ def export_yarn(
     resources : mapping, optional
         Names of resources; default: ``memory``, ``vcores``, ``yarn.io/gpu`` for "gpu", and those of the instance.
     units : mapping, optional
-        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...).
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
+        the resources, else cores and GiB. Memory under another name, without a unit, is refused.
 
     Raises
     ------
