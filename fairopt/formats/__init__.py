@@ -57,6 +57,9 @@ FILES = (*DOCUMENTS, ".xlsx")
 def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[str] = ()) -> Instance:
     """Read an instance from a YAML or JSON file, a workbook, or a folder of CSV or Parquet tables.
 
+    What is allowed and yet implausible, such as a task that no server holds, is logged as a warning of the logger ``fairopt``:
+    :mod:`fairopt.instance.doubts` and :mod:`fairopt.formats.doubts` list it.
+
     Parameters
     ----------
     path : str or path
@@ -65,9 +68,6 @@ def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[
     changes : mapping or sequence of str, optional
         Changes to the instance, by names: ``{"users.vision.weight": 3}``, or ``["servers.new.count+=2"]`` as on the command line
         (:mod:`fairopt.formats.changes`). The file stays as it is.
-
-    What is allowed and yet implausible, such as a task that no server holds, is logged as a warning of the logger ``fairopt``:
-    :mod:`fairopt.instance.doubts` and :mod:`fairopt.formats.doubts` list it.
 
     Raises
     ------

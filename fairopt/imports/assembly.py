@@ -128,7 +128,7 @@ def assemble(
         queues=[on_rows(queue, row_of, resources) for queue in with_weights(queues, given_weights)],
         queue_of=lowest if queues else None,
         users=labels,
-        units={resource: unit for resource, unit in units.items() if unit in BYTES and not unit_in_name(resource)},
+        units={resource: units[resource] for resource in resources if units[resource] in BYTES and not unit_in_name(resource)},
         servers=servers,
         resources=resources,
     )
