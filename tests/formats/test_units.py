@@ -59,7 +59,7 @@ def test_units_in_a_workbook_and_in_frames(tmp_path: Path) -> None:
     instance = fo.load(lab(tmp_path, "1TiB", "64GiB"))
     fo.save(instance, tmp_path / "copy.xlsx")
     assert fo.load(tmp_path / "copy.xlsx") == instance
-    frames = {name: instance.to_frame(name) for name in ("servers", "users", "units")}  # type: ignore[arg-type]
+    frames = {name: instance.to_frame(name) for name in ("servers", "users", "units")}
     assert fo.Instance.from_frame(**frames) == instance
     assert frames["units"].to_dict() == {"unit": {"memory": "B"}}
     assert fo.load(lab(tmp_path, "1TiB", "64GiB"), changes=["users.a.weight=2"]).units == {"memory": "B"}
