@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import fairopt as fo
+from fairopt.commands.said import SAID
 from fairopt.registry import line_at_fault
 
 __all__ = ["app", "main"]
@@ -87,7 +88,7 @@ def _version(wanted: bool) -> None:
 def _start(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
-    pass
+    SAID.clear()
 
 
 _PANELS = {  # sections of the help, and their commands: module, help in one line, example; a module is imported when its command runs

@@ -299,7 +299,7 @@ class Allocation(ShowsItself):
         See `fairopt.allocation.holdings.QueueHoldings`: tasks, shares, amounts in use, guarantees and what is missing of them, limits.
         """
         whole = self.certificate.whole_tasks or isinstance(self.question, Greedy)
-        return queue_holdings(self.instance, self.tasks, self.shares, self.sharing, whole=whole, prices=self.queue_prices)
+        return queue_holdings(self.instance, self.tasks, self.shares, whole=whole, prices=self.queue_prices)
 
     def to_frame(self, by: Literal["user", "queue"] = "user") -> pd.DataFrame:
         """Return the allocation as a table.

@@ -27,7 +27,7 @@ from fairopt.allocation.promises import Guaranteed, Limited, Promises, number
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.queues import Queue
 from fairopt.instance.tree import Tree
-from fairopt.wording import figure, joined
+from fairopt.wording import joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +124,7 @@ class QueueHoldings:
     @property
     def verdict(self) -> str:
         """Are its guarantees met: "met", or what is missing, as "2 gpu missing"; "" where it has none."""
-        missing = [f"{figure(each.missing)} {each.where}" for each in self.guarantees if not each.met]
+        missing = [f"{each.figure(each.missing)} {each.where}" for each in self.guarantees if not each.met]
         return f"{joined(missing)} missing" if missing else "met" if self.guarantees else ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -232,7 +232,6 @@ def queue_holdings(
     instance: Instance,
     tasks: FloatArray,
     shares: FloatArray,
-    sharing: str = "rdm",
     *,
     whole: bool = False,
     prices: Mapping[str, float] = _NONE,
@@ -257,7 +256,7 @@ def queue_holdings(
     capacity = instance.total_capacity
     parts = np.divide(used, capacity, out=np.zeros_like(used), where=capacity > 0)
     largest = parts.argmax(axis=1)
-    asked = Promises(instance, tasks, sharing, whole=whole, prices=prices)
+    asked = Promises(instance, tasks, whole=whole, prices=prices)
     found = []
     for node in order:
         queue = tree.queues[node - 1] if node else Queue("the cluster")

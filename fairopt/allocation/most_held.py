@@ -1,4 +1,4 @@
-"""The most of a resource that a queue could hold within its guarantees: the linear program of `fairopt.allocation.promises` in fractions.
+"""The most of a resource that a queue asks for within its guarantees: the linear program of `fairopt.allocation.promises` in fractions.
 
 It is solved in rationals, and `fairopt.certificate` proves its optimum by dual prices.
 
@@ -6,7 +6,7 @@ It is solved in rationals, and `fairopt.certificate` proves its optimum by dual 
 >>> from fairopt.instance.queues import Queue
 >>> lab = Instance([[10]], [[3]], resources=["gpu"], queues=[Queue("q", guarantee={"gpu": Fraction(20, 3)})], queue_of=["q"])
 >>> tasks = np.array([[Fraction(2)]])
->>> most_held(lab.exact, tasks, "rdm", 1, np.ones(1, bool), np.ones(1, bool), 0)
+>>> most_held(lab.exact, tasks, 1, np.ones(1, bool), np.ones(1, bool), 0)
 Fraction(20, 3)
 """
 
@@ -30,16 +30,14 @@ __all__ = ["most_held"]
 Line = tuple[dict[int, Any], Any]  # a row of the linear program: coefficients by column, and the bound
 
 
-def most_held(
-    instance: Instance, tasks: ExactArray, sharing: str, node: int, claimants: BoolArray, servers: BoolArray, r: int
-) -> Fraction | None:
-    """Return the most of resource ``r`` on ``servers`` that the users below a queue could hold; None if the program is infeasible.
+def most_held(instance: Instance, tasks: ExactArray, node: int, claimants: BoolArray, servers: BoolArray, r: int) -> Fraction | None:
+    """Return the most of resource ``r`` on ``servers`` that the users below a queue ask for; None if the program is infeasible.
 
     ``instance`` and ``tasks``, (users, servers), are in fractions. ``claimants``, (users,), may get more than they have.
     """
     below = instance.tree.below[node]
     pairs = [(int(n), int(i)) for n, i in np.argwhere(instance.eligibility & (below & ~instance.zero_demand)[:, None])]
-    lines = [*_of_servers(instance, pairs, sharing), *_of_users(instance, pairs, tasks, claimants), *_of_queues(instance, pairs)]
+    lines = [*_of_users(instance, pairs, tasks, claimants), *_of_queues(instance, pairs)]
     for row in guarantee_rows(instance, instance.tree, node):
         has = instance.demands[row.users, row.resource] @ tasks[np.ix_(row.users, row.servers)].sum(axis=1)
         lines.append((_used(instance, pairs, row.users, row.servers, row.resource), max(row.bound, has)))
@@ -52,18 +50,6 @@ def most_held(
     point, prices = found
     prove_largest(cost, entries, right, point.tolist(), prices.tolist())
     return from_rational(sum((c * x for c, x in zip(cost, point.tolist(), strict=True)), rational(0)))
-
-
-def _of_servers(instance: Instance, pairs: list[tuple[int, int]], sharing: str) -> Iterator[Line]:
-    """Yield the limits of servers: of their time, or of each resource."""
-    for i in range(instance.n_servers):
-        here = [j for j, (_, server) in enumerate(pairs) if server == i]
-        if sharing == "tdm":
-            rates = instance.rates
-            yield {j: 1 / rates[pairs[j][0], i] for j in here}, 1
-            continue
-        for r in range(instance.n_resources):
-            yield {j: instance.demands[pairs[j][0], r] for j in here}, instance.row_capacity[i, r]
 
 
 def _of_users(instance: Instance, pairs: list[tuple[int, int]], tasks: ExactArray, claimants: BoolArray) -> Iterator[Line]:
@@ -80,9 +66,10 @@ def _of_users(instance: Instance, pairs: list[tuple[int, int]], tasks: ExactArra
 
 
 def _of_queues(instance: Instance, pairs: list[tuple[int, int]]) -> Iterator[Line]:
-    """Yield the limits and lending limits of queues."""
+    """Yield the limits of queues. What other queues keep of their guarantees does not lessen what a queue asks for."""
     for row in limit_rows(instance):
-        yield _used(instance, pairs, row.users, row.servers, row.resource), row.bound
+        if not row.lending:
+            yield _used(instance, pairs, row.users, row.servers, row.resource), row.bound
 
 
 def _used(instance: Instance, pairs: list[tuple[int, int]], users: BoolArray, servers: BoolArray, r: int) -> dict[int, Any]:

@@ -1,15 +1,15 @@
 """The guarantees and limits of queues: what each queue holds, and what is missing of a guarantee.
 
-A guarantee is *met* if its queue holds all of it that its users can use. If a queue holds less than its guarantee, a linear program
-computes how much of the resource it could hold if it had the cluster to itself:
+A guarantee is *met* if its queue holds all of it that its users ask for. If a queue holds less than its guarantee, a linear program
+computes how much of the resource its users ask for, on their servers as if these were large enough:
 
     maximise    sum over users n below the queue, servers i in the group, of d[n,r] x[n,i]
-    subject to  the limits of servers, of tasks and of queues, over the columns of these users alone
+    subject to  the limits of tasks, of parallelism and of queues, over the columns of these users alone
                 these users' use of each guaranteed resource <= max(guarantee, present use)
                 every user below the queue has at least its present tasks.
 
-The optimum less the present use is *missing*. If it is 0, the queue asks for no more: its users have all their tasks, or a limit or another
-guarantee of the same queue stops them.
+The optimum less the present use is *missing*: of 16 guaranteed GPUs a queue that holds 8 of the 10 there are misses 8, if it has tasks for
+16. If it is 0, the queue asks for no more: its users have all their tasks, or a limit or another guarantee of the same queue stops them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.queues import Queue, Quota
-from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
+from fairopt.instance.units import bare_amount
+from fairopt.program.cluster_limits import eligible_pairs, user_limits
 from fairopt.program.limits import Limits
-from fairopt.program.queue_limits import guarantee_rows, limit_name, queue_limits, stack_rows
+from fairopt.program.queue_limits import guarantee_rows, limit_name, limit_rows, stack_rows
 
 __all__ = ["Guaranteed", "Limited", "Promises", "number"]
 
@@ -66,6 +67,8 @@ class Guaranteed:
     amount, held : float
     missing : float
         How much the queue asks for and lacks; 0 if the guarantee is met. All three are Fractions for `fairopt.Allocation.in_fractions`.
+    unit : str
+        That of the amounts; "" if it is not known.
     """
 
     resource: str
@@ -73,6 +76,7 @@ class Guaranteed:
     amount: float
     held: float
     missing: float
+    unit: str = ""
 
     @property
     def met(self) -> bool:
@@ -94,6 +98,10 @@ class Guaranteed:
         """The resource, and the group of servers unless it is the whole cluster: "gpu on model = A100"."""
         return _place(self.resource, self.group)
 
+    def figure(self, value: Any, digits: int = 3) -> str:
+        """Return an amount of the resource with its unit, without its name: "64 GiB"."""
+        return bare_amount(value, self.resource, self.unit, digits)
+
 
 @dataclass(frozen=True, slots=True)
 class Limited:
@@ -108,11 +116,16 @@ class Limited:
     amount: float
     held: float
     price: float | None = None
+    unit: str = ""
 
     @property
     def where(self) -> str:
         """The resource and the group of servers, as for `Guaranteed`."""
         return _place(self.resource, self.group)
+
+    def figure(self, value: Any, digits: int = 3) -> str:
+        """Return an amount of the resource with its unit, as for `Guaranteed`."""
+        return bare_amount(value, self.resource, self.unit, digits)
 
     @property
     def reached(self) -> bool:
@@ -123,11 +136,9 @@ class Limited:
 class Promises:
     """The guarantees and limits of the queues of an allocation, with the amounts held and missing."""
 
-    def __init__(
-        self, instance: Instance, tasks: FloatArray, sharing: str, *, whole: bool = False, prices: Mapping[str, float] = _NONE
-    ) -> None:
-        self.prices = prices
-        self.instance, self.tree, self.tasks, self.sharing, self.whole = instance, instance.tree, tasks, sharing, whole
+    def __init__(self, instance: Instance, tasks: FloatArray, *, whole: bool = False, prices: Mapping[str, float] = _NONE) -> None:
+        self.prices, self.units = prices, instance.units
+        self.instance, self.tree, self.tasks, self.whole = instance, instance.tree, tasks, whole
         self.pairs = eligible_pairs(instance)
         self._all_limits: Limits | None = None
 
@@ -138,14 +149,15 @@ class Promises:
                 r = self.instance.resources.index(resource)
                 held = self._held(node, servers, r)
                 missing = self._missing(node, servers, r, amount, held) if held < amount * (1 - _tolerance(held)) else held * 0
-                yield Guaranteed(resource, group, amount, held, missing)
+                yield Guaranteed(resource, group, amount, held, missing, self.units.get(resource, ""))
 
     def limits(self, node: int) -> Iterator[Limited]:
         """Yield the limits of a queue."""
         for quota, servers, group in self._quotas(node):
             for resource, amount in quota.limit.items():
                 held = self._held(node, servers, self.instance.resources.index(resource))
-                yield Limited(resource, group, amount, held, self.prices.get(limit_name(resource, self.tree.name(node), group)))
+                price = self.prices.get(limit_name(resource, self.tree.name(node), group))
+                yield Limited(resource, group, amount, held, price, self.units.get(resource, ""))
 
     def _quotas(self, node: int) -> Iterator[tuple[Queue | Quota, BoolArray, str]]:
         queue = self.tree.queues[node - 1]
@@ -170,7 +182,7 @@ class Promises:
         return claimants
 
     def _missing(self, node: int, servers: BoolArray, r: int, amount: float, held: float) -> float:
-        """Return how much more of a resource a queue could hold within its guarantees, 0 for rounding."""
+        """Return how much more of a resource a queue asks for within its guarantees, 0 for rounding."""
         instance, now = self.instance, self.tasks.sum(axis=1)
         left = instance.tasks > now * (1 + _tolerance(held))
         wanting = self._claimants(node) & (instance.demands[:, r] > 0) & left & instance.eligibility[:, servers].any(axis=1)
@@ -179,7 +191,7 @@ class Promises:
         if isinstance(held, Fraction):
             from fairopt.allocation.most_held import most_held  # imports everything that computes in fractions
 
-            most: Any = most_held(instance, self.tasks, self.sharing, node, self._claimants(node), servers, r)
+            most: Any = most_held(instance, self.tasks, node, self._claimants(node), servers, r)
         else:
             most = self._most(node, servers, r)
         more = held * 0 if most is None else most - held
@@ -195,9 +207,8 @@ class Promises:
         held = bundle.matrix @ self.tasks[users, rows]
         bundle = Limits(bundle.matrix, np.maximum(bundle.bounds, held), bundle.kinds, bundle.keys)
         if self._all_limits is None:
-            self._all_limits = Limits.stack(
-                [sharing_limits(instance, users, rows, self.sharing), queue_limits(instance, users, rows)[0]],
-            )
+            of_queues = [row for row in limit_rows(instance) if not row.lending]  # what others keep does not lessen what it asks for
+            self._all_limits = Limits.stack([user_limits(instance, users, rows), stack_rows(instance, of_queues, users, rows)])
         limits = Limits.stack([self._all_limits, bundle])
         matrix = sp.csr_array(limits.matrix[:, columns])
         of_these = np.diff(matrix.indptr) > 0

@@ -24,6 +24,7 @@ def plain_data(allocation: Allocation) -> dict[str, Any]:
         "notion": allocation.notion,
         "solver": allocation.solver,
         "sharing": allocation.sharing,
+        "units": instance.units,
         "users": _users(allocation),
         **({"queues": [queue.to_dict() for queue in allocation.as_known.queue_holdings()[1:]]} if instance.queues else {}),
         "servers": _servers(allocation),

@@ -114,6 +114,7 @@ class Audit(ShowsItself, Mapping[str, Verdict]):
             "notion": self.allocation.notion,
             "solver": self.allocation.solver,
             "sharing": self.allocation.sharing,
+            "units": self.allocation.instance.units,
             "violated": self.violated,
             "violations": [violation.to_dict() for violation in self.violations],
             "properties": [verdict.to_dict() for verdict in self.verdicts.values()],

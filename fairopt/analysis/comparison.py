@@ -207,7 +207,8 @@ class Comparison(ShowsItself):
             if self.instance.queues:
                 entry["queues"] = self._queues(row)
             rows.append({key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()})
-        return {"sharing": self.sharing, "largest_total": None if np.isnan(self.largest_total) else self.largest_total, "rows": rows}
+        largest = None if np.isnan(self.largest_total) else self.largest_total
+        return {"sharing": self.sharing, "units": self.instance.units, "largest_total": largest, "rows": rows}
 
     def _queues(self, row: Row) -> list[dict[str, Any]]:
         """Return plain data of what each queue holds in a row, with the shortfall of its share."""

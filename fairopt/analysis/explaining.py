@@ -133,7 +133,7 @@ def explain(
         told = (*about_queue(view, node), *what_would_help(would, tasks))
         if not isinstance(allocation.question, Exact):
             told = (*told, against_optimum(allocation, below, deadline))
-        return Explanation(None, None, tasks, told, (), would, queue)
+        return Explanation(None, None, tasks, told, (), would, queue, allocation.instance.units)
     if allocation.instance.n_servers > _MANY:
         allocation = merged_servers(allocation)
     instance = allocation.instance
@@ -163,4 +163,5 @@ def explain(
         sentences=told,
         blockers=blockers,
         gains=found,
+        units=instance.units,
     )

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import typer
 
 import fairopt as fo
+from fairopt.formats import source_of
 
 __all__ = [
     "changes",
@@ -94,7 +95,9 @@ def _instance(ctx: typer.Context) -> fo.Instance | None:
     if path is None:
         return None
     try:
-        return fo.load(Path(path), changes=ctx.params.get("changes") or ())
+        from fairopt.formats.document import instance_from  # slow to import
+
+        return instance_from(source_of(Path(path), ctx.params.get("changes") or ()))  # fo.load may have something to say
     except (fo.FairoptError, OSError):
         return None
 

@@ -20,6 +20,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands.allocation_table import Choice, print_allocation
+from fairopt.commands.said import SAID
 from fairopt.files import is_device, write_files
 from fairopt.formats import FILES
 from fairopt.formats.results import KINDS, Kind, rendered, require
@@ -218,14 +219,10 @@ class _Listener(logging.Handler):
 
     status: Status | None = None
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.said: set[str] = set()
-
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno >= logging.WARNING:
-            if (message := record.getMessage()) not in self.said:  # several solves of one instance give the same warning
-                self.said.add(message)
+            if (message := record.getMessage()) not in SAID:  # several solves of one instance give the same warning
+                SAID.add(message)
                 say("warning", message)
         elif self.status is not None:
             self.status.update(Text(record.getMessage()))

@@ -41,7 +41,10 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", h
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 _RESOURCE = "Name of a resource in the scheduler, such as gpu=nvidia.com/gpu. Can be repeated."
 Resources = Annotated[list[str] | None, typer.Option("--resource", metavar="NAME=KEY", help=_RESOURCE)]
-_UNIT = "Unit of a resource of FILE, such as memory=MiB or cpu=millicores; default: GiB and cores. Can be repeated."
+_UNIT = (
+    "Unit of a resource of FILE, such as memory=MiB or cpu=millicores; default: what FILE or the name (RAM (GB)) says, else GiB and cores. "
+    "Can be repeated."
+)
 Units = Annotated[list[str] | None, typer.Option("--unit", metavar="NAME=UNIT", help=_UNIT)]
 Headroom = Annotated[float, typer.Option(metavar="FACTOR", help="Multiply the exact amounts by this factor; limits are rounded up.")]
 Borrowed = Annotated[

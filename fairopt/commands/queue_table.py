@@ -72,7 +72,7 @@ def queue_table(allocation: Allocation, console: Console, *, everything: bool = 
 _COLUMNS = {
     "share": "share: of a queue, the sum over its users.",
     "dominant": "dominant: the largest part of the cluster that it holds.",
-    "guarantee": "guarantee: met, or used only in part where its users cannot use more of it.",
+    "guarantee": "guarantee: met, or used only in part where its users ask for no more.",
     "borrowed": "borrowed: held beyond the guarantee.",
     "state": "+: borrowed, held beyond the guarantee. reached: nothing is left of the limit.",
 }
@@ -194,15 +194,16 @@ def _bounds_table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone) -
         also = [alone[each.node]] if isinstance(each, QueueHoldings) and each.node in alone else []
         for of, guarantee, limit, held, price, state in (bound for one in (each, *also) for bound in _bounds(allocation, one)):
             prices = [figure(price)] if priced else []
-            table.add_row(name, label(of), *(figure(value, 6) for value in (guarantee, limit)), figure(held), *prices, Text(state))
+            table.add_row(name, label(of), *map(label, (guarantee, limit, held)), *prices, Text(state))
             name = Text()
     return [table] if table.row_count else []
 
 
-def _bounds(
-    allocation: Allocation, each: QueueHoldings | int
-) -> Iterator[tuple[str, float | None, float | None, float, float | None, str]]:
-    """Yield of what there is a guarantee or a limit: its name, both, what is held, the price of the limit, and what follows from it."""
+def _bounds(allocation: Allocation, each: QueueHoldings | int) -> Iterator[tuple[str, str, str, str, float | None, str]]:
+    """Yield of what there is a guarantee or a limit: its name, both, what is held, the price of the limit, and what follows from it.
+
+    Amounts are texts, with their units.
+    """
     if isinstance(each, QueueHoldings):
         guarantees = {promise.where: promise for promise in each.guarantees}
         limits = {bound.where: bound for bound in each.limits}
@@ -210,15 +211,15 @@ def _bounds(
             promise, bound = guarantees.get(where), limits.get(where)
             states = [_state(promise)] if promise else []
             if promise and promise.borrowed:
-                states.append(f"+{figure(promise.borrowed)}")
+                states.append(f"+{promise.figure(promise.borrowed)}")
             if bound and bound.reached:
                 states.append("reached")
-            held = promise.held if promise else bound.held if bound else 0.0
+            one = promise or bound
             yield (
                 where,
-                promise.amount if promise else None,
-                bound.amount if bound else None,
-                held,
+                promise.figure(promise.amount, 6) if promise else "",
+                bound.figure(bound.amount, 6) if bound else "",
+                one.figure(one.held) if one else "",
                 bound.price if bound else None,
                 ", ".join(states),
             )
@@ -229,7 +230,7 @@ def _bounds(
         states = [_state_of_user(own, has)] if own else []
         if math.isfinite(most) and allocation.complete[each]:
             states.append("all run")
-        yield "tasks", own or None, most if math.isfinite(most) else None, has, None, ", ".join(states)
+        yield "tasks", figure(own or None, 6), figure(most, 6) if math.isfinite(most) else "", figure(has), None, ", ".join(states)
 
 
 def _lines(cell: str) -> Text:
@@ -255,13 +256,13 @@ def _guarantees(each: QueueHoldings) -> str:
 
 def _guarantee(each: Guaranteed) -> str:
     """Return one guarantee: "8 gpu, met"; "8 gpu, 3 missing"; "8 gpu, uses 5"."""
-    return f"{figure(each.amount, 6)} {each.where}, {_state(each)}"
+    return f"{each.figure(each.amount, 6)} {each.where}, {_state(each)}"
 
 
 def _state(each: Guaranteed) -> str:
     if not each.met:
-        return f"{figure(each.missing)} missing"
-    return f"uses {figure(each.held)}" if each.unused else "met"
+        return f"{each.figure(each.missing)} missing"
+    return f"uses {each.figure(each.held)}" if each.unused else "met"
 
 
 def promised(tasks: float, has: float) -> str:
@@ -280,8 +281,8 @@ def _limits(each: QueueHoldings) -> str:
 
 def _limit(each: Limited) -> str:
     price = "" if each.price is None else f", price {figure(each.price)}"
-    return f"{figure(each.amount, 6)} {each.where}, {'reached' if each.reached else f'{figure(each.held)} held'}{price}"
+    return f"{each.figure(each.amount, 6)} {each.where}, {'reached' if each.reached else f'{each.figure(each.held)} held'}{price}"
 
 
 def _borrowed(each: QueueHoldings) -> str:
-    return "\n".join(f"{figure(promise.borrowed)} {promise.where}" for promise in each.guarantees if promise.borrowed)
+    return "\n".join(f"{promise.figure(promise.borrowed)} {promise.where}" for promise in each.guarantees if promise.borrowed)

@@ -1,7 +1,10 @@
 """Amounts of resources in the units of a scheduler, as whole numbers of its smallest unit.
 
-The numbers of an instance have no units. Here ``cpu`` is taken to be in cores and ``memory`` (and ``ephemeral-storage``, ``hugepages-...``)
-in GiB, as the importers write them; ``units`` names other units. All other resources are counted in pieces.
+The unit of ``memory`` (and ``ram``, ``ephemeral-storage``, ``hugepages-...``), and of every resource that the caller maps to memory of
+the scheduler, is the first of these that is known: the one that the caller gives (``units``, ``--unit``), that of the instance, that in
+the name of the resource. Resources named as above are in GiB where it is not known, as the importers write them; others are refused. A GB
+in a name is taken as GiB, because people write so what Slurm calls G and Kubernetes Gi; a note says so. ``cpu`` is in cores unless a unit
+is given. All other resources are counted in pieces.
 
 An amount is rounded up to the smallest unit, so that the tasks it is for fit into it. Where rounding up would exceed what the servers have,
 it is rounded by the largest remainder instead, and the sum is what the servers have.
@@ -19,30 +22,38 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fairopt.errors import InvalidInstance
+from fairopt.instance import Instance
+from fairopt.instance.units import BYTES, unit_in_name, without_unit
 from fairopt.wording import did_you_mean, joined, named
 
-__all__ = ["Measure", "Measures", "check_headroom", "check_memory", "enlarged", "kind_of", "measures", "whole_part", "whole_units"]
+__all__ = [
+    "Measure",
+    "Measures",
+    "check_headroom",
+    "check_memory",
+    "enlarged",
+    "kind_of",
+    "measures",
+    "notes_of_units",
+    "whole_part",
+    "whole_units",
+]
 
 _MOST_HEADROOM = 1000
 _MOST_GIB = 1e8  # of a server: 100 PiB; as bytes, they would be a tenth of a GiB
 _SAME = 1e-9  # relative: an amount that misses a whole unit by a smaller part is rounding
-_BYTES = {
-    "B": 1,
-    **{f"{letter}B": 1000**power for power, letter in enumerate("KMGTP", 1)},
-    **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGTP", 1)},
-}
 _CORES = {"cores": Fraction(1), "millicores": Fraction(1, 1000)}
 _CPUS = ("cpu", "cpus", "core", "cores", "vcore", "vcores")
-_MEMORIES = ("memory", "mem", "ram", "ephemeral-storage")
+_MEMORIES = ("memory", "mem", "ram", "ephemeral-storage", "memory-mb")
 
 
 def kind_of(resource: str) -> str:
-    """Return "cpu", "memory" (anything in bytes), "gpu", or "" for what is only counted.
+    """Return "cpu", "memory" (anything in bytes), "gpu", or "" for what is only counted. A unit in the name does not matter.
 
-    >>> [kind_of(name) for name in ("cpu", "memory", "hugepages-2Mi", "GPU", "nvidia.com/gpu", "pods")]
-    ['cpu', 'memory', 'memory', 'gpu', 'gpu', '']
+    >>> [kind_of(name) for name in ("cpu", "memory", "hugepages-2Mi", "RAM (GB)", "GPU", "nvidia.com/gpu", "pods")]
+    ['cpu', 'memory', 'memory', 'memory', 'gpu', 'gpu', '']
     """
-    name = resource.lower()
+    name = without_unit(resource).lower()
     if name in _CPUS:
         return "cpu"
     if name in _MEMORIES or name.startswith("hugepages-"):
@@ -64,25 +75,29 @@ class Measure:
         How many of the scheduler's smallest units are one unit of the instance.
     assumed : bool
         The unit of the instance was not given.
+    note : str
+        How the unit in its name is understood, where it has two meanings.
     """
 
     key: str
     kind: str
     steps: float
     assumed: bool = False
+    note: str = ""
 
 
 Measures = dict[str, Measure]
 
 
 def measures(
-    resources: Sequence[str],
+    instance: Instance,
     key_of: Callable[[str], str | None],
     smallest: Mapping[str, Fraction | int],
     *,
     grammar: re.Pattern[str] | None = None,
     keys: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
+    in_bytes: Sequence[str] = (),
     system: str = "",
 ) -> Measures:
     """Return the measure of each resource that the scheduler knows.
@@ -97,21 +112,26 @@ def measures(
         What a name of a resource may be there, as a whole.
     keys, units : mappings, optional
         Names and units of resources that the caller gives.
+    in_bytes : sequence of str
+        Names in the scheduler that are amounts of bytes there, beside those that `kind_of` knows.
 
     Raises
     ------
     InvalidInstance
-        An unknown resource or unit, a name that the scheduler's grammar forbids, and two resources of one name.
+        An unknown resource or unit, memory whose unit nothing says, a name that the scheduler's grammar forbids, and two resources of
+        one name.
     """
-    given, of_unit = dict(keys or {}), dict(units or {})
+    given, of_unit, resources = dict(keys or {}), dict(units or {}), instance.resources
     for resource in (*given, *of_unit):
         if resource not in resources:
             raise InvalidInstance(f'there is no resource "{resource}"{did_you_mean(resource, resources)}; there are {joined(resources, 8)}')
     result: Measures = {}
     for resource in resources:
-        key, kind = given.get(resource) or key_of(resource), kind_of(resource)
+        key = given.get(resource) or key_of(resource)
         if key is None:
             continue
+        there = "memory" if key in in_bytes else kind_of(key) if resource in given else ""
+        kind = there or kind_of(resource)
         if grammar is not None and grammar.fullmatch(key) is None:
             raise InvalidInstance(
                 f"{named(key)} cannot be the name of a resource in {system}; give another: --resource {named(resource)}=NAME"
@@ -119,17 +139,45 @@ def measures(
         same = [name for name, measure in result.items() if measure.key == key]
         if same:
             raise InvalidInstance(f'"{same[0]}" and "{resource}" would both be "{key}" in {system}; name one: --resource {resource}=NAME')
-        unit = of_unit.get(resource)
+        own, note = instance.units.get(resource), ""
+        unit = of_unit.get(resource) or own
         if kind == "memory":
-            size: Fraction | int = _known(_BYTES, unit or "GiB", resource)
+            if unit is None and kind_of(resource) != "memory":
+                raise InvalidInstance(
+                    f"nothing says in which unit {named(resource)} is, which is {named(key)} in {system}: "
+                    f"give it, such as --unit {named(resource)}=GiB"
+                )
+            size: Fraction | int = _known(BYTES, unit or "GiB", resource)
+            if resource not in of_unit and own and own == unit_in_name(resource) and own not in ("B", binary := _binary(own)):
+                size, note = BYTES[binary], _taken(resource, own, binary, system)
         elif kind == "cpu":
             size = _known(_CORES, unit or "cores", resource)
-        elif unit is not None:
-            raise InvalidInstance(f'"{resource}" is counted and has no unit; units are for cpu and memory')
+        elif resource in of_unit:
+            raise InvalidInstance(
+                f'"{resource}" is counted and has no unit; units are for cpu and memory (is it memory? --resource {named(resource)}=NAME '
+                "says what it is called there)"
+            )
         else:
             size = 1
-        result[resource] = Measure(key, kind, float(Fraction(size) / Fraction(smallest.get(kind, 1))), unit is None)
+        result[resource] = Measure(key, kind, float(Fraction(size) / Fraction(smallest.get(kind, 1))), unit is None, note)
     return result
+
+
+def notes_of_units(known: Measures) -> list[str]:
+    """Return how units in names of resources are understood."""
+    return [measure.note for measure in known.values() if measure.note]
+
+
+def _binary(unit: str) -> str:
+    """Return the power of 1024 that people mean by a unit of bytes: "GiB" for "GB"."""
+    return unit if unit == "B" or "i" in unit else f"{unit[0].upper()}iB"
+
+
+def _taken(resource: str, unit: str, binary: str, system: str) -> str:
+    return (
+        f"the {unit} in the name of {named(resource)} is taken as {binary}, a power of 1024 as {system} counts; "
+        f"--unit {named(resource)}={unit} makes it a power of 1000"
+    )
 
 
 def check_memory(resource: str, measure: Measure, server: str, amount: float) -> None:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from fairopt.allocation import Allocation
-from fairopt.exports.amounts import check_headroom, kind_of, measures
+from fairopt.exports.amounts import check_headroom, kind_of, measures, notes_of_units
 from fairopt.exports.kubernetes_objects import QUALIFIED_NAME, documents
 from fairopt.exports.names import LABEL_VALUE, Names, changed
 from fairopt.exports.result import Export
@@ -52,7 +52,8 @@ def export_kai(
     resources : mapping, optional
         Which resources are KAI's "gpu", "cpu" and "memory", where their names do not say so. It has no others.
     units : mapping, optional
-        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...).
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
+        the resources, else cores and GiB. Memory under another name, without a unit, is refused.
 
     Raises
     ------
@@ -71,7 +72,7 @@ def export_kai(
     """
     check_headroom(headroom)
     whole = whole_tasks(allocation)
-    known = measures(whole.instance.resources, _key, _SMALLEST, grammar=QUALIFIED_NAME, keys=resources, units=units, system="KAI")
+    known = measures(whole.instance, _key, _SMALLEST, grammar=QUALIFIED_NAME, keys=resources, units=units, system="KAI")
     known = {resource: measure for resource, measure in known.items() if measure.key in _KEYS}
     holdings = Holdings(whole, known)
     holders = holdings.holders
@@ -94,7 +95,7 @@ def export_kai(
         parent = names[holders[holder.parent].label] if holder.parent >= 0 else root
         objects.append(_queue(names[holder.label], parent, _PRIORITY + holder.tier, amounts))
     left_out = [named(resource) for resource in whole.instance.resources if resource not in known]
-    notes = [*whole.notes, *changed(names, "names of queues")]
+    notes = [*whole.notes, *notes_of_units(known), *changed(names, "names of queues")]
     if left_out:
         notes.append(f"KAI's queues know GPU, CPU and memory only: {joined(left_out, _MOST)} are not in the export")
     if any(holder.tier for holder in holders):

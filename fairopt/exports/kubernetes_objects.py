@@ -9,6 +9,7 @@ from typing import Any
 
 from fairopt.errors import InvalidInstance
 from fairopt.exports.amounts import Measure, Measures, kind_of, measures
+from fairopt.instance import Instance
 from fairopt.wording import named, printable
 
 __all__ = ["QUALIFIED_NAME", "documents", "kubernetes_measures", "quantity"]
@@ -21,7 +22,7 @@ _BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi")
 _SMALLEST: dict[str, Fraction | int] = {"cpu": Fraction(1, 1000), "memory": 1, "gpu": 1, "": 1}
 
 
-def kubernetes_measures(resources: Sequence[str], keys: Mapping[str, str] | None, units: Mapping[str, str] | None, system: str) -> Measures:
+def kubernetes_measures(instance: Instance, keys: Mapping[str, str] | None, units: Mapping[str, str] | None, system: str) -> Measures:
     """Return how Kubernetes counts resources: thousandths of cores, bytes, pieces.
 
     Raises
@@ -29,7 +30,7 @@ def kubernetes_measures(resources: Sequence[str], keys: Mapping[str, str] | None
     InvalidInstance
         Also where Kubernetes has no resource of such a name.
     """
-    return measures(resources, _key, _SMALLEST, grammar=QUALIFIED_NAME, keys=keys, units=units, system=system)
+    return measures(instance, _key, _SMALLEST, grammar=QUALIFIED_NAME, keys=keys, units=units, in_bytes=("storage",), system=system)
 
 
 def _key(resource: str) -> str:

@@ -22,7 +22,7 @@ from typing import Any
 
 from fairopt.allocation import Allocation
 from fairopt.errors import InvalidInstance
-from fairopt.exports.amounts import check_headroom, enlarged, whole_units
+from fairopt.exports.amounts import check_headroom, enlarged, notes_of_units, whole_units
 from fairopt.exports.kubernetes_objects import QUALIFIED_NAME, documents, kubernetes_measures, quantity
 from fairopt.exports.names import DNS_LABEL, DNS_SUBDOMAIN, Names, changed
 from fairopt.exports.resource_quota import namespace_of
@@ -63,7 +63,8 @@ def export_kueue(
     resources : mapping, optional
         Names of resources; default: ``cpu``, ``memory``, ``nvidia.com/gpu`` for "gpu", and names that Kubernetes knows.
     units : mapping, optional
-        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...).
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
+        the resources, else cores and GiB. Memory under another name, without a unit, is refused.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def export_kueue(
     whole = whole_tasks(
         allocation, {row: ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) for row, labels in given.items()}
     )
-    measures = kubernetes_measures(whole.instance.resources, resources, units, "Kueue")
+    measures = kubernetes_measures(whole.instance, resources, units, "Kueue")
     return _Objects(whole, Holdings(whole, measures), headroom, given).export()
 
 
@@ -123,7 +124,7 @@ class _Objects:
         leaves = [h for h, holder in enumerate(self.holders) if holder.leaf]
         self.namespace = {h: namespace_of(whole.instance, self.holders[h]) for h in leaves}
         self.namespaces = Names(DNS_LABEL, "namespace").of(self.namespace.values())
-        self.notes = list(whole.notes)
+        self.notes = [*whole.notes, *notes_of_units(self.measures)]
 
     def _parent(self, h: int) -> str | None:
         return self.holders[self.holders[h].parent].label if self.holders[h].parent >= 0 else None

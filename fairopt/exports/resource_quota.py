@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.exports.amounts import check_headroom, enlarged
+from fairopt.exports.amounts import check_headroom, enlarged, notes_of_units
 from fairopt.exports.kubernetes_objects import documents, kubernetes_measures, quantity
 from fairopt.exports.names import DNS_LABEL, Names, changed
 from fairopt.exports.result import Export
@@ -56,7 +56,8 @@ def export_resourcequota(
     resources : mapping, optional
         Names of resources; default: ``cpu``, ``memory``, ``nvidia.com/gpu`` for "gpu", and names that Kubernetes knows.
     units : mapping, optional
-        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...).
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
+        the resources, else cores and GiB. Memory under another name, without a unit, is refused.
 
     Raises
     ------
@@ -83,7 +84,7 @@ def export_resourcequota(
     """
     check_headroom(headroom)
     whole = whole_tasks(allocation)
-    measures = kubernetes_measures(whole.instance.resources, resources, units, "Kubernetes")
+    measures = kubernetes_measures(whole.instance, resources, units, "Kubernetes")
     holdings = Holdings(whole, measures)
     holders, there = holdings.holders, holdings.capacity.sum(axis=0)
     hard: dict[str, dict[str, int]] = {}
@@ -112,6 +113,7 @@ def export_resourcequota(
         )
     notes = [
         *whole.notes,
+        *notes_of_units(measures),
         *changed(names, "names of namespaces"),
         "quotas are hard: what a namespace does not use stays idle. Write them again when demand changes, from a timer",
         "a namespace with a quota of requests refuses pods without requests of these resources; a LimitRange gives them a default",

@@ -81,6 +81,7 @@ class Export:
         return {
             "kind": self.kind,
             "notion": whole.allocation.notion,
+            "units": whole.instance.units,
             "users": [
                 {
                     "name": user,

@@ -31,7 +31,7 @@ from typing import Literal, TypeAlias
 
 from fairopt.allocation import Allocation
 from fairopt.errors import InvalidInstance
-from fairopt.exports.amounts import check_headroom, kind_of, measures
+from fairopt.exports.amounts import check_headroom, kind_of, measures, notes_of_units
 from fairopt.exports.names import changed
 from fairopt.exports.result import Export
 from fairopt.exports.rounding import whole_tasks
@@ -85,7 +85,8 @@ def export_slurm(
     resources : mapping, optional
         TRES of resources; default: ``cpu``, ``mem``, and ``gres/NAME`` of all others.
     units : mapping, optional
-        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...).
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
+        the resources, else cores and GiB. Memory under another name, without a unit, is refused.
 
     Raises
     ------
@@ -104,7 +105,7 @@ def export_slurm(
     """
     _check(level, as_, headroom)
     whole = whole_tasks(allocation, partitions)
-    of_resource = measures(whole.instance.resources, _key, _SMALLEST, grammar=_RESOURCE, keys=resources, units=units, system="Slurm")
+    of_resource = measures(whole.instance, _key, _SMALLEST, grammar=_RESOURCE, keys=resources, units=units, system="Slurm")
     tree = Accounts(whole.instance, dict(users or {}))
     holdings = Holdings(whole, of_resource, tree.holders)
     known = None if associations is None else read_associations(associations)
@@ -131,7 +132,12 @@ def _export(asked: SlurmLimits) -> Export:
     limits, notes = asked.limits()
     scripts = SlurmScripts(asked, limits)
     by_partition = asked.level == "account-partition"
-    notes = [*asked.whole.notes, *notes, *changed({a: n for a, n in asked.account.items() if a != ROOT}, "names of accounts")]
+    notes = [
+        *asked.whole.notes,
+        *notes_of_units(asked.holdings.measures),
+        *notes,
+        *changed({a: n for a, n in asked.account.items() if a != ROOT}, "names of accounts"),
+    ]
     notes += changed(asked.user, "names of users")
     if by_partition:
         notes += changed(asked.partition, "names of partitions")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.exports.amounts import check_headroom
+from fairopt.exports.amounts import check_headroom, notes_of_units
 from fairopt.exports.kubernetes_objects import documents, kubernetes_measures, quantity
 from fairopt.exports.names import LABEL_VALUE, Names, changed
 from fairopt.exports.result import Export
@@ -49,7 +49,8 @@ def export_volcano(
     resources : mapping, optional
         Names of resources; default: ``cpu``, ``memory``, ``nvidia.com/gpu`` for "gpu", and names that Kubernetes knows.
     units : mapping, optional
-        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...).
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
+        the resources, else cores and GiB. Memory under another name, without a unit, is refused.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def export_volcano(
     """
     check_headroom(headroom)
     whole = whole_tasks(allocation)
-    measures = kubernetes_measures(whole.instance.resources, resources, units, "Volcano")
+    measures = kubernetes_measures(whole.instance, resources, units, "Volcano")
     holdings = Holdings(whole, measures)
     holders = holdings.holders
     names = Names(LABEL_VALUE, "queue", _BUILT_IN).of(holder.label for holder in holders)
@@ -96,6 +97,7 @@ def export_volcano(
         objects.append({"apiVersion": _VERSION, "kind": "Queue", "metadata": {"name": names[holder.label]}, "spec": spec})
     notes = [
         *whole.notes,
+        *notes_of_units(measures),
         *changed(names, "names of queues"),
         "the queues are for Volcano's capacity plugin, with a tree (enabledHierarchy: true)",
         *holdings.notes_of_groups("a queue of Volcano"),

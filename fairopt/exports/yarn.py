@@ -25,7 +25,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.errors import InvalidInstance
-from fairopt.exports.amounts import check_headroom, enlarged, kind_of, measures, whole_units
+from fairopt.exports.amounts import check_headroom, enlarged, kind_of, measures, notes_of_units, whole_units
 from fairopt.exports.names import YARN, Names, changed
 from fairopt.exports.result import Export
 from fairopt.exports.rounding import Whole, whole_tasks
@@ -64,7 +64,8 @@ def export_yarn(
     resources : mapping, optional
         Names of resources; default: ``memory``, ``vcores``, ``yarn.io/gpu`` for "gpu", and those of the instance.
     units : mapping, optional
-        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...).
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
+        the resources, else cores and GiB. Memory under another name, without a unit, is refused.
 
     Raises
     ------
@@ -88,7 +89,7 @@ def export_yarn(
     if scheduler == "fair" and labels:
         raise InvalidInstance("the Fair Scheduler has no node labels; leave them out, or export for the Capacity Scheduler")
     whole = whole_tasks(allocation, labels)
-    known = measures(whole.instance.resources, _key, _SMALLEST, grammar=_RESOURCE, keys=resources, units=units, system="YARN")
+    known = measures(whole.instance, _key, _SMALLEST, grammar=_RESOURCE, keys=resources, units=units, system="YARN")
     return _File(whole, Holdings(whole, known), headroom, dict(labels or {})).export(scheduler)
 
 
@@ -110,7 +111,7 @@ class _File:
         self.divided: list[str] = []  # queues with a limit on the nodes of several labels
         self.left_out: list[str] = []  # queues with a limit on a part of the nodes of a label
         self.bounds = [self._bounds(h) for h in range(len(self.holders))]
-        self.notes = list(whole.notes)
+        self.notes = [*whole.notes, *notes_of_units(self.measures)]
 
     def export(self, scheduler: str) -> Export:
         self.notes += changed(self.names, "names of queues") + changed({k: v for k, v in self.label_names.items() if k}, "node labels")

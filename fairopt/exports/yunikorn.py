@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairopt.allocation import Allocation
-from fairopt.exports.amounts import check_headroom
+from fairopt.exports.amounts import check_headroom, notes_of_units
 from fairopt.exports.kubernetes_objects import kubernetes_measures, quantity
 from fairopt.exports.names import YUNIKORN, Names, changed
 from fairopt.exports.result import Export
@@ -42,7 +42,8 @@ def export_yunikorn(
     resources : mapping, optional
         Names of resources; default: ``vcore``, ``memory``, ``nvidia.com/gpu`` for "gpu", and names that Kubernetes knows.
     units : mapping, optional
-        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...).
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
+        the resources, else cores and GiB. Memory under another name, without a unit, is refused.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def export_yunikorn(
     check_headroom(headroom)
     whole = whole_tasks(allocation)
     vcores = {resource: "vcore" for resource in whole.instance.resources if resource.lower() in ("cpu", "vcore", "vcores")}
-    measures = kubernetes_measures(whole.instance.resources, {**vcores, **(resources or {})}, units, "YuniKorn")
+    measures = kubernetes_measures(whole.instance, {**vcores, **(resources or {})}, units, "YuniKorn")
     holdings = Holdings(whole, measures)
     holders = holdings.holders
     names = Names(YUNIKORN, "queue", (_ROOT,)).of(holder.label for holder in holders)
@@ -89,6 +90,7 @@ def export_yunikorn(
     comments = "".join(f"# {printable(line)}\n" for line in head)
     notes = [
         *whole.notes,
+        *notes_of_units(measures),
         *changed(names, "names of queues"),
         *holdings.notes_of_groups("a queue of YuniKorn"),
         *holdings.notes_of_tree("YuniKorn", weights="in proportion to guarantees"),

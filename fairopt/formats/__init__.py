@@ -58,6 +58,9 @@ FILES = (*DOCUMENTS, ".xlsx")
 def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[str] = ()) -> Instance:
     """Read an instance from a YAML or JSON file, a workbook, or a folder of CSV or Parquet tables.
 
+    What is allowed and yet implausible, such as a task that no server holds, is logged as a warning of the logger ``fairopt``:
+    :mod:`fairopt.instance.doubts` and :mod:`fairopt.formats.doubts` list it.
+
     Parameters
     ----------
     path : str or path
@@ -74,10 +77,10 @@ def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[
     SolverUnavailable
         A workbook needs openpyxl.
     """
-    from fairopt.formats import document, syntax
+    from fairopt.formats import doubts, syntax
 
     with syntax.without_collector():
-        return document.instance_from(source_of(Path(path), changes))
+        return doubts.read_and_doubt(source_of(Path(path), changes))
 
 
 def source_of(path: Path, changes: Mapping[str, Any] | Sequence[str] = ()) -> Source:
@@ -186,7 +189,7 @@ def schema() -> dict[str, Any]:
     """Return the JSON Schema of instance files, for editors and other programs.
 
     >>> sorted(schema()["properties"])
-    ['description', 'queues', 'resources', 'servers', 'title', 'users']
+    ['description', 'queues', 'resources', 'servers', 'title', 'units', 'users']
     """
     from fairopt.formats import entries
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,11 @@ class Table:
     def numbers(self, column: str, empty: float | None = None) -> list[float]:
         """Return a column as numbers; an empty cell is an error unless ``empty`` is given."""
         return [self.number(cell, row, column, empty) for row, cell in enumerate(self.cells(column))]
+
+    def is_numeric(self, column: str) -> bool:
+        """Does a column hold numbers and quantities alone, beside empty cells?"""
+        cells = [cell for cell in self.cells(column) if cell]
+        return bool(cells) and all(_is_number(cell) for cell in cells)
 
     def number(self, cell: str, row: int, column: str, empty: float | None = None, *, of_resource: bool = False) -> float:
         """Return the number that a cell holds, also as a fraction or with a unit."""
@@ -111,6 +117,19 @@ class Table:
         for user in users:
             cells = zip(self.columns[1:], self.rows[found[user]][1:], strict=True)
             yield {column: self.number(cell, found[user], column) for column, cell in cells}
+
+
+def _is_number(cell: str) -> bool:
+    """Is this a finite number, or a quantity with a unit?"""
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        pass
+    try:
+        read(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def read_table(path: Path, first: str) -> Table:

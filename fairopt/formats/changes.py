@@ -31,6 +31,7 @@ fairopt.errors.InvalidInstance: lab.yaml with servers.nwe.count=2: there is no s
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
@@ -49,6 +50,7 @@ __all__ = ["Changed", "Changes"]
 Changes: TypeAlias = Mapping[str, Any] | Sequence[str]
 """``{"users.vision.weight": 3}``, or ``["users.vision.weight=3", "servers.new.count+=2"]``."""
 
+_SIGNED = re.compile(r"\s*\+\s*[\d.]")
 _MAPPINGS = ("capacity", "attributes", "demand", "rates", "guarantee", "limit", "lending_limit", "weight")
 _OF_RESOURCES = ("capacity", "demand", "guarantee", "limit", "lending_limit", "weight")
 
@@ -100,6 +102,11 @@ class Changed:
             self._apply(change)
         self._forget_hosts()
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What is implausible in the tables that are changed."""
+        return tuple(getattr(self._source, "doubts", ()))
+
     def place(self, path: Path) -> str:
         """Return the file and the change that a part of the document is from, or else its line."""
         kind = path[0] if path else ""
@@ -138,6 +145,9 @@ class Changed:
         if not _ends(rest):
             refuse(f"{path[-1]} is a single value; write {'.'.join(path)}=VALUE")
         written = rest[len(sign) + 1 :]
+        if not sign and _SIGNED.match(written):
+            dotted, number = ".".join(path), written.strip().removeprefix("+").strip()
+            refuse(f"={written.strip()} would set {number}; write {dotted}+={number} to add, or {dotted}={number} to set")
         plain = value if value is not ... else _value(refuse, written)
         if sign and calculated("+", plain, plain) is None:
             refuse(f"{sign}= needs a number, found {found(plain)}")

@@ -4,6 +4,7 @@
 
     title: two kinds of machine           # optional, as is description
     resources: [cpu, memory]              # optional; default: what the servers have, in order of appearance
+    units: {memory: GiB}                  # optional: for messages, tables and exports
     servers:
       - name: A
         capacity: {cpu: 9, memory: 12}    # of one server; a resource left out is 0
@@ -35,7 +36,8 @@
 
 Numbers may have a unit: ``memory: 256GiB``, ``cpu: 500m``, ``weight: 1/3`` (:mod:`fairopt.formats.quantities` lists the units). They are
 kept as they are written: 0.1 is 1/10, and 1/3 is no rounded number, for ``solve(..., exact=True)``. A byte unit means bytes, and if one
-amount of a resource has one, then all of its amounts but 0 must have one.
+amount of a resource has one, then all of its amounts but 0 must have one. Where ``units`` names a byte unit of the resource, numbers are in
+this unit, and amounts with a byte unit are converted to it: 1TiB is 1024 with ``units: {memory: GiB}``.
 
 Nothing is converted by guess: numbers must be numbers, and names must be text. An unknown key, resource, server or attribute is an error.
 JSON, tables and frames are read through the same schema.
@@ -150,6 +152,7 @@ def instance_from(source: Source) -> Instance:
         _rates(source, servers, users, numbers),
         _eligibility(source, servers, users, attributes),
     )
+    check_known(source, ("units",), document.units, column, "resource")
     try:
         return Instance(
             numbers.exact("capacities", capacities),
@@ -166,6 +169,7 @@ def instance_from(source: Source) -> Instance:
             hosts=hosts,
             attributes=[s.attributes for s in servers],
             owners=[u.owner for u in users],
+            units=document.units,
             users=[u.name for u in users],
             servers=[s.name for s in servers],
             resources=resources,

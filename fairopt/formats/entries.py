@@ -190,6 +190,8 @@ class Document(_Entry):
     """More about it: where it comes from, what it shows."""
     resources: list[Name] | None = None
     """The resources in order; left out: those in the servers' capacities, in order of appearance."""
+    units: dict[Name, Name] = {}
+    """Units of resources, such as GiB; left out: what the name of a resource says, as "RAM (GB)", and B where amounts have a byte unit."""
     servers: Annotated[list[Server], Field(min_length=1)]
     """What there is to share."""
     queues: list[Queue] = []

@@ -119,13 +119,24 @@ class Attributes:
         if requires not in self._answers:
             answer = np.ones(len(self._servers), bool)
             for clause in parse(requires):
-                answer &= self._holds(clause)
+                answer &= self.meets(clause)
             self._answers[requires] = answer
         return self._answers[requires].copy()
 
-    def _holds(self, clause: Clause) -> BoolArray:
+    def values(self, attribute: str) -> list[str]:
+        """Return the values that an attribute has, as text, in the order of the servers; an attribute that no server has has none."""
+        return self._column(attribute).texts if attribute in self._names else []
+
+    def meets(self, clause: Clause) -> BoolArray:
+        """Return which servers meet one condition, bool (servers,); it must not be changed.
+
+        Raises
+        ------
+        InvalidInstance
+            As `where`.
+        """
         if clause not in self._answers:
-            column = self._column(clause)
+            column = self._column(clause.attribute)
             good = np.zeros(len(column.texts) + 1, bool)  # the last: without the attribute
             if clause.operator in COMPARISONS:
                 if np.isnan(column.numbers).all():
@@ -145,8 +156,7 @@ class Attributes:
             self._answers[clause] = good[column.codes]
         return self._answers[clause]
 
-    def _column(self, clause: Clause) -> _Column:
-        name = clause.attribute
+    def _column(self, name: str) -> _Column:
         if name not in self._columns:
             if name not in self._names:
                 others = f"; the attributes are {joined(self._names, 20)}" if self._names else "; give the servers attributes"

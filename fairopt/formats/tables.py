@@ -12,7 +12,8 @@ Each table is a file of the folder, such as ``servers.csv`` or ``servers.parquet
 ``eligibility``      optional: ``user``, a column per server, 1 where the user may run and 0 where not
 ``rates``            optional: ``user``, a column per server, tasks on one server alone
 ``weights``          optional: ``user``, a column per resource
-===================  ============================================================================================================
+``units``            optional: ``name`` of a resource and ``unit`` of its amounts, such as GiB, where its name does not say it
+===================  ==============================================================================================================
 
 The resources are the columns of ``users`` that have no other meaning. Matrices have a table each; their labels must be exactly the users
 and the servers or resources, in any order. The tables follow the schema of YAML files: :mod:`fairopt.formats.document` has it, with the
@@ -38,21 +39,26 @@ from typing import Any
 from fairopt.errors import InvalidInstance
 from fairopt.files import write_files
 from fairopt.formats.cells import Table, read_table, to_csv
-from fairopt.formats.document import instance_from
+from fairopt.formats.doubts import read_and_doubt
 from fairopt.formats.messages import Source
 from fairopt.formats.queue_tables import LONGEST_CELL, QueueTable, check, columns_of, known, raw
+from fairopt.formats.requirements import parse
 from fairopt.instance import Instance
 from fairopt.instance.attributes import text_of
 from fairopt.instance.fractions import plain
-from fairopt.wording import did_you_mean, exactly, found
+from fairopt.wording import did_you_mean, exactly, found, joined, named
 
 __all__ = ["columns_of_tables", "folder_source", "from_frames", "read", "workbook_source", "write", "write_workbook"]
 
 OF_SERVERS = ("name", "count", "hosts")
 OF_USERS = ("name", "weight", "queue", "owner", "guarantee", "tasks", "parallelism", "requires", "servers")
-FIRST = {"servers": "name", "users": "name", "queues": "name", "eligibility": "user", "rates": "user", "weights": "user"}
+FIRST = {
+    **{"servers": "name", "users": "name", "queues": "name"},
+    **{"eligibility": "user", "rates": "user", "weights": "user", "units": "name"},
+}
 """The tables, and the column that each must have."""
 SUFFIXES = (".csv", ".parquet")
+_MOST = 5  # columns in a list
 _EXACT = 2**53  # whole numbers below it are floats without loss
 _MATRIX_OF = {"weight": "weights", "rates": "rates", "servers": "eligibility"}
 
@@ -73,19 +79,45 @@ class Tables:
         self._servers, self._users = tables["servers"], tables["users"]
         self._matrices = {name: tables[name] for name in _MATRIX_OF.values() if name in tables}
         self._resources = self._common_resources()
+        self._units = tables.get("units")
         self._queues = QueueTable(tables["queues"], self._resources) if "queues" in tables else None
         names = raw(self._servers, "name")
         self.data: object = {
             "resources": self._resources,
+            **({} if self._units is None else {"units": _units(self._units)}),
             "servers": self._server_entries(names),
             **({} if self._queues is None else {"queues": self._queues.entries}),
             "users": self._user_entries(names),
         }
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What is implausible in these tables, as sentences: columns of numbers that are read as attributes of servers."""
+        data: Any = self.data
+        asked = {clause.attribute for user in data["users"] for clause in parse(user.get("requires") or "")}
+        quotas = (quota for queue in data.get("queues", ()) for quota in queue.get("quotas", ()))
+        asked |= {clause.attribute for quota in quotas for clause in parse(quota.get("on") or "")}
+        read = [column for column in self._attributes() if column not in asked and self._servers.is_numeric(column)]
+        if not read:
+            return ()
+        one = len(read) == 1
+        what = (
+            "is a number and no user demands it: read as an attribute"
+            if one
+            else "are numbers and no user demands them: read as attributes"
+        )
+        return (f"{self._servers.file}: {joined([named(column) for column in read], _MOST)} {what}",)
+
+    def _attributes(self) -> list[str]:
+        return [column for column in self._servers.columns if column not in OF_SERVERS and column not in self._resources]
+
     def place(self, path: tuple[Any, ...]) -> str:
         """Return the file, line and column."""
         if path[:1] == ("queues",) and self._queues is not None:
             return self._queues.place(path)
+        if path[:1] == ("units",) and self._units is not None:
+            row = raw(self._units, "name").index(path[1]) if len(path) > 1 else None
+            return self._units.place(row, "unit" if len(path) > 1 else None)
         if len(path) < 2 or path[0] not in ("servers", "users"):
             return {"servers": self._servers.file, "users": self._users.file}.get(path[0] if path else "", self._whole)
         kind, row, *rest = path
@@ -118,7 +150,7 @@ class Tables:
         table = self._servers
         capacities = zip(*(table.amounts(r) for r in self._resources), strict=True)
         counts = table.numbers("count", empty=1.0)
-        attributes = [column for column in table.columns if column not in OF_SERVERS and column not in self._resources]
+        attributes = self._attributes()
         values = zip(*(table.cells(a) for a in attributes), strict=True) if attributes else [()] * len(names)
         return [
             {
@@ -182,6 +214,18 @@ class Tables:
         return [server for server in entry.get("servers", values) if values.get(server, 1)]  # a server that does not exist is refused later
 
 
+def _units(table: Table) -> dict[str, str]:
+    """Return the unit of each resource."""
+    if "unit" not in table.columns:
+        table.refuse(f'there is no column "unit"{did_you_mean("unit", table.columns)}; it holds the unit of the resource')
+    found: dict[str, str] = {}
+    for row, (name, unit) in enumerate(zip(raw(table, "name"), table.cells("unit"), strict=True)):
+        if name in found:
+            table.refuse(f'"{name}" occurs twice; remove one', row, "name")
+        found[name] = unit
+    return found
+
+
 def read(folder: Path) -> Instance:
     """Read an instance from a folder of CSV or Parquet tables.
 
@@ -190,7 +234,7 @@ def read(folder: Path) -> Instance:
     InvalidInstance
         With the file, line and column.
     """
-    return instance_from(folder_source(folder))
+    return read_and_doubt(folder_source(folder))
 
 
 def folder_source(folder: Path) -> Source:
@@ -227,7 +271,7 @@ def from_frames(frames: Mapping[str, object]) -> Instance:
     """
     from fairopt.formats.typed_cells import from_frame
 
-    return instance_from(Tables("the frames", {name: from_frame(name, frame, FIRST[name]) for name, frame in frames.items()}))
+    return read_and_doubt(Tables("the frames", {name: from_frame(name, frame, FIRST[name]) for name, frame in frames.items()}))
 
 
 def _read_file(path: Path, first: str) -> Table:
@@ -345,6 +389,9 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
             }
         ),
     }
+    units = document.get("units", {})
+    if units:
+        tables["units"] = _table({"name": list(units), "unit": list(units.values())})
     if instance.queues:
         tables["queues"] = _table(columns_of(document["queues"], instance.resources))
     for name, needed, labels, matrix in (

@@ -2,7 +2,8 @@
 
 Amounts of resources may have any unit of :mod:`fairopt.formats.quantities`; numbers of anything else (weights, tasks, rates) may be
 fractions and have units from n to k. A byte unit means bytes. If one amount of a resource has a byte unit, then all of its amounts
-must have one, but for 0: 64 beside 256GiB could mean either 64 bytes or 64 GiB, and nothing is guessed.
+must have one, but for 0: 64 beside 256GiB could mean either 64 bytes or 64 GiB, and nothing is guessed. Where the document says in which
+byte unit the amounts of a resource are (``units: {memory: GiB}``), amounts with a byte unit are converted to it.
 
 >>> class Lab:
 ...     data = {"servers": [{"name": "A", "capacity": {"cpu": 64, "memory": "256GiB"}}], "users": [{"name": "a", "demand": {"cpu": "1/2"}}]}
@@ -19,9 +20,10 @@ from fractions import Fraction
 from typing import Any
 
 from fairopt.formats.messages import Path, Source, in_words, refuse
-from fairopt.formats.quantities import plain, read
+from fairopt.formats.quantities import Quantity, plain, read
 from fairopt.instance.fractions import Written, fraction_of, written
-from fairopt.wording import exactly
+from fairopt.instance.units import BYTES, unit_in_name
+from fairopt.wording import exactly, found, named
 
 __all__ = ["OPERATORS", "calculated", "with_plain_numbers"]
 
@@ -48,15 +50,19 @@ def with_plain_numbers(source: Source) -> object:
     if not isinstance(data, dict):
         return data
     changed: dict[str, Any] = {}
-    in_bytes: dict[object, tuple[Path, str]] = {}  # of each resource, the first amount with a byte unit
+    units = data.get("units")
+    declared = units if isinstance(units, dict) else {}
+    in_bytes = _InBytes(source, declared)
     for kind in _OF_RESOURCES:
         entries = data.get(kind)
         if isinstance(entries, list):
             new = [_entry(kind, each, (kind, j), in_bytes) for j, each in enumerate(entries)]
             if any(a is not b for a, b in zip(new, entries, strict=True)):
                 changed[kind] = new
-    if in_bytes:
-        _check(source, in_bytes)
+    if in_bytes.first:
+        _check(source, in_bytes.first)
+        if units is None or isinstance(units, dict):
+            changed["units"] = declared | {resource: "B" for resource in in_bytes.first if isinstance(resource, str) and resource.strip()}
     return {**data, **changed} if changed else data
 
 
@@ -98,7 +104,40 @@ def calculated(sign: str, present: object, value: object) -> object:
     return f"{result}B" if isinstance(number, Written) else f"{exactly(number)}B"
 
 
-def _entry(kind: str, entry: object, path: Path, in_bytes: dict[object, tuple[Path, str]]) -> object:
+class _InBytes:
+    """Which resources have amounts with a byte unit, and in which unit their numbers are then.
+
+    Attributes
+    ----------
+    first : dict
+        Path and text of the first amount with a byte unit, of each resource whose numbers are bytes.
+    """
+
+    def __init__(self, source: Source, declared: dict[Any, Any]) -> None:
+        self.source, self.declared = source, declared
+        self.first: dict[object, tuple[Path, str]] = {}
+
+    def number(self, quantity: Quantity, resource: object, path: Path, text: str) -> float:
+        """Return the number that an amount with a byte unit is."""
+        unit = self.declared.get(resource)
+        if unit is None and isinstance(resource, str) and (inside := unit_in_name(resource)):
+            refuse(
+                self.source,
+                path,
+                f"{text.strip()} has a byte unit, and the name of {named(resource)} says {inside}; write a plain number of {inside}",
+            )
+        if unit is None:
+            self.first.setdefault(resource, (path, text))
+        elif not isinstance(unit, str) or unit not in BYTES:
+            refuse(
+                self.source,
+                path,
+                f"{text.strip()} has a byte unit, but the unit of {named(str(resource))} is {found(unit)}; write a plain number",
+            )
+        return written(quantity.value if unit is None else quantity.value / BYTES[unit])
+
+
+def _entry(kind: str, entry: object, path: Path, in_bytes: _InBytes) -> object:
     """Return a server, a queue, a quota or a user with plain numbers: the same object if nothing changes."""
     if not isinstance(entry, dict):
         return entry
@@ -126,16 +165,14 @@ def _number(value: object) -> object:
     return value if number is None else number
 
 
-def _amount(value: object, resource: object, path: Path, in_bytes: dict[object, tuple[Path, str]]) -> object:
+def _amount(value: object, resource: object, path: Path, in_bytes: _InBytes) -> object:
     try:
         quantity = read(value) if isinstance(value, str) else None
     except ValueError:
         quantity = None  # reading the document says what is wrong with it
     if quantity is None:
         return value
-    if quantity.in_bytes:
-        in_bytes.setdefault(resource, (path, str(value)))
-    return written(quantity.value)
+    return in_bytes.number(quantity, resource, path, str(value)) if quantity.in_bytes else written(quantity.value)
 
 
 def _check(source: Source, in_bytes: dict[object, tuple[Path, str]]) -> None:

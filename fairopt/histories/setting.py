@@ -117,6 +117,7 @@ class Setting:
                 tasks=tasks[active],
                 users=[self.labels[s] for s in active],
                 servers=cluster.servers,
+                units=cluster.units,
                 resources=cluster.resources,
                 **options,
             ),

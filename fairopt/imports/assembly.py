@@ -34,6 +34,7 @@ from fairopt.imports.shapes import FITS, Shapes, Tasks, labels_of, means_of, nat
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.hosts import is_host
+from fairopt.instance.units import BYTES, unit_in_name
 from fairopt.wording import did_you_mean, plural
 
 __all__ = ["Demand", "Nodes", "assemble"]
@@ -155,6 +156,7 @@ def assemble(
         hosts=[tuple(chain.from_iterable(each)) if all(each) else () for each in of_rows],
         owners=[owner_of[queue] for queue in lowest],
         users=labels,
+        units={resource: units[resource] for resource in resources if units[resource] in BYTES and not unit_in_name(resource)},
         servers=servers,
         resources=resources,
     )

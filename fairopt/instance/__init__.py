@@ -15,6 +15,8 @@
 ``aggregation``  identical servers and users as one row, and the way back
 ``records``      an instance as plain data, labelled arrays, one line
 ``remarks``      what a tree of queues allows but what must be said
+``units``        units of resources, and amounts as text
+``doubts``       what is implausible: units, weights, names
 ===============  ================================================================================
 """
 

@@ -172,6 +172,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
         **merged_facts(instance, server_group, user_group),
         users=[instance.users[n] for n in first_user.tolist()],
         servers=[instance.servers[i] for i in first_server],
+        units=instance.units,
         resources=instance.resources,
     )
     return Merging(instance, merged, user_group, server_group, pull / sums[user_group], server_part)
@@ -234,6 +235,7 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
             **expanded_facts(instance, row),
             users=instance.users,
             servers=names,
+            units=instance.units,
             resources=instance.resources,
         ),
         row,

@@ -89,6 +89,7 @@ def merge_exactly(instance: Instance, pair_data: ExactArray | None = None, by_we
         **merged_facts(exact, server_group, user_group),
         users=[exact.users[n] for n in first_user.tolist()],
         servers=[exact.servers[i] for i in first_server],
+        units=exact.units,
         resources=exact.resources,
     )
     return Merging(instance, merged, user_group, server_group, pull / sums[user_group], exact.counts / of_group)

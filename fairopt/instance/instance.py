@@ -54,6 +54,7 @@ from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import lacking, safe_ratio
 from fairopt.instance.records import labelled_arrays, plain_data, summary
 from fairopt.instance.tree import Tree
+from fairopt.instance.units import amount, units_of
 from fairopt.validation import (
     BoolArray,
     FloatArray,
@@ -118,6 +119,8 @@ class Instance(ShowsItself):
     owners : sequence of str or None (users,), optional
         Who owns the tasks of each user; an owner has a user for each shape of its tasks. Default None: the queue of the user, else the
         user itself.
+    units : mapping from resources to units, optional
+        Such as ``{"memory": "GiB"}``, for messages, tables and exports; default: what the names of resources say, "RAM (GB)".
     users, servers, resources : sequences of unique strings, optional
         Labels; default ``user-1``, ``server-1``, ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be
         equal and in the same order; nothing is aligned by guess.
@@ -159,6 +162,7 @@ class Instance(ShowsItself):
     users: tuple[str, ...]
     servers: tuple[str, ...]
     resources: tuple[str, ...]
+    _units: tuple[tuple[str, str], ...] = field(init=False, repr=False)
     _written: dict[str, ExactArray] | None = field(init=False, repr=False)
     """Of arrays that were given in numbers other than their floats, these numbers, by the names of the arrays."""
 
@@ -178,6 +182,7 @@ class Instance(ShowsItself):
         hosts: Sequence[str | Sequence[str] | None] | Mapping[str, Any] | None = None,
         attributes: Sequence[Mapping[str, Any] | None] | Mapping[str, Any] | None = None,
         owners: Sequence[str | None] | Mapping[str, str | None] | None = None,
+        units: Mapping[str, str] | None = None,
         users: Sequence[str] | None = None,
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
@@ -267,6 +272,7 @@ class Instance(ShowsItself):
         object.__setattr__(self, "users", user_labels)
         object.__setattr__(self, "servers", server_labels)
         object.__setattr__(self, "resources", resource_labels)
+        object.__setattr__(self, "_units", tuple(units_of(resource_labels, units).items()))
 
     __setstate__ = restore_read_only
 
@@ -333,6 +339,19 @@ class Instance(ShowsItself):
     def row_capacity(self) -> FloatArray:
         """Capacity of each row, counts[i] c[i,r], (servers, resources)."""
         return self.counts[:, None] * self.capacities
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The unit of each resource of which it is known, by the names of the resources.
+
+        >>> Instance([[512]], [[64]], resources=["memory"], units={"memory": "GiB"}).units
+        {'memory': 'GiB'}
+        """
+        return dict(self._units)
+
+    def amount(self, value: Any, resource: str, digits: int = 3) -> str:
+        """Return an amount of a resource as text: "64 GiB memory", "8 gpu"."""
+        return amount(value, resource, self.units.get(resource, ""), digits)
 
     @property
     def rates_of_one(self) -> FloatArray:
@@ -440,6 +459,7 @@ class Instance(ShowsItself):
         eligibility: Any = None,
         rates: Any = None,
         weights: Any = None,
+        units: Any = None,
     ) -> Instance:
         """Return the instance that pandas frames describe; their columns are those of the tables of a folder.
 
@@ -452,6 +472,8 @@ class Instance(ShowsItself):
         queues : DataFrame, optional
         eligibility, rates, weights : DataFrame, optional
             A row for each user (the index, or a first column ``user``), and a column for each server or resource.
+        units : DataFrame, optional
+            A row for each resource whose unit is known: ``name`` (or the index) and ``unit``.
 
         Raises
         ------
@@ -466,7 +488,7 @@ class Instance(ShowsItself):
         >>> Instance.from_frame(users, servers)
         Instance(2 users, 3 servers in 2 rows, 1 resource: 20 gpu; 1 user cannot run on every server)
         """
-        more = {"queues": queues, "eligibility": eligibility, "rates": rates, "weights": weights}
+        more = {"queues": queues, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units}
         frames = {"servers": servers, "users": users} | {name: frame for name, frame in more.items() if frame is not None}
         made: Instance = import_module("fairopt.formats.tables").from_frames(frames)  # formats are a floor above
         return made
@@ -499,8 +521,12 @@ class Instance(ShowsItself):
         Traceback (most recent call last):
         fairopt.errors.InvalidInstance: weights: there is no user "vison" (did you mean "vision"?)
         """
-        arguments = {name: self.given(name) for name in self.__slots__ if name not in ("rates_per_server", "placement", "_written")}
-        arguments |= {"rates": self.given("rates_per_server"), "eligibility": self.placement}
+        arguments = {
+            name: self.given(name) for name in self.__slots__ if name not in ("rates_per_server", "placement", "_units", "_written")
+        }
+        arguments |= {"rates": self.given("rates_per_server"), "eligibility": self.placement, "units": self.units}
+        if "resources" in changes:  # others than before may have no unit
+            arguments["units"] = {resource: unit for resource, unit in self._units if resource in changes["resources"]}
         if not self.guarantees.any():
             arguments["guarantees"] = None  # as many zeros as there are users, whom the changes may add or remove
         if not any(self.queue_of):
@@ -516,6 +542,8 @@ class Instance(ShowsItself):
         """Return the argument of that name with the values of some labels changed."""
         if name == "queues":
             return changed_queues(given, self.queues)
+        if name == "units":
+            return self.units | dict(given)
         if name == "queue_of":
             return changed_places(given, self.queue_of, self.users)
         if name in (*OF_SERVERS, *OF_USERS):
@@ -557,8 +585,8 @@ class Instance(ShowsItself):
         """
         return plain_data(self)
 
-    def to_frame(self, of: Literal["users", "servers", "queues", "eligibility", "rates", "weights"] = "users") -> pd.DataFrame:
-        """Return a table that `from_frame` reads: users, servers, or, where the instance has them, queues and matrices.
+    def to_frame(self, of: Literal["users", "servers", "queues", "eligibility", "rates", "weights", "units"] = "users") -> pd.DataFrame:
+        """Return a table that `from_frame` reads: users, servers, or, where the instance has them, queues, matrices and units.
 
         A column whose values are all defaults is left out, and a value that is a default is missing (NaN, None).
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from fairopt.instance.fractions import ExactArray, plain
 from fairopt.instance.hosts import folded
+from fairopt.instance.units import bare_amount, unit_in_name
 from fairopt.validation import FloatArray
-from fairopt.wording import figure, plural
+from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
@@ -29,7 +30,9 @@ def plain_data(instance: Instance) -> dict[str, Any]:
         for user, row in zip(users, rates, strict=True):
             user["rates"] = dict(zip(instance.servers, map(plain, row.tolist()), strict=True))
     queues = {"queues": [queue.to_dict() for queue in instance.queues]} if instance.queues else {}
-    return {"resources": list(instance.resources), "servers": servers, **queues, "users": users}
+    units = {resource: unit for resource, unit in instance.units.items() if unit != unit_in_name(resource)}
+    document = {"resources": list(instance.resources), **({"units": units} if units else {})}
+    return {**document, "servers": servers, **queues, "users": users}
 
 
 def _server(instance: Instance, i: int, capacity: FloatArray | ExactArray) -> dict[str, Any]:
@@ -86,7 +89,11 @@ def summary(instance: Instance) -> str:
     servers = plural(instance.counts.sum(), "server")
     if (instance.counts != 1).any():
         servers += f" in {plural(instance.n_servers, 'row')}"
-    totals = [f"{figure(total, 6)} {name}" for total, name in zip(instance.total_capacity, instance.resources, strict=True)]
+    units = instance.units
+    totals = [
+        f"{bare_amount(total, name, units.get(name, ''), 6)} {name}"
+        for total, name in zip(instance.total_capacity, instance.resources, strict=True)
+    ]
     if len(totals) > 6:
         totals = [*totals[:5], f"{len(totals) - 5} more"]
     notes = [f"{plural(instance.n_users, 'user')}, {servers}, {plural(instance.n_resources, 'resource')}: {', '.join(totals)}"]

@@ -14,7 +14,7 @@ no user is in the queue guests or below it; it gets nothing, and what it is guar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -22,12 +22,14 @@ import numpy as np
 from fairopt.instance.instance import FloatArray, Instance
 from fairopt.instance.queues import Quota
 from fairopt.instance.tree import Tree
-from fairopt.wording import exactly, joined, named
+from fairopt.instance.units import bare_amount
+from fairopt.wording import joined, named
 
 __all__ = ["remarks"]
 
 _ROUNDING = 1e-9  # guarantees that exceed by a smaller part fit
 _MOST = 5  # names in a list
+_DIGITS = 9  # of a sum, without the error of its last digits
 
 
 def remarks(instance: Instance) -> tuple[str, ...]:
@@ -71,10 +73,14 @@ class _OnServers(NamedTuple):
 def _of_group(instance: Instance, tree: Tree, quotas: list[_OnServers], group: str, rows: frozenset[int]) -> Iterator[str]:
     """Yield what is to be said of guarantees in a group of servers, or in the cluster."""
     inside, around = [each for each in quotas if each.rows <= rows], [each for each in quotas if each.rows >= rows]
-    there = instance.row_capacity[sorted(rows)].sum(axis=0)
+    there, units = instance.row_capacity[sorted(rows)].sum(axis=0), instance.units
     on = f" on {group}" if group else ""
     of_users = np.zeros_like(instance.demands) if group else instance.guarantees[:, None] * instance.demands
     for r, resource in enumerate(instance.resources):
+
+        def said(amount: float, resource: str = resource) -> str:
+            return bare_amount(amount, resource, units.get(resource, ""), _DIGITS)
+
         own, limit = _guaranteed(inside, resource, tree.n_nodes), np.full(tree.n_nodes, np.inf)
         for each in around:
             limit[each.node] = min(limit[each.node], each.quota.limit.get(resource, np.inf))
@@ -89,34 +95,35 @@ def _of_group(instance: Instance, tree: Tree, quotas: list[_OnServers], group: s
                 below[tree.parent[node]] += max(own[node], below[node])
         owed = np.maximum(own, below)
         if _more(below[0], there[r]):
-            whose = _whose(instance, tree, 0, owed, of_users[:, r])
+            whose = _whose(instance, tree, 0, owed, of_users[:, r], said)
             yield (
-                f"guarantees of {resource} exceed {group or 'the cluster'} by {_by(below[0], there[r])}: {whose}, "
-                f"and there are {_round(there[r])}; not all of them can be met"
+                f"guarantees of {resource} exceed {group or 'the cluster'} by {said(below[0] - there[r])}: {whose}, "
+                f"and there are {said(there[r])}; not all of them can be met"
             )
         for node in tree.downwards():
             if not node:
                 continue
             name = named(tree.name(node))
             if _more(owed[node], limit[node]):
-                whose = f" ({_whose(instance, tree, node, owed, of_users[:, r])})" if below[node] > own[node] else ""
+                whose = f" ({_whose(instance, tree, node, owed, of_users[:, r], said)})" if below[node] > own[node] else ""
                 yield (
-                    f"the queue {name}, with what is in it, is guaranteed {_round(owed[node])} {resource}{on}{whose}, "
-                    f"but its limit is {_round(limit[node])}; what is guaranteed beyond the limit will not be met"
+                    f"the queue {name}, with what is in it, is guaranteed {said(owed[node])} {resource}{on}{whose}, "
+                    f"but its limit is {said(limit[node])}; what is guaranteed beyond the limit will not be met"
                 )
             elif own[node] and _more(below[node], own[node]):
+                whose = _whose(instance, tree, node, owed, of_users[:, r], said)
                 yield (
-                    f"what is in the queue {name} is guaranteed {_round(below[node])} {resource}{on} together "
-                    f"({_whose(instance, tree, node, owed, of_users[:, r])}), {_by(below[node], own[node])} more than the queue itself "
-                    f"({_round(own[node])}); what is guaranteed below a queue adds to its own guarantee"
+                    f"what is in the queue {name} is guaranteed {said(below[node])} {resource}{on} together ({whose}), "
+                    f"{said(below[node] - own[node])} more than the queue itself ({said(own[node])}); "
+                    f"what is guaranteed below a queue adds to its own guarantee"
                 )
 
 
-def _whose(instance: Instance, tree: Tree, node: int, owed: FloatArray, of_users: FloatArray) -> str:
+def _whose(instance: Instance, tree: Tree, node: int, owed: FloatArray, of_users: FloatArray, said: Callable[[float], str]) -> str:
     """Return what the children of a node are guaranteed, by name."""
     parts = [(tree.name(int(child)), owed[child]) for child in tree.children(node) if owed[child]]
     parts += [(instance.users[n], of_users[n]) for n in tree.users_of(node) if of_users[n]]
-    return joined([f"{named(name)} {_round(amount)}" for name, amount in parts], _MOST)
+    return joined([f"{named(name)} {said(amount)}" for name, amount in parts], _MOST)
 
 
 def _guaranteed(quotas: list[_OnServers], resource: str, nodes: int) -> FloatArray:
@@ -136,12 +143,3 @@ def _guaranteed(quotas: list[_OnServers], resource: str, nodes: int) -> FloatArr
 
 def _more(amount: float, than: float) -> bool:
     return bool(amount > than * (1 + _ROUNDING))
-
-
-def _by(amount: float, than: float) -> str:
-    return _round(amount - than)
-
-
-def _round(amount: float) -> str:
-    """Return a sum without the error of its last digits."""
-    return exactly(float(f"{amount:.9g}"))

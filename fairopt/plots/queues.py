@@ -12,6 +12,7 @@ import numpy as np
 
 from fairopt import wording
 from fairopt.errors import InvalidInstance
+from fairopt.instance.units import bare_amount
 from fairopt.plots.labels import tree_ticks
 from fairopt.plots.sheets import sheet
 from fairopt.plots.style import COLOURS, GREY, headline, percent_axis, room_beside, short_label, short_labels
@@ -103,7 +104,8 @@ def plot_queues(
             f"{wording.percent(part)} of {each.dominant_resource}" if part else "nothing" for part, each in zip(held, shown, strict=True)
         ]
     else:
-        notes = [wording.figure(each.used[resource], 4) for each in shown]
+        unit = allocation.instance.units.get(resource, "")
+        notes = [bare_amount(each.used[resource], resource, unit, 4) for each in shown]
     for row, note in enumerate(notes):
         text = short_label(note, 40)
         end, width = held[row] + missing[row], largest * (_GAP + _CHARACTER * len(text))

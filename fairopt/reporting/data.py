@@ -8,6 +8,7 @@ use         notion, server row, resource and, for few users, user: the part of t
 curves      notion, resource and server row: the part in use, and how many servers are used no more; if there are many rows
 points      allocation on or below the frontier: total, smallest share, kind, colour, and its label with the place of its middle
 vertices    vertex of the frontier
+units       resource whose unit is known: the unit
 regrets     schedule and measure of regret
 ==========  ================================================================================================================
 """
@@ -46,7 +47,9 @@ def data(findings: Findings) -> dict[str, Rows]:
         "regrets": _rows(["schedule", "against", "measure", "regret"]),
         "points": _rows(["name", "kind", "total", "smallest_share", "price", "colour", "label", "dx", "dy"]),
         "vertices": _rows(["total", "smallest_share"]),
+        "units": _rows(["resource", "unit"]),
     }
+    sets["units"]["rows"] += [[resource, unit] for resource, unit in findings.instance.units.items()]
     for each in findings.solved:
         assert each.allocation is not None
         sets["users"]["rows"] += _users(each.name, each.allocation)

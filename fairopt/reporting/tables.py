@@ -13,6 +13,7 @@ from fairopt.analysis.frontiers import Frontier, FrontierPoint
 from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.units import shown_unit
 from fairopt.reporting.findings import Findings
 from fairopt.wording import figure, plural, residual
 
@@ -80,10 +81,11 @@ def percent(part: float | None) -> str:
 
 def server_table(instance: Instance) -> Table:
     """Return the server rows: number of servers, and capacity of one."""
-    columns = ["server", "number", *(f"{resource} of one" for resource in instance.resources)]
+    named, capacities = _in_units(instance, instance.capacities)
+    columns = ["server", "number", *(f"{resource} of one{unit}" for resource, unit in named)]
     rows = (
         [name, number(count), *map(number, capacity)]
-        for name, count, capacity in zip(instance.servers, instance.counts, instance.capacities, strict=True)
+        for name, count, capacity in zip(instance.servers, instance.counts, capacities, strict=True)
     )
     return Table.of(f"{plural(instance.counts.sum(), 'server')} in {plural(instance.n_servers, 'row')}", columns, rows)
 
@@ -92,7 +94,8 @@ def user_table(instance: Instance) -> Table:
     """Return the users: queue, weight, demand of a task, tasks, servers where they may run, and how many at once if that is limited."""
     limited = bool(np.isfinite(instance.parallelism).any())
     in_queues = bool(instance.queues)
-    columns = ["user", *(["queue"] if in_queues else []), "weight", *(f"{resource} of a task" for resource in instance.resources)]
+    named, demands = _in_units(instance, instance.demands)
+    columns = ["user", *(["queue"] if in_queues else []), "weight", *(f"{resource} of a task{unit}" for resource, unit in named)]
     columns += ["tasks", "servers", *(["at once"] if limited else [])]
     weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
     eligible = instance.eligibility @ instance.counts
@@ -110,7 +113,7 @@ def user_table(instance: Instance) -> Table:
             instance.users,
             instance.queue_of,
             weights,
-            instance.demands,
+            demands,
             instance.tasks,
             eligible,
             instance.parallelism,
@@ -118,6 +121,15 @@ def user_table(instance: Instance) -> Table:
         )
     )
     return Table.of(plural(instance.n_users, "user"), columns, rows, words=(1,) if in_queues else ())
+
+
+def _in_units(instance: Instance, amounts: FloatArray) -> tuple[list[tuple[str, str]], FloatArray]:
+    """Return the names of the resources, each with its unit in brackets where it is known, and the amounts (rows, resources) in it."""
+    units = instance.units
+    most = amounts.max(axis=0, initial=0.0)
+    shown = [shown_unit(float(largest), name, units.get(name, "")) for largest, name in zip(most, instance.resources, strict=True)]
+    names = [(name, f" ({unit})" if unit else "") for name, (_, unit) in zip(instance.resources, shown, strict=True)]
+    return names, amounts / np.array([size for size, _ in shown])
 
 
 def _smallest(instance: Instance) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.analysis.measures import takes_part
+from fairopt.instance.units import bare_amount
 from fairopt.reporting.findings import Findings, OfNotion
 from fairopt.reporting.tables import number, percent
 from fairopt.wording import joined, plural, residual
@@ -16,7 +17,11 @@ def about_instance(findings: Findings) -> list[str]:
     """Describe the users and the servers."""
     instance = findings.instance
     rows = "" if instance.n_servers == instance.counts.sum() else f" in {plural(instance.n_servers, 'row')} of identical ones"
-    totals = [f"{number(total, 6)} {name}" for total, name in zip(instance.total_capacity, instance.resources, strict=True)]
+    units = instance.units
+    totals = [
+        f"{bare_amount(total, name, units.get(name, ''), 6)} {name}"
+        for total, name in zip(instance.total_capacity, instance.resources, strict=True)
+    ]
     how = "divide the resources of each server" if findings.comparison.sharing == "rdm" else "divide the time of each server"
     sentences = [
         f"{plural(instance.n_users, 'user')} share {plural(instance.counts.sum(), 'server')}{rows}: {joined(totals, 8)} in all.",

@@ -371,6 +371,7 @@ def instance_at(streams: Streams, active: IntArray, tasks: FloatArray, counts: F
         tasks=tasks,
         users=[whole.users[n] for n in active],
         servers=[whole.servers[i] for i in first],
+        units=whole.units,
         resources=whole.resources,
         **more,
     )

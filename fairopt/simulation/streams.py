@@ -127,6 +127,7 @@ def streams_of(trace: Trace, cluster: Instance) -> Streams:
             counts=counts.max(axis=0),
             users=[f"{j + 1} of {users[n]}" for j, n in enumerate(owner)],
             servers=cluster.servers,
+            units=cluster.units,
             resources=cluster.resources,
         ),
         owner=owner,
@@ -155,6 +156,7 @@ def _tree(trace: Trace, cluster: Instance, users: tuple[str, ...], counts: Float
         queue_of=trace.queue_of,
         users=users,
         servers=cluster.servers,
+        units=cluster.units,
         resources=cluster.resources,
     )
 

@@ -114,6 +114,7 @@ def _part(instance: Instance, users: IntArray) -> Instance:
         tasks=instance.tasks[users],
         users=[instance.users[n] for n in users],
         servers=instance.servers,
+        units=instance.units,
         resources=instance.resources,
     )
 

@@ -77,7 +77,7 @@ def test_nobody_gives_up_tasks_to_fill_a_guarantee() -> None:
 
 
 def test_a_limit_below_or_above_a_queue_ends_what_it_can_ask_for() -> None:
-    """A limit of 3 GPUs, of the lab's only child, of its parent, or of what others lend."""
+    """A limit of 3 GPUs, of the lab's only child or of its parent. What others keep for themselves lessens no claim: 8 - 3 are missing."""
     child = lab({"gpu": 8}, [[1, 0], [1, 0]], queues=[fo.Queue("child", "lab", limit={"gpu": 3})], queue_of=["child", None])
     assert [missing(child, [x, 0]) for x in (1, 3)] == [[2], [0]]
     top = fo.Instance(
@@ -89,7 +89,25 @@ def test_a_limit_below_or_above_a_queue_ends_what_it_can_ask_for() -> None:
     )
     assert [missing(top, [x, 0]) for x in (1, 3)] == [[2], [0]]
     lends = lab({"gpu": 8}, [[1, 0], [1, 0]], queues=[fo.Queue("b", guarantee={"gpu": 9}, lending_limit={"gpu": 2})])
-    assert [missing(lends, [x, 0]) for x in (1, 3)] == [[2], [0]]
+    assert [missing(lends, [x, 0]) for x in (1, 3)] == [[7], [5]]
+
+
+def test_a_small_cluster_does_not_lessen_a_claim() -> None:
+    """10 GPUs, of which 16 and 4 are guaranteed: who holds 8 and 2 misses 8 and 2, as users with such guarantees do; alone, 16 - 10."""
+    both = fo.Instance(
+        [[10]],
+        [[1], [1]],
+        resources=["gpu"],
+        queues=[fo.Queue("lab", guarantee={"gpu": 16}), fo.Queue("guests", guarantee={"gpu": 4})],
+        queue_of=["lab", "guests"],
+    )
+    solved = fo.solve(both, "drfh")
+    np.testing.assert_allclose(solved.tasks_per_user, [8, 2])
+    assert [round(each.guarantees[0].missing, 6) for each in solved.queue_holdings()[1:]] == [8, 2]
+    assert [each.guarantees[0].missing for each in fo.solve(both, "drfh", exact=True).in_fractions.queue_holdings()[1:]] == [8, 2]
+    assert missing(lab({"gpu": 16}, [[1, 0], [1, 0]]), [10, 0]) == [6]
+    # Cores that the cluster lacks: 10 GPUs would need 50.
+    assert missing(lab({"gpu": 10}, [[1, 5], [1, 0]]), [8, 0]) == [2]
 
 
 def test_users_of_weight_zero_claim_nothing() -> None:

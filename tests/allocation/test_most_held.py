@@ -44,15 +44,11 @@ def filled(instance: fo.Instance, rng: random.Random) -> np.ndarray:
 
 
 def largest_use(exact: fo.Instance, tasks: np.ndarray, mine: list[int], most: Fraction) -> Fraction:
-    """The most of the first resource that users could hold, up to ``most``, if nobody has fewer tasks; floors are met by a reward."""
+    """The most of the first resource that users ask for, up to ``most``, if nobody has fewer tasks; floors are met by a reward."""
     pairs = [(n, int(i)) for n in mine for i in np.flatnonzero(exact.eligibility[n])]
     none, reward = [Fraction(0)] * len(mine), Fraction(10) ** 90
     use = [exact.demands[n, 0] for n, _ in pairs]
     rows, bounds = [[*use, *none]], [most]
-    for i in range(exact.n_servers):
-        for r in range(exact.n_resources):
-            rows.append([*(exact.demands[n, r] * (i == j) for n, j in pairs), *none])
-            bounds.append(exact.row_capacity[i, r])
     for k, m in enumerate(mine):
         own = [Fraction(int(n == m)) for n, _ in pairs]
         held = [Fraction(int(j == k)) for j in range(len(mine))]
@@ -76,7 +72,7 @@ def test_against_a_simplex_of_its_own() -> None:
         most = largest_use(exact, tasks, mine, max(guarantee, held))
         everywhere = np.ones(instance.n_servers, bool)
         claimants = np.isin(np.arange(instance.n_users), mine)
-        assert most_held(exact, tasks, "rdm", 1, claimants, everywhere, 0) == most
+        assert most_held(exact, tasks, 1, claimants, everywhere, 0) == most
         allocation = given(instance, tasks, "rdm", exact=True)
         if allocation.certificate.whole_tasks:
             continue

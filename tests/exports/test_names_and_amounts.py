@@ -49,9 +49,15 @@ def test_whole_units_fit(amounts: list[float], part: float) -> None:
         assert all(value >= amount - 1e-8 * max(amount, 1) for value, amount in zip(rounded, amounts, strict=True))
 
 
+def of(*resources: str, **units: str) -> fo.Instance:
+    """An instance with these resources, and units of some."""
+    ones = [[1.0] * len(resources)]
+    return fo.Instance(ones, ones, resources=resources, units=units)
+
+
 def test_units_are_those_of_the_caller() -> None:
     """GiB and cores unless it says otherwise; other resources have none."""
-    resources = ["cpu", "memory", "gpu"]
+    resources = of("cpu", "memory", "gpu")
     smallest = {"cpu": 1, "memory": 2**20}
     found = measures(resources, lambda resource: resource, smallest)
     assert [measure.steps for measure in found.values()] == [1, 1024, 1]
@@ -72,7 +78,63 @@ def test_units_are_those_of_the_caller() -> None:
 def test_bad_units_and_names_are_refused(keys: dict[str, str], units: dict[str, str], message: str) -> None:
     """Each with what to do."""
     with pytest.raises(fo.InvalidInstance, match=message):
-        measures(["cpu", "memory", "gpu"], lambda resource: resource, {}, keys=keys, units=units, system="Slurm")
+        measures(of("cpu", "memory", "gpu"), lambda resource: resource, {}, keys=keys, units=units, system="Slurm")
+
+
+def test_units_of_the_instance_come_before_the_default_and_after_the_caller() -> None:
+    """MiB of the instance, GB of the caller, which is 10^9 bytes; in steps of MiB."""
+    smallest = {"memory": 2**20}
+    assert measures(of("memory", memory="MiB"), str, smallest)["memory"].steps == 1
+    assert measures(of("memory", memory="B"), str, smallest)["memory"].steps == 2**-20
+    assert measures(of("memory", memory="MiB"), str, smallest, units={"memory": "GB"})["memory"].steps == 1e9 / 2**20
+    with pytest.raises(fo.InvalidInstance, match='memory has no unit "pages"'):
+        measures(of("memory", memory="pages"), str, smallest)
+
+
+# 3 nodes of 8 GPUs, 128 cores and 1024 GB; tasks of 2, 16, 64 and of 1, 8, 32: half of the GPUs each, and so 384 GB each.
+MEMORY = {
+    "slurm": ("mem", "GrpTRES=cpu=96,gres/gpu=12,mem=384G\n", "mem=366211M"),
+    "kueue": ("memory", "name: memory\n        nominalQuota: 384Gi", "nominalQuota: 375000000Ki"),
+    "volcano": ("memory", "memory: 384Gi", "memory: 375000000Ki"),
+    "kai": ("memory", "quota: 412316.860416", "quota: 384000"),
+    "yunikorn": ("memory", "memory: 384Gi", "memory: 375000000Ki"),
+    "yarn": ("memory", "memory=393216,", "memory=366211,"),
+    "resourcequota": ("memory", "requests.memory: 384Gi", "requests.memory: 375000000Ki"),
+}
+
+
+@pytest.mark.parametrize("system", list(MEMORY))
+def test_memory_of_any_name_has_a_unit(system: str) -> None:
+    """In its name, or given, or else refused: 384 GB never become 384 bytes. A GB in a name is a GiB, which a note says."""
+    key, binary, decimal = MEMORY[system]
+    export = getattr(fo, f"export_{system}")
+
+    def allocation(name: str) -> fo.Allocation:
+        lab = fo.Instance(
+            [[8, 128, 1024]], [[2, 16, 64], [1, 8, 32]], counts=[3], users=["a", "b"], resources=["gpu", "cpu", name], servers=["node"]
+        )
+        return fo.solve(lab, "drfh")
+
+    noted = export(allocation("RAM (GB)"), resources={"RAM (GB)": key})
+    assert binary in noted.text
+    assert any(note.startswith('the GB in the name of "RAM (GB)" is taken as GiB, a power of 1024') for note in noted.notes)
+    assert binary in export(allocation("RAM (GB)")).text
+    plain = export(allocation("Speicher"), resources={"Speicher": key}, units={"Speicher": "GiB"})
+    assert binary in plain.text
+    assert "taken as" not in str(plain.notes)
+    assert decimal in export(allocation("RAM (GB)"), resources={"RAM (GB)": key}, units={"RAM (GB)": "GB"}).text
+    assert decimal in export(allocation("Speicher"), resources={"Speicher": key}, units={"Speicher": "GB"}).text
+    with pytest.raises(fo.InvalidInstance, match=r"nothing says in which unit Speicher is, which is mem.*--unit Speicher=GiB"):
+        export(allocation("Speicher"), resources={"Speicher": key})
+    assert binary in export(allocation("memory")).text
+
+
+def test_storage_of_kubernetes_is_in_bytes() -> None:
+    """8 GiB are not 8 bytes."""
+    allocation = fo.solve(fo.Instance([[8, 8]], [[1, 1]], resources=["cpu", "storage"]), "drfh")
+    with pytest.raises(fo.InvalidInstance, match="nothing says in which unit storage is"):
+        fo.export_resourcequota(allocation)
+    assert "requests.storage: 8Gi" in fo.export_resourcequota(allocation, units={"storage": "GiB"}).text
 
 
 @pytest.mark.parametrize(

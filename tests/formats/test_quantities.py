@@ -135,7 +135,11 @@ def test_units_in_json_and_what_is_saved(tmp_path: Path) -> None:
     instance = formats.load(tmp_path / "lab.json")
     formats.save(instance, tmp_path / "copy.json")
     assert '"memory": 1536' in (tmp_path / "copy.json").read_text()
-    assert formats.load(tmp_path / "copy.json") == instance == Instance([[1536]], [[512]], users=["a"], servers=["A"], resources=["memory"])
+    assert (
+        formats.load(tmp_path / "copy.json")
+        == instance
+        == Instance([[1536]], [[512]], units={"memory": "B"}, users=["a"], servers=["A"], resources=["memory"])
+    )
 
 
 def test_units_in_tables(tmp_path: Path) -> None:

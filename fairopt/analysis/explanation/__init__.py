@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -121,6 +122,8 @@ class Explanation(ShowsItself):
         The largest first; a gain that was not solved is ranked by its price.
     queue : str or None
         The queue that is explained; ``user`` is None then. None where a user is explained.
+    units : mapping
+        The unit of each resource of which it is known.
     """
 
     user: str | None
@@ -130,6 +133,7 @@ class Explanation(ShowsItself):
     blockers: tuple[Blocker, ...]
     gains: tuple[Gain, ...]
     queue: str | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per change: its kind, and its gain in tasks by price and by solving."""
@@ -150,6 +154,7 @@ class Explanation(ShowsItself):
             **({"queue": self.queue} if self.queue is not None else {}),
             "against": self.against,
             **_plain({"tasks": self.tasks}),
+            "units": dict(self.units),
             "sentences": list(self.sentences),
             "blockers": blockers,
             "gains": [_plain(dataclasses.asdict(gain)) for gain in self.gains],

@@ -14,8 +14,9 @@ from fairopt.analysis.explanation import Number, number
 from fairopt.analysis.explanation.queues import reached_limits
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.units import bare_amount
 from fairopt.program.queue_limits import Row
-from fairopt.wording import figure, named
+from fairopt.wording import named
 
 __all__ = ["Change", "limit_changes", "raised", "step", "step_of", "with_queue"]
 
@@ -55,11 +56,12 @@ def limit_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
         which = "lending_limit" if row.lending else "limit"
         before = getattr(quota, which)[resource]
         after = before + (step_of(before) if before > 0 else 1)
+        now = bare_amount(before, resource, instance.units.get(resource, ""))
         if row.lending:
             after = min(after, quota.guarantee[resource])
-            words = f"{figure(after)} {named(resource)} lent instead of {figure(before)} by {named(queue.name)}"
+            words = f"{instance.amount(after, resource)} lent instead of {now} by {named(queue.name)}"
         else:
-            words = f"a limit of {figure(after)} {named(resource)} instead of {figure(before)} for {named(queue.name)}"
+            words = f"a limit of {instance.amount(after, resource)} instead of {now} for {named(queue.name)}"
         words += f" on {quota.name}" if group else ""
         found.append((view.queue_prices.get(row.name, 0), Change(words, "limit", raised(instance, row, which, resource, after))))
     return [change for _, change in sorted(found, key=lambda each: -each[0])]

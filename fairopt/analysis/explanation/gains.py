@@ -221,7 +221,7 @@ def change_of_capacity(allocation: Allocation, server: int, resource: int) -> tu
     amount, several = step_of(written.capacities[server, resource]), instance.counts[server] > 1
     where = f"{'one server of ' if several else ''}{named(instance.servers[server])}"
     changed, rows = _larger(instance, written, server, resource, amount)
-    return amount, Change(f"+{figure(amount)} {named(instance.resources[resource])} on {where}", "capacity", changed, rows)
+    return amount, Change(f"+{instance.amount(amount, instance.resources[resource])} on {where}", "capacity", changed, rows)
 
 
 def _larger(

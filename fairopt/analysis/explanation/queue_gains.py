@@ -102,7 +102,7 @@ def _guarantees(allocation: Allocation, node: int) -> list[Change]:
         if each.unused or after > quota.limit.get(each.resource, np.inf):
             continue
         row = Row("", np.empty(0, bool), np.empty(0, bool), 0, 0.0, (node, group))
-        words = f"a guarantee of {figure(after)} {each.where} instead of {figure(each.amount)}"
+        words = f"a guarantee of {each.figure(after)} {each.where} instead of {each.figure(each.amount)}"
         changes.append(Change(words, "guarantee", raised(instance, row, "guarantee", each.resource, after)))
     return changes
 

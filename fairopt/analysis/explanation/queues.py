@@ -47,7 +47,7 @@ class Stop:
 
     def words(self, instance: Instance) -> str:
         """Return the limit as the subject of a sentence: "the limit of interns, 4 gpu, is reached"."""
-        amount = f"{figure(self.row.bound, 6)} {named(instance.resources[self.row.resource])}"
+        amount = instance.amount(self.row.bound, instance.resources[self.row.resource], 6)
         where = self.row.name.partition(" on ")[2]
         on = f" on {where}" if where and not self.row.servers.all() else ""
         if self.lends:
@@ -116,9 +116,10 @@ def about_queue(allocation: Allocation, node: int) -> tuple[str, ...]:
 
 
 def _standing(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:
-    total = dict(zip(allocation.instance.resources, allocation.instance.total_capacity, strict=True))
+    instance = allocation.instance
+    total = dict(zip(instance.resources, instance.total_capacity, strict=True))
     parts = [
-        f"{figure(used)} {named(name)} ({percent(used / total[name])})" for name, used in own.used.items() if used > 0 and total[name] > 0
+        f"{instance.amount(used, name)} ({percent(used / total[name])})" for name, used in own.used.items() if used > 0 and total[name] > 0
     ]
     held = f"holds {joined(parts)} of the cluster" if parts else "holds nothing"
     inside = f", in {' > '.join(map(named, own.path[:-1]))}," if own.depth > 1 else ""
@@ -133,24 +134,23 @@ def _guarantees(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:
 
 
 def _guarantee(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> str:
-    amount = f"It is guaranteed {figure(each.amount, 6)} {each.where}"
+    amount = f"It is guaranteed {each.figure(each.amount, 6)} {each.where}"
     if not each.met:
-        return (
-            f"{amount}, and {figure(each.missing)} are missing although its users ask for them. {held_beyond(allocation, own.node, each)}"
-        )
+        lacks = f"{amount}, and {each.figure(each.missing)} are missing although its users ask for them."
+        return f"{lacks} {held_beyond(allocation, own.node, each)}"
     if each.borrowed:
-        return f"{amount}, which it has; it borrows {figure(each.borrowed)} beyond that."
+        return f"{amount}, which it has; it borrows {each.figure(each.borrowed)} beyond that."
     if each.unused:
-        return f"{amount} and uses {figure(each.held)}, all that its users can use of it; others use the rest, as far as it is lent."
+        return f"{amount} and uses {each.figure(each.held)}, all that its users ask for; others use the rest, as far as it is lent."
     return f"{amount}, which it has, and no more."
 
 
 def _limits(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:
     gains = "the level at which it stops users" if allocation.levels else "the goal"
     for each in own.limits:
-        state = "is reached" if each.reached else f"is not reached: it holds {figure(each.held)}"
+        state = "is reached" if each.reached else f"is not reached: it holds {each.figure(each.held)}"
         price = "" if each.price is None else f" One more unit of it raises {gains} by at most {figure(each.price)}, its price."
-        yield f"Its limit of {figure(each.amount, 6)} {each.where} {state}.{price}"
+        yield f"Its limit of {each.figure(each.amount, 6)} {each.where} {state}.{price}"
 
 
 def _stops(allocation: Allocation, node: int) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Guarantees: every queue and every user holds what it is guaranteed, as far as it asks for it.
 
-`fairopt.allocation.promises` computes how much of a queue's guarantee is missing: what the queue could hold in addition, within its
-guarantees and with the cluster to itself, if its users keep their tasks. A user with a guarantee of its own misses the tasks that it lacks.
+`fairopt.allocation.promises` computes how much of a queue's guarantee is missing: what its users ask for in addition, within its
+guarantees and as if its servers were large enough, if they keep their tasks. A user with a guarantee of its own misses the tasks that it
+lacks.
 For whole tasks, less than one task does not count as missing.
 
 The violation is the least number of missing tasks: the amount, divided by the largest demand of the queue's users. The witness names the
@@ -58,8 +59,8 @@ def _of_queue(case: Case, node: int, promise: Guaranteed) -> tuple[float | Fract
     r = instance.resources.index(promise.resource)
     users = np.flatnonzero(tree.below[node] & (instance.demands[:, r] > 0))
     text = (
-        f'The queue "{tree.name(node)}" holds {figure(promise.held, 6)} of the {figure(promise.amount, 6)} {promise.where} that it is '
-        f"guaranteed, and asks for {figure(promise.missing, 6)} more. {held_beyond(case.allocation, node, promise)}"
+        f'The queue "{tree.name(node)}" holds {promise.figure(promise.held, 6)} of the {promise.figure(promise.amount, 6)} {promise.where} '
+        f"that it is guaranteed, and asks for {promise.figure(promise.missing, 6)} more. {held_beyond(case.allocation, node, promise)}"
     )
     return promise.missing / instance.demands[users, r].max(), Witness(text, tuple(instance.users[n] for n in users))
 
@@ -98,9 +99,9 @@ def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
     order = sorted((each for each in found if each[0] > same * per_user.sum()), reverse=True)
     sentences = []
     if free.sum() > same * instance.row_capacity[servers, r].sum():
-        sentences.append(f"There, {figure(free.sum(), 6)} {promise.resource} is free.")
+        sentences.append(f"There, {promise.figure(free.sum(), 6)} {promise.resource} is free.")
     if order:
-        holders = joined([f"{figure(amount, 6)} by {named(name)}" for amount, name in order], _HOLDERS)
+        holders = joined([f"{promise.figure(amount, 6)} by {named(name)}" for amount, name in order], _HOLDERS)
         sentences.append(f"Held there beyond guarantees: {holders}.")
     return " ".join(sentences) or "No sibling holds more than its guarantee: the guarantees together do not fit."
 

@@ -318,6 +318,7 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
         rates=None if instance.rates_per_server is None else instance.rates_per_server[two],
         users=names,
         servers=instance.servers,
+        units=instance.units,
         resources=instance.resources,
         queues=[queue.limits_alone for queue in instance.queues],
         queue_of=[instance.queue_of[n] for n in two],

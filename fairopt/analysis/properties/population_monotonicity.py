@@ -98,6 +98,7 @@ def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
         parallelism=instance.parallelism[stay],
         users=[instance.users[n] for n in stay.tolist()],
         servers=instance.servers,
+        units=instance.units,
         resources=instance.resources,
     ), stay
 

@@ -39,6 +39,7 @@ from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.fractions import fractions_of, objects
+from fairopt.instance.units import bare_amount
 from fairopt.processes import workers
 from fairopt.wording import figure, joined, plural
 
@@ -85,9 +86,9 @@ class Lie:
         parts = []
         if self.demand is not None:
             for r in np.flatnonzero(self.demand != instance.demands[self.n]):
-                parts.append(
-                    f"a task takes {figure(self.demand[r], 6)} {instance.resources[r]} instead of {figure(instance.demands[self.n, r], 6)}"
-                )
+                resource = instance.resources[r]
+                true = bare_amount(instance.demands[self.n, r], resource, instance.units.get(resource, ""), 6)
+                parts.append(f"a task takes {instance.amount(self.demand[r], resource, 6)} instead of {true}")
         if self.rates is not None:
             own = np.asarray(instance.rates_per_server)[self.n]
             for i in np.flatnonzero(self.rates != own):

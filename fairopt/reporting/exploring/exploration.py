@@ -39,6 +39,7 @@ from fairopt.formats import save, source_of
 from fairopt.formats.changes import Changed
 from fairopt.formats.document import instance_from
 from fairopt.instance import Instance
+from fairopt.instance.doubts import doubts
 from fairopt.instance.remarks import remarks
 from fairopt.models import Sharing
 from fairopt.plots import plot_frontier, plot_queues, plot_shares, plot_utilization
@@ -148,7 +149,7 @@ class Exploration:
         if allocation is None:
             yield Part("error", "sentence", found.after[row].message)
             return
-        if said := remarks(instance):
+        if said := (*doubts(instance), *remarks(instance)):
             yield Part("remarks", "sentence", "\n".join(said))
         yield Part("table", "html", html_of(found))
         yield Part("proof", "sentence", f"{allocation.proof}.")
