@@ -9,6 +9,11 @@ takes. In the surplus the root's children rise at w. In the stage of a guarantee
 *A level.* Maximise tau such that some allocation has s[n] >= S[n] + rate[n] tau for everybody (rate[n] = 0 for users who do not rise). A
 user who rises stops at this level if no allocation gives it more while all others keep theirs: one more LP for each user.
 
+*What queues keep.* A queue with a lending limit keeps kept[v] = guarantee - lending limit. The LPs have a column z for each node, resource and
+group of servers where somebody keeps something: z[v] >= kept[v], z[v] >= use of v's own users + sum of z[c] over the queues c right below
+it, and the root's z is at most the capacity there. In fractions all rows of the family are written down: for each set of keeping queues,
+none of them below another, the sum of what they keep and the use of all users below none of them. Kept parts that do not fit are scaled.
+
 *Stages.* The guarantees of each depth, from the deepest, with extra limits that are dropped afterwards; then the surplus, tier by tier.
 
 `shares` uses floats, and `exact_shares` fractions. The latter takes one server only: every limit is then a row over the tasks of the
@@ -24,9 +29,10 @@ import argparse
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -119,11 +125,56 @@ def quotas_of(queue: fo.Queue, instance: fo.Instance) -> Iterator[tuple[Any, lis
         yield quota, [instance.servers.index(name) for name in quota.servers]
 
 
+@dataclass
+class Kept:
+    """What queues keep of a resource on some servers, by node, scaled to the capacity there."""
+
+    resource: int
+    servers: list[int]
+    capacity: Number
+    amounts: dict[int, Number]
+
+
+def _kept(nodes: Sequence[Node], instance: fo.Instance, capacity: Any, number: Callable[[Any], Number]) -> Iterator[Kept]:
+    found: dict[tuple[int, tuple[int, ...]], dict[int, Number]] = {}
+    for v, node in enumerate(nodes):
+        for quota, servers in quotas_of(node.queue, instance) if node.queue is not None else ():
+            for name, lent in quota.lending_limit.items():
+                amount = number(quota.guarantee[name]) - number(lent)
+                own = found.setdefault((instance.resources.index(name), tuple(sorted(servers))), {})
+                own[v] = max(own.get(v, number(0)), amount)
+    for (r, group), amounts in found.items():
+
+        def together(v: int, amounts: dict[int, Number] = amounts) -> Number:
+            return max(amounts.get(v, number(0)), sum((together(c) for c in nodes[v].children), number(0)))
+
+        there = capacity[list(group), r].sum()
+        factor = min(number(1), there / together(0)) if together(0) > 0 else number(1)
+        yield Kept(r, list(group), there, {v: amount * factor for v, amount in amounts.items()})
+
+
+def _rows_of_kept(kept: Kept, nodes: Sequence[Node], cluster: Cluster) -> Iterator[Row]:
+    """Yield all rows of the family: one for each set of keeping queues of which none is below another."""
+
+    def below(v: int, above: int) -> bool:
+        while v not in (-1, above):
+            v = nodes[v].parent
+        return v == above
+
+    for size in range(1, len(kept.amounts) + 1):
+        for chosen in combinations(kept.amounts, size):
+            if not any(below(v, other) for v in chosen for other in chosen if v != other):
+                others = [n for n in range(len(cluster.demands)) if not any(n in nodes[v].users for v in chosen)]
+                left = kept.capacity - sum(kept.amounts[v] for v in chosen)
+                yield cluster.row(others, kept.resource, kept.servers, max(left, left * 0))
+
+
 class Cluster:
     """Demands, capacities and the rows of what is allowed at every moment, as floats or fractions."""
 
     def __init__(self, instance: fo.Instance, nodes: Sequence[Node], share: Any, number: Callable[[Any], Number]) -> None:
         self.instance = instance
+        self.nodes = nodes
         self.number = number
         kind = object if number is Fraction else float
         self.demands = np.array([[number(v) for v in row] for row in instance.demands], kind)
@@ -151,15 +202,10 @@ class Cluster:
         for node in nodes:
             if node.queue is None:
                 continue
-            others = sorted(set(everybody) - set(node.users))
             for quota, servers in quotas_of(node.queue, instance):
                 for name, amount in quota.limit.items():
                     self.rows.append(self.row(node.users, instance.resources.index(name), servers, number(amount)))
-                for name, amount in quota.lending_limit.items():
-                    r = instance.resources.index(name)
-                    kept = max(number(quota.guarantee[name]) - number(amount), number(0))
-                    most = max(self.capacity[servers, r].sum() - kept, number(0))
-                    self.rows.append(self.row(others, r, servers, most))
+        self.kept = list(_kept(nodes, instance, self.capacity, number))
 
     def row(self, users: Sequence[int], resource: int, servers: Sequence[int], bound: Number) -> Row:
         """Return the row that limits the usage of a resource by some users on some servers."""
@@ -202,6 +248,28 @@ class LinearPrograms:
         for n in cluster.able:
             self.scale[n] = worth[self.users == n].max(initial=0.0) or 1.0
         self.worth = worth / self.scale[self.users]
+        self.width = self.users.size + 1 + len(cluster.kept) * len(cluster.nodes)
+
+    def _kept(self) -> Iterator[tuple[Any, float]]:
+        """Yield the rows of the columns z, which come behind tau, in parts of the capacity."""
+        nodes = self.cluster.nodes
+        for number, kept in enumerate(self.cluster.kept):
+            unit = float(kept.capacity) or 1.0
+            first = self.users.size + 1 + number * len(nodes)
+            for v, node in enumerate(nodes):
+                own = np.zeros(self.width)
+                own[first + v] = -1.0
+                if v in kept.amounts:
+                    yield own.copy(), -kept.amounts[v] / unit
+                if node.user is None:
+                    own[[first + c for c in node.children]] = 1.0
+                else:
+                    mine = (self.users == node.user) & np.isin(self.servers, kept.servers)
+                    own[: self.users.size] = mine * self.unit * self.cluster.demands[node.user, kept.resource] / unit
+                yield own, 0.0
+            root = np.zeros(self.width)
+            root[first] = 1.0
+            yield root, float(kept.capacity) / unit
 
     def _limits(self, extra: Sequence[Row]) -> tuple[Any, Any]:
         matrix, bounds = [], []
@@ -211,12 +279,18 @@ class LinearPrograms:
                 by = row.bound or use.max()
                 matrix.append([*(use / by), 0.0])
                 bounds.append(row.bound / by)
+        for line, bound in self._kept():
+            matrix.append(line)
+            bounds.append(bound)
         return matrix, bounds
 
     def _maximise(self, goal: Any, matrix: Any, bounds: Any) -> Any:
+        wide = np.zeros((len(matrix) + 1, self.width))
+        for line, given in zip(wide, [goal, *matrix], strict=True):
+            line[: len(given)] = given
         for presolve in (True, False):
             options: Any = {**_OPTIONS, "presolve": presolve}
-            found: Any = linprog(-np.asarray(goal), A_ub=np.array(matrix), b_ub=np.array(bounds), options=options)
+            found: Any = linprog(-wide[0], A_ub=wide[1:], b_ub=np.array(bounds), options=options)
             if found.status == 0:
                 return found
         raise ArithmeticError(found.message)
@@ -265,6 +339,7 @@ class OneServer:
         if cluster.instance.n_servers != 1:
             raise ValueError("exact shares need one server")
         self.cluster = cluster
+        self.rows = [*cluster.rows, *(row for kept in cluster.kept for row in _rows_of_kept(kept, cluster.nodes, cluster))]
 
     def rise(
         self, share: Sequence[Number], rates: dict[int, Number], extra: Sequence[Row], most: Number
@@ -272,7 +347,7 @@ class OneServer:
         """Return tau, at most ``most``, the shares of the users who rise, and those of them who stop there."""
         worth, able = self.cluster.share[:, 0], self.cluster.able
         ratios = []
-        for row in (*self.cluster.rows, *extra):
+        for row in (*self.rows, *extra):
             use = row.use[:, 0]
             rise = sum((use[n] * rate / worth[n] for n, rate in rates.items()), Fraction(0))
             if rise > 0:
@@ -805,6 +880,8 @@ def random_tree(seed: int, servers: int | None = None) -> fo.Instance:
     user_weights = _spread(rng, n, inner)
     if nobody:
         user_weights[rng.random(n) < 0.1] = 0.0
+    if seed % 2:
+        queues = _lending(np.random.default_rng([seed, 1]), queues)
     return fo.Instance(
         capacities,
         demands,
@@ -819,6 +896,22 @@ def random_tree(seed: int, servers: int | None = None) -> fo.Instance:
         servers=[f"s{i}" for i in range(k)],
         resources=[f"r{r}" for r in range(m)],
     )
+
+
+def _lending(rng: np.random.Generator, queues: Sequence[fo.Queue]) -> list[fo.Queue]:
+    """Return the queues with lending limits on most guarantees, often of 0, so that queues in queues and beside each other keep parts."""
+
+    def lent(guarantee: Mapping[str, float]) -> dict[str, float]:
+        return {
+            name: float(_rounded(rng.choice([0.0, 0.5, rng.uniform()]) * amount)) for name, amount in guarantee.items() if rng.random() < 0.7
+        }
+
+    changed = []
+    for queue in queues:
+        plain: dict[str, Any] = {name: getattr(queue, name) for name in queue.__dataclass_fields__}
+        quotas = [fo.Quota(quota.servers, quota.guarantee, quota.limit, lent(quota.guarantee)) for quota in queue.quotas]
+        changed.append(fo.Queue(**(plain | {"lending_limit": lent(queue.guarantee), "quotas": quotas})))
+    return changed
 
 
 def random_pool(seed: int, quotas: bool = False) -> fo.Instance:

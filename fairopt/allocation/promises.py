@@ -191,7 +191,7 @@ class Promises:
         instance, (users, rows) = self.instance, self.pairs
         below = self.tree.below[node]
         columns = np.flatnonzero(below[users])
-        bundle = stack_rows(instance, list(guarantee_rows(instance, self.tree, node)), users, rows)
+        bundle = stack_rows(instance.demands, list(guarantee_rows(instance, self.tree, node)), users, rows)
         held = bundle.matrix @ self.tasks[users, rows]
         bundle = Limits(bundle.matrix, np.maximum(bundle.bounds, held), bundle.kinds, bundle.keys)
         if self._all_limits is None:
