@@ -29,14 +29,14 @@ import argparse
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
-from instances import demands_with_zeros
+from instances import demands_with_zeros, with_lenders
 from scipy.optimize import linprog
 
 import fairopt as fo
@@ -880,9 +880,7 @@ def random_tree(seed: int, servers: int | None = None) -> fo.Instance:
     user_weights = _spread(rng, n, inner)
     if nobody:
         user_weights[rng.random(n) < 0.1] = 0.0
-    if seed % 2:
-        queues = _lending(np.random.default_rng([seed, 1]), queues)
-    return fo.Instance(
+    instance = fo.Instance(
         capacities,
         demands,
         weights=user_weights,
@@ -896,22 +894,7 @@ def random_tree(seed: int, servers: int | None = None) -> fo.Instance:
         servers=[f"s{i}" for i in range(k)],
         resources=[f"r{r}" for r in range(m)],
     )
-
-
-def _lending(rng: np.random.Generator, queues: Sequence[fo.Queue]) -> list[fo.Queue]:
-    """Return the queues with lending limits on most guarantees, often of 0, so that queues in queues and beside each other keep parts."""
-
-    def lent(guarantee: Mapping[str, float]) -> dict[str, float]:
-        return {
-            name: float(_rounded(rng.choice([0.0, 0.5, rng.uniform()]) * amount)) for name, amount in guarantee.items() if rng.random() < 0.7
-        }
-
-    changed = []
-    for queue in queues:
-        plain: dict[str, Any] = {name: getattr(queue, name) for name in queue.__dataclass_fields__}
-        quotas = [fo.Quota(quota.servers, quota.guarantee, quota.limit, lent(quota.guarantee)) for quota in queue.quotas]
-        changed.append(fo.Queue(**(plain | {"lending_limit": lent(queue.guarantee), "quotas": quotas})))
-    return changed
+    return with_lenders(instance, seed) if seed % 2 else instance
 
 
 def random_pool(seed: int, quotas: bool = False) -> fo.Instance:

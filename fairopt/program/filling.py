@@ -63,10 +63,11 @@ class Rule(IntEnum):
 
 
 class Kind(IntEnum):
-    """What the amount of an account means: at least as much as this first, or at most as much."""
+    """What an account bounds: at least its amount first; at most its amount; at most what queues that keep a part leave."""
 
     GUARANTEE = 0
     LIMIT = 1
+    KEPT = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,8 +89,11 @@ class Criterion:
 class Queues:
     """A tree of queues, with leaves. A leaf is a user; over time it is an owner, with a "user" for each shape of its tasks.
 
-    An *account* is an amount of a resource on some rows of servers, and the users whose tasks there count: those of a guarantee, a limit,
-    or what a queue lends to everybody else.
+    An *account* is an amount of a resource on some rows of servers, and the users whose tasks there count: those of a guarantee or a limit.
+
+    An account of the kind KEPT is one of those of a `fairopt.program.kept_parts.Keeping`, which come together: one for each of its queues,
+    parents before children, that counts the users whose nearest queue of these it is, and one that counts the users of none. Its amount is
+    what the queue keeps, the last one's the capacity. These users may hold `Keeping.rooms` more.
 
     Attributes
     ----------
@@ -104,6 +108,10 @@ class Queues:
         What one task adds to the accounts, resource by resource.
     kinds, nodes, resources, amounts : arrays (accounts,)
         The node is the one whose guarantee it is.
+    keeping : int array (accounts,)
+        Which keeping an account of the kind KEPT belongs to, 0, 1, ...; -1 for others.
+    above : int array (accounts,)
+        The account of the nearest queue above that keeps a part, or the last of its keeping; -1 for that one, and for others.
     rows : bool array (accounts, rows)
     counted : bool array (accounts, users)
     """
@@ -121,6 +129,8 @@ class Queues:
     nodes: IntArray
     resources: IntArray
     amounts: FloatArray
+    keeping: IntArray
+    above: IntArray
     rows: BoolArray
     counted: BoolArray
 
