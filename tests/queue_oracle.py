@@ -32,11 +32,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 from instances import demands_with_zeros, with_lenders
+from reference.kept import all_rows, kept_of
 from scipy.optimize import linprog
 
 import fairopt as fo
@@ -125,50 +125,6 @@ def quotas_of(queue: fo.Queue, instance: fo.Instance) -> Iterator[tuple[Any, lis
         yield quota, [instance.servers.index(name) for name in quota.servers]
 
 
-@dataclass
-class Kept:
-    """What queues keep of a resource on some servers, by node, scaled to the capacity there."""
-
-    resource: int
-    servers: list[int]
-    capacity: Number
-    amounts: dict[int, Number]
-
-
-def _kept(nodes: Sequence[Node], instance: fo.Instance, capacity: Any, number: Callable[[Any], Number]) -> Iterator[Kept]:
-    found: dict[tuple[int, tuple[int, ...]], dict[int, Number]] = {}
-    for v, node in enumerate(nodes):
-        for quota, servers in quotas_of(node.queue, instance) if node.queue is not None else ():
-            for name, lent in quota.lending_limit.items():
-                amount = number(quota.guarantee[name]) - number(lent)
-                own = found.setdefault((instance.resources.index(name), tuple(sorted(servers))), {})
-                own[v] = max(own.get(v, number(0)), amount)
-    for (r, group), amounts in found.items():
-
-        def together(v: int, amounts: dict[int, Number] = amounts) -> Number:
-            return max(amounts.get(v, number(0)), sum((together(c) for c in nodes[v].children), number(0)))
-
-        there = capacity[list(group), r].sum()
-        factor = min(number(1), there / together(0)) if together(0) > 0 else number(1)
-        yield Kept(r, list(group), there, {v: amount * factor for v, amount in amounts.items()})
-
-
-def _rows_of_kept(kept: Kept, nodes: Sequence[Node], cluster: Cluster) -> Iterator[Row]:
-    """Yield all rows of the family: one for each set of keeping queues of which none is below another."""
-
-    def below(v: int, above: int) -> bool:
-        while v not in (-1, above):
-            v = nodes[v].parent
-        return v == above
-
-    for size in range(1, len(kept.amounts) + 1):
-        for chosen in combinations(kept.amounts, size):
-            if not any(below(v, other) for v in chosen for other in chosen if v != other):
-                others = [n for n in range(len(cluster.demands)) if not any(n in nodes[v].users for v in chosen)]
-                left = kept.capacity - sum(kept.amounts[v] for v in chosen)
-                yield cluster.row(others, kept.resource, kept.servers, max(left, left * 0))
-
-
 class Cluster:
     """Demands, capacities and the rows of what is allowed at every moment, as floats or fractions."""
 
@@ -205,7 +161,7 @@ class Cluster:
             for quota, servers in quotas_of(node.queue, instance):
                 for name, amount in quota.limit.items():
                     self.rows.append(self.row(node.users, instance.resources.index(name), servers, number(amount)))
-        self.kept = list(_kept(nodes, instance, self.capacity, number))
+        self.kept = kept_of(instance, number)
 
     def row(self, users: Sequence[int], resource: int, servers: Sequence[int], bound: Number) -> Row:
         """Return the row that limits the usage of a resource by some users on some servers."""
@@ -259,8 +215,8 @@ class LinearPrograms:
             for v, node in enumerate(nodes):
                 own = np.zeros(self.width)
                 own[first + v] = -1.0
-                if v in kept.amounts:
-                    yield own.copy(), -kept.amounts[v] / unit
+                if v - 1 in kept.amounts:
+                    yield own.copy(), -kept.amounts[v - 1] / unit
                 if node.user is None:
                     own[[first + c for c in node.children]] = 1.0
                 else:
@@ -339,7 +295,8 @@ class OneServer:
         if cluster.instance.n_servers != 1:
             raise ValueError("exact shares need one server")
         self.cluster = cluster
-        self.rows = [*cluster.rows, *(row for kept in cluster.kept for row in _rows_of_kept(kept, cluster.nodes, cluster))]
+        kept = all_rows(cluster.instance, Fraction)
+        self.rows = [*cluster.rows, *(cluster.row(row.users, row.resource, row.servers, row.bound) for row in kept)]
 
     def rise(
         self, share: Sequence[Number], rates: dict[int, Number], extra: Sequence[Row], most: Number
