@@ -20,8 +20,9 @@ import numpy as np
 
 from fairopt.certificate.exact_largest import prove_largest
 from fairopt.instance import BoolArray, Instance
-from fairopt.instance.fractions import ExactArray, from_rational, rational
-from fairopt.program.queue_limits import guarantee_rows, limit_rows
+from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rational
+from fairopt.program.kept_parts import without_breaking
+from fairopt.program.queue_limits import Row, guarantee_rows
 from fairopt.solvers import largest_exactly
 from fairopt.solvers.backend import Deadline
 
@@ -37,9 +38,16 @@ def most_held(
 
     ``instance`` and ``tasks``, (users, servers), are in fractions. ``claimants``, (users,), may get more than they have.
     """
+    return without_breaking(instance, lambda limits: _within(limits, instance, tasks, sharing, node, claimants, servers, r))
+
+
+def _within(
+    of_queues: list[Row], instance: Instance, tasks: ExactArray, sharing: str, node: int, claimants: BoolArray, servers: BoolArray, r: int
+) -> tuple[Fraction | None, ExactArray | None]:
+    """Return the optimum within these limits of queues, and its tasks, (users, servers)."""
     below = instance.tree.below[node]
     pairs = [(int(n), int(i)) for n, i in np.argwhere(instance.eligibility & (below & ~instance.zero_demand)[:, None])]
-    lines = [*_of_servers(instance, pairs, sharing), *_of_users(instance, pairs, tasks, claimants), *_of_queues(instance, pairs)]
+    lines = [*_of_servers(instance, pairs, sharing), *_of_users(instance, pairs, tasks, claimants), *_of_queues(instance, pairs, of_queues)]
     for row in guarantee_rows(instance, instance.tree, node):
         has = instance.demands[row.users, row.resource] @ tasks[np.ix_(row.users, row.servers)].sum(axis=1)
         lines.append((_used(instance, pairs, row.users, row.servers, row.resource), max(row.bound, has)))
@@ -48,10 +56,13 @@ def most_held(
     cost = [rational(instance.demands[n, r]) if servers[i] else rational(0) for n, i in pairs]
     found = largest_exactly(cost, entries, right, Deadline(None))
     if found is None:
-        return None
+        return None, None
     point, prices = found
     prove_largest(cost, entries, right, point.tolist(), prices.tolist())
-    return from_rational(sum((c * x for c, x in zip(cost, point.tolist(), strict=True)), rational(0)))
+    table = np.full(tasks.shape, Fraction(0), dtype=object)
+    for (n, i), x in zip(pairs, from_rationals(point), strict=True):
+        table[n, i] = x
+    return from_rational(sum((c * x for c, x in zip(cost, point.tolist(), strict=True)), rational(0))), table
 
 
 def _of_servers(instance: Instance, pairs: list[tuple[int, int]], sharing: str) -> Iterator[Line]:
@@ -79,9 +90,9 @@ def _of_users(instance: Instance, pairs: list[tuple[int, int]], tasks: ExactArra
             yield {j: 1 / speed[pairs[j][1]] for j in own}, instance.parallelism[n]
 
 
-def _of_queues(instance: Instance, pairs: list[tuple[int, int]]) -> Iterator[Line]:
-    """Yield the limits and lending limits of queues."""
-    for row in limit_rows(instance):
+def _of_queues(instance: Instance, pairs: list[tuple[int, int]], of_queues: list[Row]) -> Iterator[Line]:
+    """Yield the limits of queues."""
+    for row in of_queues:
         yield _used(instance, pairs, row.users, row.servers, row.resource), row.bound
 
 

@@ -27,8 +27,9 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.queues import Queue, Quota
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
+from fairopt.program.kept_parts import without_breaking
 from fairopt.program.limits import Limits
-from fairopt.program.queue_limits import guarantee_rows, limit_name, queue_limits, stack_rows
+from fairopt.program.queue_limits import Row, guarantee_rows, limit_name, queue_limits, stack_rows
 
 __all__ = ["Guaranteed", "Limited", "Promises", "number"]
 
@@ -129,7 +130,7 @@ class Promises:
         self.prices = prices
         self.instance, self.tree, self.tasks, self.sharing, self.whole = instance, instance.tree, tasks, sharing, whole
         self.pairs = eligible_pairs(instance)
-        self._all_limits: Limits | None = None
+        self._limits: Limits | None = None
 
     def guarantees(self, node: int) -> Iterator[Guaranteed]:
         """Yield the guarantees of a queue."""
@@ -188,17 +189,21 @@ class Promises:
 
     def _most(self, node: int, servers: BoolArray, r: int) -> float:
         """Return the optimum of the linear program; the present use if it is infeasible because present tasks exceed limits."""
+        found = without_breaking(self.instance, lambda limits: self._most_within(limits, node, servers, r))
+        return self._held(node, servers, r) if found is None else found
+
+    def _most_within(self, of_queues: list[Row], node: int, servers: BoolArray, r: int) -> tuple[float | None, FloatArray | None]:
+        """Return the optimum within these limits of queues, and its tasks, (users, servers)."""
         instance, (users, rows) = self.instance, self.pairs
         below = self.tree.below[node]
         columns = np.flatnonzero(below[users])
         bundle = stack_rows(instance.demands, list(guarantee_rows(instance, self.tree, node)), users, rows)
         held = bundle.matrix @ self.tasks[users, rows]
         bundle = Limits(bundle.matrix, np.maximum(bundle.bounds, held), bundle.kinds, bundle.keys)
-        if self._all_limits is None:
-            self._all_limits = Limits.stack(
-                [sharing_limits(instance, users, rows, self.sharing), queue_limits(instance, users, rows)[0]],
-            )
-        limits = Limits.stack([self._all_limits, bundle])
+        if self._limits is None:
+            self._limits = Limits.stack([sharing_limits(instance, users, rows, self.sharing), queue_limits(instance, users, rows)[0]])
+        kept = stack_rows(instance.demands, [row for row in of_queues if row.keepers], users, rows)
+        limits = Limits.stack([self._limits, kept, bundle])
         matrix = sp.csr_array(limits.matrix[:, columns])
         of_these = np.diff(matrix.indptr) > 0
         now, mine = self.tasks.sum(axis=1), users[columns]
@@ -214,4 +219,8 @@ class Promises:
             ),
             method="highs",
         )
-        return self._held(node, servers, r) if answer.fun is None else -answer.fun
+        if answer.fun is None:
+            return None, None
+        tasks = np.zeros((instance.n_users, instance.n_servers))
+        tasks[mine, rows[columns]] = answer.x
+        return -answer.fun, tasks

@@ -71,8 +71,8 @@ def test_what_a_queue_keeps_stops_the_others() -> None:
     allocation = fo.solve(instance, "drfh")
     assert allocation.tasks_per_user == pytest.approx([5, 0])
     (stop,) = stops_of(allocation, 0)[0]
-    assert (stop.queue, stop.lends) == ("b", True)
-    assert "What stops it: b keeps a part of its guarantee to itself, and the others hold all 5 gpu that it leaves." in str(
+    assert (stop.queue, stop.keeps) == ("b", True)
+    assert "What stops it: b keeps 5 gpu of its guarantee to itself, and the others hold all 5 gpu that it leaves." in str(
         fo.explain(allocation, "ann", resolves=0)
     )
 
