@@ -9,10 +9,9 @@ takes. In the surplus the root's children rise at w. In the stage of a guarantee
 *A level.* Maximise tau such that some allocation has s[n] >= S[n] + rate[n] tau for everybody (rate[n] = 0 for users who do not rise). A
 user who rises stops at this level if no allocation gives it more while all others keep theirs: one more LP for each user.
 
-*What queues keep.* A queue with a lending limit keeps kept[v] = guarantee - lending limit. The LPs have a column z for each node, resource and
-group of servers where somebody keeps something: z[v] >= kept[v], z[v] >= use of v's own users + sum of z[c] over the queues c right below
-it, and the root's z is at most the capacity there. In fractions all rows of the family are written down: for each set of keeping queues,
-none of them below another, the sum of what they keep and the use of all users below none of them. Kept parts that do not fit are scaled.
+*What queues keep.* A queue with a lending limit keeps kept[v] = guarantee - lending limit. The LPs have a column z for each node, resource
+and group of servers where somebody keeps something: z[v] >= kept[v], z[v] >= use of v's own users + sum of z[c] over the queues c right
+below it, and the root's z is at most the capacity there. In fractions all rows of the family are written down (`reference.kept`).
 
 *Stages.* The guarantees of each depth, from the deepest, with extra limits that are dropped afterwards; then the surplus, tier by tier.
 

@@ -39,8 +39,8 @@ from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.models.share_notion import dominant_share
-from fairopt.program.parallelism import fastest_first, servers_at_once
 from fairopt.program.kept_parts import counted_rows
+from fairopt.program.parallelism import fastest_first, servers_at_once
 from fairopt.wording import contrast
 
 __all__ = [

@@ -4,6 +4,7 @@
 ``instance``     `Instance`
 ``queues``       `Queue` and `Quota`
 ``tree``         the tree of queues and users
+``keeping``      what queues keep of their guarantees by lending limits
 ``arguments``    what an instance checks of its arguments
 ``labelled``     values given by label: ``instance.replace(weights={"vision": 3})``
 ``fractions``    fractions beside floating point: numbers as they are written

@@ -15,11 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.keeping import groups_of
 from fairopt.instance.tree import Tree
 from fairopt.program.limits import LimitKind, Limits
 
-__all__ = ["Row", "groups_of", "guarantee_rows", "guarantees_of", "limit_name", "limit_rows", "queue_limits", "stack_rows"]
+__all__ = ["Row", "guarantee_rows", "guarantees_of", "limit_name", "limit_rows", "queue_limits", "stack_rows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,6 @@ def limit_rows(instance: Instance) -> Iterator[Row]:
     for node, queue in enumerate(tree.queues, 1):
         users = tree.below[node]
         for k, (quota, servers, group) in enumerate(groups_of(instance, queue)):
-            where = f" on {group}" if group else ""
             for r, limit in _by_resource(instance, quota.limit):
                 yield Row(limit_name(instance.resources[r], queue.name, group), users, servers, r, limit, (node, k))
 
@@ -111,13 +110,6 @@ def stack_rows(demands: FloatArray, rows: Sequence[Row], users: IntArray, server
         shape=(len(rows), users.size),
     )
     return Limits.of(LimitKind.QUEUE, matrix, np.array([float(row.bound) for row in rows]), np.arange(len(rows)))
-
-
-def groups_of(instance: Instance, queue: Queue) -> Iterator[tuple[Queue | Quota, BoolArray, str]]:
-    """Yield a queue for the whole cluster and its quotas, each with its servers and their name."""
-    yield queue, np.ones(instance.n_servers, bool), ""
-    for quota in queue.quotas:
-        yield quota, np.isin(instance.servers, quota.servers), quota.name
 
 
 def _by_resource(instance: Instance, given: Mapping[str, float]) -> Iterator[tuple[int, float]]:

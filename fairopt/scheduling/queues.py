@@ -9,9 +9,10 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.keeping import Keeping
 from fairopt.models import Notion
 from fairopt.program.filling import Kind, Measure, Queues
-from fairopt.program.kept_parts import Keeping, KeptParts
+from fairopt.program.kept_parts import KeptParts
 from fairopt.program.queue_limits import guarantees_of, limit_rows
 
 __all__ = ["queues_of"]

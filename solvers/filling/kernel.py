@@ -972,8 +972,8 @@ def advance(state, run, rng, server_first, until, most):  # type: ignore[no-unty
 #
 # The user is found by a walk from the root down. For each place, ``need`` and ``top`` say which tasks below can be placed. They are found
 # anew when a user, a guarantee or a limit has changed. Usage is a compensated sum, as on servers. A limit, or what queues keep, that leaves
-# no room for a task bars its user from all servers or, if it counts some rows only, from these rows. Without events usage only rises, so a user that is
-# barred from all servers is finished.
+# no room for a task bars its user from all servers or, if it counts some rows only, from these rows. Without events usage only rises, so a
+# user that is barred from all servers is finished.
 
 
 @step(inline="always")

@@ -43,7 +43,7 @@ def step(amounts: FloatArray) -> FloatArray:
 
 
 def limit_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
-    """Return a larger limit for each reached limit of a queue above some of these users, and more that is lent by each queue that keeps some.
+    """Return a larger limit for each reached limit of a queue above some of these users, and more that is lent by queues that keep some.
 
     The largest price comes first.
     """

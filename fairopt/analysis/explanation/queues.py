@@ -15,11 +15,12 @@ import numpy as np
 from fairopt.allocation import Allocation, Exact
 from fairopt.allocation.holdings import QueueHoldings
 from fairopt.allocation.promises import Guaranteed
-from fairopt.analysis.explanation import number
+from fairopt.analysis.explanation import Number, number
 from fairopt.analysis.measures import takes_part
 from fairopt.analysis.properties.guarantees import held_beyond
 from fairopt.instance import BoolArray, Instance
 from fairopt.instance.fractions import rounding
+from fairopt.instance.keeping import keepings_of
 from fairopt.program.kept_parts import counted_rows
 from fairopt.program.queue_limits import Row
 from fairopt.wording import figure, joined, named, percent, plural
@@ -61,7 +62,9 @@ class Stop:
             return f"the limit of {self.queue}, {amount}{on}, is reached"
         kept = [figure(each, 6) for *_, each in self.row.keepers]
         if len(kept) == 1:
-            return f"{self.queue} keeps {kept[0]} {resource} of its guarantee to itself, and the others hold all {amount}{on} that it leaves"
+            return (
+                f"{self.queue} keeps {kept[0]} {resource} of its guarantee to itself, and the others hold all {amount}{on} that it leaves"
+            )
         return (
             f"{self.queue} keep {joined(kept, _NAMES)} {resource} of their guarantees to themselves, and the others hold all {amount}{on} "
             "that they leave"
@@ -152,8 +155,25 @@ def _guarantee(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> 
     if each.borrowed:
         return f"{amount}, which it has; it borrows {figure(each.borrowed)} beyond that."
     if each.unused:
-        return f"{amount} and uses {figure(each.held)}, all that its users can use of it; others use the rest, as far as it is lent."
+        return f"{amount} and uses {figure(each.held)}, all that its users can use of it; {_rest(allocation, own, each)}."
     return f"{amount}, which it has, and no more."
+
+
+def _rest(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> str:
+    """Return who gets the part of a guarantee that a queue does not use, as the end of a sentence."""
+    instance = allocation.instance
+    quotas = instance.queues[own.node - 1].everywhere_and_on_groups
+    idle: Number = 0
+    for keeping in keepings_of(instance):
+        if instance.resources[keeping.resource] == each.resource and own.node in keeping.nodes:
+            k = keeping.nodes.index(own.node)
+            if (quotas[keeping.quotas[k]].name if keeping.quotas[k] else "") == each.group:
+                idle = max(number(keeping.kept[k]) - each.held, 0)
+    if not idle > rounding(_SAME, allocation.tasks) * each.amount:
+        return "others use the rest"
+    lent = each.amount - each.held - idle
+    others = f", and others use the other {figure(lent)}" if lent > rounding(_SAME, allocation.tasks) * each.amount else ""
+    return f"it keeps {figure(idle)} of the rest to itself{others}"
 
 
 def _limits(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:

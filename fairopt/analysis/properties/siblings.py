@@ -30,7 +30,8 @@ import scipy.sparse as sp
 from fairopt.analysis.properties.case import Case, capped
 from fairopt.analysis.properties.in_fractions import largest
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.program.kept_parts import Keeping, KeptParts
+from fairopt.instance.keeping import Keeping
+from fairopt.program.kept_parts import KeptParts
 from fairopt.program.parallelism import fastest_first
 from fairopt.program.queue_limits import guarantees_of, limit_rows
 

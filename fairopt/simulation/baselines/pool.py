@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
-from fairopt.program.kept_parts import Keeping, KeptParts
+from fairopt.instance.keeping import Keeping
+from fairopt.program.kept_parts import KeptParts
 from fairopt.program.queue_limits import limit_rows
 from fairopt.simulation.keeping import State
 from fairopt.simulation.streams import Streams
