@@ -69,8 +69,8 @@ class Kueue(SchedulerQueues):
         relaxed = _with_room_of_their_own(self._nodes, flavors, cluster)
         if relaxed:
             account.note(
-                f"what queues of {joined(relaxed, 5)} keep by lending limits counts in the capacity of the nodes, and not in what the cohort "
-                "may hold, which is less: its other queues may borrow some of it together, a relaxation"
+                f"what queues of {joined(relaxed, 5)} keep by lending limits counts in the capacity of the nodes, and not in what "
+                "the cohort may hold, which is less: its other queues may borrow some of it together, a relaxation"
             )
         self._local: dict[str, dict[str, str]] = {}
         self._weights: dict[tuple[str, str], float] = {}

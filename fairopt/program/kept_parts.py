@@ -37,9 +37,9 @@ from fairopt.instance.keeping import NOTHING, Keeping, keepings_of, most_of
 from fairopt.instance.tree import Tree
 from fairopt.program.queue_limits import Row, limit_rows
 
-__all__ = ["KeptParts", "KeptRow", "counted_rows", "without_breaking"]
+__all__ = ["BROKEN", "KeptParts", "KeptRow", "counted_rows", "without_breaking"]
 
-_BROKEN = 1e-11  # relative to the bound: a row that is exceeded by less is not broken
+BROKEN = 1e-11  # relative to the bound: a row that is exceeded by less is not broken
 
 KeptRow: TypeAlias = tuple[int, tuple[int, ...]]
 """A row of the family: which `Keeping`, and which of its queues keep."""
@@ -96,7 +96,7 @@ class KeptParts:
             keepers=tuple((keeping.nodes[k], keeping.quotas[k], keeping.kept[k]) for k in which[1]),
         )
 
-    def broken(self, held_on: Callable[[BoolArray], FloatArray | ExactArray], relative: float = _BROKEN) -> Iterator[KeptRow]:
+    def broken(self, held_on: Callable[[BoolArray], FloatArray | ExactArray], relative: float = BROKEN) -> Iterator[KeptRow]:
         """Yield the row that is exceeded most, of each resource and group where one is.
 
         ``held_on`` returns the tasks of each user, (users,), on some servers, (servers,). In fractions no excess is allowed.

@@ -23,7 +23,7 @@ import numpy as np
 from fairopt.drawing import ShowsItself
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
-from fairopt.program.kept_parts import KeptParts, KeptRow
+from fairopt.program.kept_parts import BROKEN, KeptParts, KeptRow
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.nested import Nested
 from fairopt.program.queue_limits import stack_rows
@@ -194,16 +194,16 @@ class Program(ShowsItself):
             kept_rows=(*self.kept_rows, *more),
         )
 
-    def broken_rows(self, *points: FloatArray) -> tuple[KeptRow, ...]:
-        """Return the rows of what queues keep that points, (pairs,), exceed and that are not among the limits yet."""
+    def broken_rows(self, *points: FloatArray, relative: float = BROKEN) -> tuple[KeptRow, ...]:
+        """Return the rows of what queues keep that points, (pairs,), exceed by more than this and that are not among the limits yet."""
         if self.kept is None:
             return ()
-        found = dict.fromkeys(each for x in points for each in self.kept.broken(lambda servers: self._tasks_on(x, servers)))  # noqa: B023
+        found = dict.fromkeys(each for x in points for each in self.kept.broken(lambda servers: self._tasks_on(x, servers), relative))  # noqa: B023
         return tuple(each for each in found if each not in self.kept_rows)
 
-    def with_broken(self, *points: FloatArray) -> Program | None:
+    def with_broken(self, *points: FloatArray, relative: float = BROKEN) -> Program | None:
         """Return the program with the `broken_rows` of points; None if there are none."""
-        more = self.broken_rows(*points)
+        more = self.broken_rows(*points, relative=relative)
         return self.with_kept_rows(more) if more else None
 
     def kept_excess(self, x: FloatArray) -> float:

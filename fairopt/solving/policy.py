@@ -115,17 +115,35 @@ def other_engines(program: Program, engines: Sequence[Backend]) -> list[str]:
     return [engine.name for engine in candidates(program, None) if engine.name not in asked]
 
 
+class _ExceedsKept(Exception):
+    """An answer exceeds rows of what queues keep that its program lacks."""
+
+    def __init__(self, solution: Solution, longer: Program) -> None:
+        super().__init__()
+        self.solution, self.longer = solution, longer
+
+
 def _find_within(
     program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline, rough: Solution | None = None
 ) -> Found:
-    """Solve until the answer exceeds no row of what queues keep."""
-    found = _find(program, engines, tolerance, deadline, rough)
-    while (longer := found.program.with_broken(found.solution.x, *found.solution.parts)) is not None:
-        log.info("%s of what queues keep added", plural(len(longer.kept_rows) - len(found.program.kept_rows), "row"))
-        again, before = _find(longer, engines, tolerance, deadline), found.solution
-        more = {name: getattr(again.solution, name) + getattr(before, name) for name in ("iterations", "programs_solved")}
-        found = replace(again, solution=replace(again.solution, **more))
-    return found
+    """Solve until the answer exceeds no row of what queues keep. An answer that exceeds some is not certified, and its engine goes on."""
+    iterations = programs = 0
+    while True:
+        try:
+            found = _find(program, engines, tolerance, deadline, rough)
+            solution = found.solution
+            longer = program.with_broken(solution.x, *solution.parts)
+        except _ExceedsKept as exceeded:
+            solution, longer = exceeded.solution, exceeded.longer
+        except NoSolution as error:
+            if "tasks" in error.known and program.broken_rows(error.known["tasks"]):
+                del error.known["tasks"]  # they are no allocation
+            raise
+        iterations, programs = iterations + solution.iterations, programs + solution.programs_solved
+        if longer is None:
+            return replace(found, solution=replace(solution, iterations=iterations, programs_solved=programs))
+        log.info("%s of what queues keep added", plural(len(longer.kept_rows) - len(program.kept_rows), "row"))
+        program, rough = longer, None
 
 
 def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline, rough: Solution | None = None) -> Found:
@@ -177,6 +195,9 @@ def _try(program: Program, engine: Backend, way: Way, tolerance: float, deadline
     solution = way.solve(program, tolerance, deadline, best)
     if solution is None:
         return None
+    longer = program.with_broken(solution.x, *solution.parts, relative=_DIGIT * tolerance)
+    if longer is not None:
+        raise _ExceedsKept(solution, longer)
     answer = _Answer(solution, certify(program, solution), engine.name, way.name)
     polish_above = _DIGIT * tolerance if way.polish_above is None else way.polish_above
     if answer.residual > polish_above:
