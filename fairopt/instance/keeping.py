@@ -177,10 +177,10 @@ def most_of(instance: Instance, keeping: Keeping) -> list[Any]:
     """Return the most that users may hold by their numbers of tasks and the limits of queues, as amounts of `Keeping`."""
     tree, r = instance.tree, keeping.resource
     runs = instance.eligibility[:, keeping.servers].any(axis=1) & (instance.demands[:, r] > 0)
-    most = [0] * tree.n_nodes
+    most: list[Any] = [0] * tree.n_nodes
     for n in np.flatnonzero(runs):
         most[tree.user_node[n]] += instance.demands[n, r] * instance.tasks[n]
-    held = [0] * (len(keeping.nodes) + 1)
+    held: list[Any] = [0] * (len(keeping.nodes) + 1)
     place = {node: k for k, node in enumerate(keeping.nodes)}
     for node in tree.upwards():
         if node == 0:

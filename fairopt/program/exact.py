@@ -105,7 +105,9 @@ class ExactProgram:
 
     def _tasks_on(self, x: ExactArray, servers: BoolArray) -> ExactArray:
         """Return the tasks of each user on some servers as Fractions."""
-        return from_rationals(self.per_user(np.where(servers[self.program.pair_servers], x, rational(0))))
+        there = x.copy()
+        there[~servers[self.program.pair_servers]] = rational(0)
+        return from_rationals(self.per_user(there))
 
     def with_broken(self, *points: ExactArray) -> ExactProgram | None:
         """Return the program with the rows of what queues keep that points exceed and that are no limits yet; None if there are none."""

@@ -15,7 +15,6 @@ of them. An answer that breaks one is solved again with it (`fairopt.solving.pol
 answer for all of it, since a program with fewer rows allows more. The row that a point breaks most is found by computing z from the
 deepest queues up (`fairopt.instance.keeping`).
 
->>> import numpy as np
 >>> from fairopt.instance.queues import Queue
 >>> keep = {"guarantee": {"cpu": 20}, "lending_limit": {"cpu": 0}}
 >>> queues = [Queue("A", **keep), Queue("B", **keep), Queue("C")]
@@ -30,6 +29,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.fractions import ExactArray
@@ -89,7 +90,7 @@ class KeptParts:
         where = f" on {keeping.group}" if keeping.group else ""
         return Row(
             f"{self.resources[keeping.resource]} beside what {names} keep{'s' if len(nodes) == 1 else ''}{where}",
-            ~self.tree.below[nodes].any(axis=0),
+            np.logical_not(self.tree.below[nodes].any(axis=0)),
             keeping.servers,
             keeping.resource,
             keeping.left(which[1]),

@@ -96,8 +96,11 @@ def _tree_text(program: Program, goal: TreeFilling, lines: int | None) -> Iterat
 
 def kept_sentences(program: Program, lines: int | None) -> Iterator[str]:
     """Yield what queues keep of each resource and group of servers: the family of rows, of which the limits hold those that are needed."""
-    for keeping in () if program.kept is None else program.kept.keepings:
-        each = [f"{program.kept.tree.name(v)} {kept:.6g}" for v, kept in zip(keeping.nodes, keeping.kept, strict=True)]
+    if program.kept is None:
+        return
+    tree = program.kept.tree
+    for keeping in program.kept.keepings:
+        each = [f"{tree.name(v)} {kept:.6g}" for v, kept in zip(keeping.nodes, keeping.kept, strict=True)]
         hidden = [f"{len(each) - lines} more"] if lines is not None and len(each) > lines else []
         where = f" on {keeping.group}" if keeping.group else ""
         yield (

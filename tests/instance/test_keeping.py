@@ -41,8 +41,8 @@ def test_a_queue_in_a_queue_counts_within_what_that_one_keeps() -> None:
 
 def test_kept_parts_that_do_not_fit_are_scaled() -> None:
     """80 and 40 of 100: 5/6 of each, exactly; with the child inside the parent they fit."""
-    keep = {"guarantee": {"cpu": 80}, "lending_limit": {"cpu": 0}}
-    less = {"guarantee": {"cpu": 40}, "lending_limit": {"cpu": 0}}
+    keep: dict[str, Any] = {"guarantee": {"cpu": 80}, "lending_limit": {"cpu": 0}}
+    less: dict[str, Any] = {"guarantee": {"cpu": 40}, "lending_limit": {"cpu": 0}}
     (keeping,) = keepings_of(lab([fo.Queue("a", **keep), fo.Queue("b", **less)], ["a", "b"]).exact)
     assert keeping.asked == (80, 40)
     assert keeping.kept == (Fraction(200, 3), Fraction(100, 3))

@@ -49,7 +49,8 @@ def held(allocation: fo.Allocation) -> list[float]:
 def test_two_queues_that_lend_nothing_keep_both_parts(tasks: float, solver: str) -> None:
     """20 + 20 of 100 are not C's, whether A and B use 5 each or nothing: 60."""
     pytest.importorskip(solver) if solver in ("cvxpy", "pyomo") else None
-    for options in ({}, {"guarantees": "clamp"}, {"queue_share": "sum"}):
+    rules: list[dict[str, Any]] = [{}, {"guarantees": "clamp"}, {"queue_share": "sum"}]
+    for options in rules:
         assert held(fo.solve(two_lenders(tasks), "drfh", solver=solver, **options)) == pytest.approx([tasks, tasks, 60])
 
 
