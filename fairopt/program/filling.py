@@ -14,8 +14,8 @@ Decimal data are rounded to binary numbers. So exactly two comparisons have a to
 and two shares are equal if they differ relatively by at most ``TIE``.
 
 With queues (`Queues`), the user is found by a walk down the tree, from the root. At each node it goes to one child. A child takes part if
-some task below it can be placed: the task fits, exceeds no limit, and no weight on its way is 0 (below a guarantee that is not yet met,
-only the weights below this guarantee count). Of these children, the walk takes
+some task below it can be placed: the task fits, exceeds no limit, leaves queues what they keep (`fairopt.instance.keeping`), and no weight
+on its way is 0 (below a guarantee that is not yet met, only the weights below this guarantee count). Of these children, the walk takes
 
     first     those below a guarantee: some such task adds to a guarantee of the child, or of a node below it, that is not yet met;
               from there on, only such tasks are considered

@@ -127,7 +127,7 @@ def _find_within(
     program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline, rough: Solution | None = None
 ) -> Found:
     """Solve until the answer exceeds no row of what queues keep. An answer that exceeds some is not certified, and its engine goes on."""
-    iterations = programs = 0
+    exceeding: list[Solution] = []
     while True:
         try:
             found = _find(program, engines, tolerance, deadline, rough)
@@ -139,11 +139,17 @@ def _find_within(
             if "tasks" in error.known and program.broken_rows(error.known["tasks"]):
                 del error.known["tasks"]  # they are no allocation
             raise
-        iterations, programs = iterations + solution.iterations, programs + solution.programs_solved
         if longer is None:
-            return replace(found, solution=replace(solution, iterations=iterations, programs_solved=programs))
+            return found if not exceeding else replace(found, solution=_counted(solution, exceeding))
+        exceeding.append(solution)
         log.info("%s of what queues keep added", plural(len(longer.kept_rows) - len(program.kept_rows), "row"))
         program, rough = longer, None
+
+
+def _counted(solution: Solution, before: Sequence[Solution]) -> Solution:
+    """Return a solution that counts the iterations and programs of those before it, too."""
+    names = ("iterations", "programs_solved")
+    return replace(solution, **{name: sum(getattr(each, name) for each in (*before, solution)) for name in names})
 
 
 def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline, rough: Solution | None = None) -> Found:
