@@ -146,7 +146,7 @@ def _guarantees(instance: Instance, tree: Tree, weights: FloatArray, depth: int,
         rows += guarantee_rows(instance, tree, int(node))
     if not rising.any():
         return None
-    limits = stack_rows(instance, rows, users, servers)
+    limits = stack_rows(instance.demands, rows, users, servers)
     stated = tuple(rows[key] for key in limits.keys[:, 0])
     limits = replace(limits, keys=np.column_stack([np.arange(len(limits)), np.full(len(limits), -1)]))
     return Part(f"the guarantees at depth {depth}", rising, node_rates, user_rates, limits, tuple(row.name for row in stated), stated)

@@ -46,6 +46,7 @@ from fairopt.program import AlphaFair, Equalize, Goal, Leximin, Limits, Nested, 
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.program.exact import ExactProgram
 from fairopt.program.filling import Criterion
+from fairopt.program.kept_parts import KeptParts
 from fairopt.program.queue_limits import queue_limits
 from fairopt.wording import figure, joined, named, percent
 
@@ -193,7 +194,7 @@ class ShareNotion(Notion):
             else:
                 goal = tree_filling(instance, share, users, servers, self.guarantees, self._queue_share())
         of_queues, names = queue_limits(instance, users, servers)
-        return Program(
+        program = Program(
             name=self.name,
             title=self.title,
             users=instance.users,
@@ -207,6 +208,7 @@ class ShareNotion(Notion):
             integral=integral,
             queue_limits=names,
         )
+        return program.keeping(KeptParts.of(instance))
 
 
 def dominant_share(instance: Instance, capacity: FloatArray) -> FloatArray:

@@ -28,6 +28,7 @@ __all__ = [
     "some_servers_each",
     "spread_instance",
     "uniform_instance",
+    "with_lenders",
 ]
 
 Drawn = dict[str, Any]
@@ -252,6 +253,22 @@ def degenerate_instance(seed: int) -> tuple[str, fo.Instance]:
     rng = np.random.default_rng(seed)
     kind = list(KINDS)[seed % len(KINDS)]
     return kind, fo.Instance(**KINDS[kind](rng, _plain(rng)))
+
+
+def with_lenders(instance: fo.Instance, seed: int) -> fo.Instance:
+    """Most guarantees get a lending limit, often of 0, so that queues beside each other and below each other keep parts to themselves."""
+    rng = np.random.default_rng([seed, 1])
+
+    def lent(guarantee: Mapping[str, float]) -> dict[str, float]:
+        part = {name: float(rng.choice([0.0, 0.5, rng.uniform()])) for name in guarantee if rng.random() < 0.7}
+        return {name: float(f"{share * guarantee[name]:.2g}") for name, share in part.items()}
+
+    queues = []
+    for queue in instance.queues:
+        values: dict[str, Any] = {name: getattr(queue, name) for name in queue.__dataclass_fields__}
+        quotas = [fo.Quota(quota.servers, quota.guarantee, quota.limit, lent(quota.guarantee), quota.name) for quota in queue.quotas]
+        queues.append(fo.Queue(**(values | {"lending_limit": lent(queue.guarantee), "quotas": quotas})))
+    return instance.replace(queues=queues)
 
 
 def instance_in_queues(seed: int, *, guarantees: bool = True) -> fo.Instance:

@@ -9,6 +9,10 @@ takes. In the surplus the root's children rise at w. In the stage of a guarantee
 *A level.* Maximise tau such that some allocation has s[n] >= S[n] + rate[n] tau for everybody (rate[n] = 0 for users who do not rise). A
 user who rises stops at this level if no allocation gives it more while all others keep theirs: one more LP for each user.
 
+*What queues keep.* A queue with a lending limit keeps kept[v] = guarantee - lending limit. The LPs have a column z for each node, resource
+and group of servers where somebody keeps something: z[v] >= kept[v], z[v] >= use of v's own users + sum of z[c] over the queues c right
+below it, and the root's z is at most the capacity there. In fractions all rows of the family are written down (`reference.kept`).
+
 *Stages.* The guarantees of each depth, from the deepest, with extra limits that are dropped afterwards; then the surplus, tier by tier.
 
 `shares` uses floats, and `exact_shares` fractions. The latter takes one server only: every limit is then a row over the tasks of the
@@ -30,7 +34,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from instances import demands_with_zeros
+from instances import demands_with_zeros, with_lenders
+from reference.kept import all_rows, kept_of
 from scipy.optimize import linprog
 
 import fairopt as fo
@@ -124,6 +129,7 @@ class Cluster:
 
     def __init__(self, instance: fo.Instance, nodes: Sequence[Node], share: Any, number: Callable[[Any], Number]) -> None:
         self.instance = instance
+        self.nodes = nodes
         self.number = number
         kind = object if number is Fraction else float
         self.demands = np.array([[number(v) for v in row] for row in instance.demands], kind)
@@ -151,15 +157,10 @@ class Cluster:
         for node in nodes:
             if node.queue is None:
                 continue
-            others = sorted(set(everybody) - set(node.users))
             for quota, servers in quotas_of(node.queue, instance):
                 for name, amount in quota.limit.items():
                     self.rows.append(self.row(node.users, instance.resources.index(name), servers, number(amount)))
-                for name, amount in quota.lending_limit.items():
-                    r = instance.resources.index(name)
-                    kept = max(number(quota.guarantee[name]) - number(amount), number(0))
-                    most = max(self.capacity[servers, r].sum() - kept, number(0))
-                    self.rows.append(self.row(others, r, servers, most))
+        self.kept = kept_of(instance, number)
 
     def row(self, users: Sequence[int], resource: int, servers: Sequence[int], bound: Number) -> Row:
         """Return the row that limits the usage of a resource by some users on some servers."""
@@ -202,6 +203,28 @@ class LinearPrograms:
         for n in cluster.able:
             self.scale[n] = worth[self.users == n].max(initial=0.0) or 1.0
         self.worth = worth / self.scale[self.users]
+        self.width = self.users.size + 1 + len(cluster.kept) * len(cluster.nodes)
+
+    def _kept(self) -> Iterator[tuple[Any, float]]:
+        """Yield the rows of the columns z, which come behind tau, in parts of the capacity."""
+        nodes = self.cluster.nodes
+        for number, kept in enumerate(self.cluster.kept):
+            unit = float(kept.capacity) or 1.0
+            first = self.users.size + 1 + number * len(nodes)
+            for v, node in enumerate(nodes):
+                own = np.zeros(self.width)
+                own[first + v] = -1.0
+                if v - 1 in kept.amounts:
+                    yield own.copy(), -kept.amounts[v - 1] / unit
+                if node.user is None:
+                    own[[first + c for c in node.children]] = 1.0
+                else:
+                    mine = (self.users == node.user) & np.isin(self.servers, kept.servers)
+                    own[: self.users.size] = mine * self.unit * self.cluster.demands[node.user, kept.resource] / unit
+                yield own, 0.0
+            root = np.zeros(self.width)
+            root[first] = 1.0
+            yield root, float(kept.capacity) / unit
 
     def _limits(self, extra: Sequence[Row]) -> tuple[Any, Any]:
         matrix, bounds = [], []
@@ -211,12 +234,18 @@ class LinearPrograms:
                 by = row.bound or use.max()
                 matrix.append([*(use / by), 0.0])
                 bounds.append(row.bound / by)
+        for line, bound in self._kept():
+            matrix.append(line)
+            bounds.append(bound)
         return matrix, bounds
 
     def _maximise(self, goal: Any, matrix: Any, bounds: Any) -> Any:
+        wide = np.zeros((len(matrix) + 1, self.width))
+        for line, given in zip(wide, [goal, *matrix], strict=True):
+            line[: len(given)] = given
         for presolve in (True, False):
             options: Any = {**_OPTIONS, "presolve": presolve}
-            found: Any = linprog(-np.asarray(goal), A_ub=np.array(matrix), b_ub=np.array(bounds), options=options)
+            found: Any = linprog(-wide[0], A_ub=wide[1:], b_ub=np.array(bounds), options=options)
             if found.status == 0:
                 return found
         raise ArithmeticError(found.message)
@@ -265,6 +294,8 @@ class OneServer:
         if cluster.instance.n_servers != 1:
             raise ValueError("exact shares need one server")
         self.cluster = cluster
+        kept = all_rows(cluster.instance, Fraction)
+        self.rows = [*cluster.rows, *(cluster.row(row.users, row.resource, row.servers, row.bound) for row in kept)]
 
     def rise(
         self, share: Sequence[Number], rates: dict[int, Number], extra: Sequence[Row], most: Number
@@ -272,7 +303,7 @@ class OneServer:
         """Return tau, at most ``most``, the shares of the users who rise, and those of them who stop there."""
         worth, able = self.cluster.share[:, 0], self.cluster.able
         ratios = []
-        for row in (*self.cluster.rows, *extra):
+        for row in (*self.rows, *extra):
             use = row.use[:, 0]
             rise = sum((use[n] * rate / worth[n] for n, rate in rates.items()), Fraction(0))
             if rise > 0:
@@ -805,7 +836,7 @@ def random_tree(seed: int, servers: int | None = None) -> fo.Instance:
     user_weights = _spread(rng, n, inner)
     if nobody:
         user_weights[rng.random(n) < 0.1] = 0.0
-    return fo.Instance(
+    instance = fo.Instance(
         capacities,
         demands,
         weights=user_weights,
@@ -819,6 +850,7 @@ def random_tree(seed: int, servers: int | None = None) -> fo.Instance:
         servers=[f"s{i}" for i in range(k)],
         resources=[f"r{r}" for r in range(m)],
     )
+    return with_lenders(instance, seed) if seed % 2 else instance
 
 
 def random_pool(seed: int, quotas: bool = False) -> fo.Instance:

@@ -64,8 +64,8 @@ class Level:
     part : str
         Of a tree of queues: the guarantees of a depth, or the surplus; else "".
     queue_prices : dict
-        Dual prices of the limits of queues that have one, by the name of the limit ("gpu of research", "gpu of research on model = A100",
-        "gpu that research lends").
+        Dual prices of the limits of queues that have one, by the name of the limit ("gpu of research", "gpu of research on model = A100"),
+        and of what queues keep ("gpu beside what research and teaching keep").
     """
 
     value: float

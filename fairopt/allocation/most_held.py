@@ -68,8 +68,7 @@ def _of_users(instance: Instance, pairs: list[tuple[int, int]], tasks: ExactArra
 def _of_queues(instance: Instance, pairs: list[tuple[int, int]]) -> Iterator[Line]:
     """Yield the limits of queues. What other queues keep of their guarantees does not lessen what a queue asks for."""
     for row in limit_rows(instance):
-        if not row.lending:
-            yield _used(instance, pairs, row.users, row.servers, row.resource), row.bound
+        yield _used(instance, pairs, row.users, row.servers, row.resource), row.bound
 
 
 def _used(instance: Instance, pairs: list[tuple[int, int]], users: BoolArray, servers: BoolArray, r: int) -> dict[int, Any]:

@@ -29,7 +29,7 @@ from fairopt.instance.queues import Queue, Quota
 from fairopt.instance.units import bare_amount
 from fairopt.program.cluster_limits import eligible_pairs, user_limits
 from fairopt.program.limits import Limits
-from fairopt.program.queue_limits import guarantee_rows, limit_name, limit_rows, stack_rows
+from fairopt.program.queue_limits import guarantee_rows, limit_name, queue_limits, stack_rows
 
 __all__ = ["Guaranteed", "Limited", "Promises", "number"]
 
@@ -203,12 +203,12 @@ class Promises:
         instance, (users, rows) = self.instance, self.pairs
         below = self.tree.below[node]
         columns = np.flatnonzero(below[users])
-        bundle = stack_rows(instance, list(guarantee_rows(instance, self.tree, node)), users, rows)
+        bundle = stack_rows(instance.demands, list(guarantee_rows(instance, self.tree, node)), users, rows)
         held = bundle.matrix @ self.tasks[users, rows]
         bundle = Limits(bundle.matrix, np.maximum(bundle.bounds, held), bundle.kinds, bundle.keys)
         if self._all_limits is None:
-            of_queues = [row for row in limit_rows(instance) if not row.lending]  # what others keep does not lessen what it asks for
-            self._all_limits = Limits.stack([user_limits(instance, users, rows), stack_rows(instance, of_queues, users, rows)])
+            # What other queues keep of their guarantees does not lessen what a queue asks for.
+            self._all_limits = Limits.stack([user_limits(instance, users, rows), queue_limits(instance, users, rows)[0]])
         limits = Limits.stack([self._all_limits, bundle])
         matrix = sp.csr_array(limits.matrix[:, columns])
         of_these = np.diff(matrix.indptr) > 0

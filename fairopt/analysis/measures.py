@@ -39,8 +39,8 @@ from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.models.share_notion import dominant_share
+from fairopt.program.kept_parts import counted_rows
 from fairopt.program.parallelism import fastest_first, servers_at_once
-from fairopt.program.queue_limits import limit_rows
 from fairopt.wording import contrast
 
 __all__ = [
@@ -210,10 +210,10 @@ def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: f
         used, allowed, things = tasks.T @ instance.demands, instance.row_capacity, instance.resources
     for i, r in np.argwhere((used > allowed * (1 + tolerance)) & (used > tolerance * used.max(initial=0.0))):
         found.append(Violation(f"{things[r]} @ {instance.servers[i]}", _number(used[i, r]), _number(allowed[i, r])))
-    for row in limit_rows(instance):
+    for row in counted_rows(instance, tasks):
         of_queue = _number(instance.demands[row.users, row.resource] @ tasks[np.ix_(row.users, row.servers)].sum(axis=1))
         if of_queue > row.bound * (1 + tolerance) + tolerance * (row.bound == 0):
-            found.append(Violation(f"limit of {row.name}", of_queue, row.bound))
+            found.append(Violation(row.name if row.keepers else f"limit of {row.name}", of_queue, row.bound))
     return sorted(found, key=lambda each: each.allowed / each.used)
 
 

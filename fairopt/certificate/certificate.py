@@ -1,6 +1,7 @@
 r"""The residuals of an answer, recomputed from the answer and its dual prices. What a solver reports about itself is not used.
 
-*Feasibility.* The largest relative excess over any limit, and the most negative task count.
+*Feasibility.* The largest relative excess over any limit, and the most negative task count. Of what queues keep
+(`fairopt.program.kept_parts`) all rows are checked, also those that the program did not need.
 
 *Leximin.* Optimality and fairness are proved level by level: ``fairopt.certificate.levels``.
 
@@ -47,8 +48,8 @@ from fairopt.drawing import ShowsItself
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Nested, Program, Solution, Total, Tradeoff, TreeFilling
+from fairopt.program.kept_parts import counted_rows
 from fairopt.program.parallelism import servers_at_once
-from fairopt.program.queue_limits import limit_rows
 from fairopt.wording import contrast, joined
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> fl
     some = np.flatnonzero(instance.limited)
     if some.size:
         worst = max(worst, _relative(servers_at_once(instance, tasks)[some], instance.parallelism[some]))
-    for row in limit_rows(instance):
+    for row in counted_rows(instance, tasks):
         used = (tasks[row.users][:, row.servers].sum(axis=1) * instance.demands[row.users, row.resource]).sum()
         worst = max(worst, _relative(np.array([used]), np.array([row.bound])))
     if sharing == "tdm":
@@ -251,7 +252,7 @@ def _relative(used: FloatArray, allowed: FloatArray) -> float:
 
 
 def _excess(program: Program, x: FloatArray) -> float:
-    return max(_relative(program.limits.matrix @ x, program.limits.bounds), float(-x.min(initial=0.0)))
+    return max(_relative(program.limits.matrix @ x, program.limits.bounds), float(-x.min(initial=0.0)), program.kept_excess(x))
 
 
 def marginal_worth(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray) -> FloatArray:

@@ -61,6 +61,10 @@ def prove_feasible(program: ExactProgram, x: ExactArray) -> None:
     for row, (used, bound) in enumerate(zip(program.usage(x).tolist(), program.bounds.tolist(), strict=True)):
         if used > bound:
             refuse(program, f"{names.limit_name(row)}: {used} is used of {bound}")
+    for each in program.broken_rows(x):
+        assert program.kept is not None
+        beside = program.kept.row(each)
+        refuse(program, f"{beside.name}: more than {beside.bound} is used")
 
 
 def prove_levels(program: ExactProgram, solution: Solution) -> None:

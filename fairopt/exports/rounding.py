@@ -15,8 +15,8 @@ better packing. A note names the tasks that fit nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,8 +28,10 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.exports.packing import Packed, pack
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import expand, number_distinct, on_rows
+from fairopt.program.kept_parts import without_breaking
 from fairopt.program.placement import WholePlacement
-from fairopt.solvers import place_whole
+from fairopt.program.queue_limits import Row
+from fairopt.solvers import Placed, place_whole
 from fairopt.wording import did_you_mean, figure, joined, named, plural
 
 __all__ = ["Group", "Whole", "whole_tasks"]
@@ -144,16 +146,7 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None) 
             )
     groups, small = _grouped(instance, names or {})
     per_user = np.where(instance.zero_demand, 0.0, allocation.tasks_per_user)
-    program = WholePlacement.of(small, per_user)
-    placed = place_whole(program, _TIME)
-    wanted = np.zeros((small.n_users, small.n_servers))
-    wanted[program.pair_users, program.pair_servers] = placed.x
-    aim = np.maximum(wanted.sum(axis=1), program.floors + (0.0 if placed.rounded else program.parts > 0))
-    packed = _on_single_servers(small, program, wanted, aim)
-    together = None
-    if _worth(program, np.column_stack([each.placed for each in packed])) < _worth(program, wanted) - _SAME:
-        together = _together(small, per_user, program, packed)
-    packed = together or packed
+    program, placed, packed, together = without_breaking(small, lambda rows: _rounded(small, per_user, rows))
     tasks = np.column_stack([each.placed for each in packed])
     notes = list(_said(instance, per_user, program, tasks))
     if (together or not placed.fewest) and tasks.any():
@@ -161,6 +154,26 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None) 
             "the placement is the one with the fewest pairs of user and servers that was found; it is not proved that none has fewer"
         )
     return Whole(allocation, groups, tasks, packed, tuple(notes))
+
+
+def _rounded(
+    small: Instance, per_user: FloatArray, rows: Sequence[Row]
+) -> tuple[tuple[WholePlacement, Placed, tuple[Packed, ...], bool], FloatArray]:
+    """Return the program within these rows of queues, its answer, the single servers, and whether one program packed them together.
+
+    Beside them, the tasks, (users, groups).
+    """
+    program = WholePlacement.of(small, per_user, rows)
+    placed = place_whole(program, _TIME)
+    wanted = np.zeros((small.n_users, small.n_servers))
+    wanted[program.pair_users, program.pair_servers] = placed.x
+    aim = np.maximum(wanted.sum(axis=1), program.floors + (0.0 if placed.rounded else program.parts > 0))
+    packed = _on_single_servers(small, program, wanted, aim)
+    together = None
+    if _worth(program, np.column_stack([each.placed for each in packed])) < _worth(program, wanted) - _SAME:
+        together = _together(small, per_user, program, packed, rows)
+    packed = together or packed
+    return (program, placed, packed, together is not None), np.column_stack([each.placed for each in packed])
 
 
 def _few(words: tuple[str, ...]) -> str:
@@ -237,12 +250,14 @@ def _worth(program: WholePlacement, tasks: FloatArray) -> float:
     return float(program.parts @ (now > program.floors) - (now.size + 1) * np.maximum(program.floors - now, 0.0).sum())
 
 
-def _together(instance: Instance, per_user: FloatArray, program: WholePlacement, packed: tuple[Packed, ...]) -> tuple[Packed, ...] | None:
+def _together(
+    instance: Instance, per_user: FloatArray, program: WholePlacement, packed: tuple[Packed, ...], rows: Sequence[Row]
+) -> tuple[Packed, ...] | None:
     """Return a better packing of few servers, by one program over all of them; None if there is none."""
     if not instance.counts.any() or instance.n_users * instance.counts.sum() > _FEW:
         return None
     single, row = expand(instance)
-    each = WholePlacement.of(single, per_user)
+    each = WholePlacement.of(single, per_user, [replace(each, servers=each.servers[row]) for each in rows])
     tasks = np.zeros((single.n_users, single.n_servers))
     tasks[each.pair_users, each.pair_servers] = place_whole(each, _TIME).x
     if (tasks.T @ instance.demands > single.capacities * (1 + _SAME)).any():

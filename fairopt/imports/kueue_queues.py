@@ -66,10 +66,11 @@ class Kueue(SchedulerQueues):
         strange = {r for node in self._nodes.values() for _, r in node.nominal if not cluster.having.get(r)}
         if strange:
             account.note(f"quotas of {joined(sorted(strange), 5)} are left out: no node has it")
-        if any(node.lending for node in self._nodes.values()):
+        relaxed = _with_room_of_their_own(self._nodes, flavors, cluster)
+        if relaxed:
             account.note(
-                "a lending limit keeps the rest of a quota from each other queue of the cohort, and from everybody else together; "
-                "two queues of the cohort may still borrow it between them: a relaxation"
+                f"what queues of {joined(relaxed, 5)} keep by lending limits counts in the capacity of the nodes, and not in what "
+                "the cohort may hold, which is less: its other queues may borrow some of it together, a relaxation"
             )
         self._local: dict[str, dict[str, str]] = {}
         self._weights: dict[tuple[str, str], float] = {}
@@ -170,6 +171,25 @@ def _flow(nodes: Mapping[str, _Node]) -> None:
             for key, usable in node.usable.items():
                 kept = usable - min(usable, node.lending.get(key, math.inf))
                 node.possible[key] = min(kept + above.possible[key], usable + node.borrowing.get(key, math.inf))
+
+
+def _with_room_of_their_own(nodes: Mapping[str, _Node], flavors: Mapping[str, frozenset[str]], cluster: Cluster) -> list[str]:
+    """Return the cohorts with a queue that keeps something, in which less may be held than the nodes of the flavor have.
+
+    In these, what is kept limits the other queues of the cohort before it limits anybody by the capacity of the nodes.
+    """
+    found: dict[str, None] = {}
+    for node in nodes.values():
+        for flavor, resource in (key for key, lent in node.lending.items() if lent < node.usable.get(key, 0.0)):
+            there = sum(cluster.offered[name].get(resource, 0.0) for name in flavors[flavor])
+            above = node.parent
+            while above is not None:
+                cohort = nodes[above]
+                own = (flavor, resource) in cohort.borrowing
+                if own or (cohort.parent is None and cohort.guaranteed[flavor, resource] < there):
+                    found[above] = None
+                above = cohort.parent
+    return list(found)
 
 
 # Flavors -------------------------------------------------------------------------------------------------------------------------

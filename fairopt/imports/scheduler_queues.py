@@ -20,22 +20,25 @@ __all__ = ["Cluster", "SchedulerQueues", "by_name", "check_parents", "in_cluster
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The nodes that offer something: their labels, the nodes that offer each resource, and what they offer together."""
+    """The nodes that offer something: their labels, the nodes that offer each resource, what they offer together, and what each offers."""
 
     labels: Mapping[str, Mapping[str, str]]
     having: Mapping[str, frozenset[str]]
     total: Mapping[str, float]
+    offered: Mapping[str, Mapping[str, float]]
 
     @classmethod
     def of(cls, nodes: Sequence[Node]) -> Cluster:
         """Return what queues need to know of nodes."""
         total: dict[str, float] = {}
+        offered: dict[str, dict[str, float]] = {}
         for node in nodes:
+            own = offered.setdefault(node.name, {})
             for resource, amount in node.allocatable.items():
-                offered = max(amount - node.reserved.get(resource, 0), 0)
-                total[resource] = total.get(resource, 0.0) + in_units(resource, offered)
+                own[resource] = in_units(resource, max(amount - node.reserved.get(resource, 0), 0))
+                total[resource] = total.get(resource, 0.0) + own[resource]
         having = {r: frozenset(node.name for node in nodes if node.allocatable.get(r)) for r in total}
-        return cls({node.name: node.labels for node in nodes}, having, total)
+        return cls({node.name: node.labels for node in nodes}, having, total, offered)
 
 
 class SchedulerQueues(ABC):

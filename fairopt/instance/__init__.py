@@ -4,6 +4,7 @@
 ``instance``     `Instance`
 ``queues``       `Queue` and `Quota`
 ``tree``         the tree of queues and users
+``keeping``      what queues keep of their guarantees by lending limits
 ``arguments``    what an instance checks of its arguments
 ``labelled``     values given by label: ``instance.replace(weights={"vision": 3})``
 ``hosts``        names of hosts, with ranges in brackets: ``cn[1,3,5]``

@@ -43,12 +43,15 @@ def pooled(instance: Instance) -> Instance:
 
 
 def _without_groups(queue: Queue, instance: Instance) -> Queue:
-    """Return a queue without groups of servers: its guarantees add up, and its limits where the groups have all that there is."""
+    """Return a queue without groups of servers: its guarantees, and what it lends of them, add up, its limits where groups have all."""
     guarantee, limit = dict(queue.guarantee), dict(queue.limit)
+    lending = dict(queue.lending_limit)
     for r, resource in enumerate(instance.resources):
         groups = [quota for quota in queue.quotas if resource in quota.guarantee]
         if groups and resource not in queue.guarantee:
             guarantee[resource] = sum(quota.guarantee[resource] for quota in groups)
+            if any(resource in quota.lending_limit for quota in groups):
+                lending[resource] = sum(quota.lending_limit.get(resource, quota.guarantee[resource]) for quota in groups)
         elsewhere = instance.row_capacity[:, r].copy()
         most: float = 0
         for quota in (quota for quota in queue.quotas if resource in quota.limit):
@@ -56,6 +59,5 @@ def _without_groups(queue: Queue, instance: Instance) -> Queue:
             most += quota.limit[resource]
         if most or not elsewhere.any():
             limit[resource] = min(limit.get(resource, np.inf), most + elsewhere.sum())
-    lending = {r: amount for r, amount in queue.lending_limit.items() if r in guarantee}
     limit = {r: max(amount, guarantee.get(r, 0)) for r, amount in limit.items()}
     return Queue(queue.name, queue.parent, queue.weight, guarantee, limit, lending, queue.tier)

@@ -99,7 +99,8 @@ class Queue:
     limit : mapping from resources to amounts
         What the users below the queue may hold together. A resource that is not named is not limited.
     lending_limit : mapping from resources to amounts
-        How much of its guarantee the queue lends while it does not use it; the rest stays idle. Default: all of it.
+        How much of its guarantee the queue lends while it does not use it; it keeps the rest to itself, even while it is idle. What
+        several queues keep adds up (`fairopt.instance.keeping`). Default: all of it is lent.
     tier : int
         The surplus goes to queues of the highest tier first. Queues below have the tier of the nearest queue above that has one.
     quotas : sequence of Quota

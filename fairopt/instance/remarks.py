@@ -20,10 +20,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fairopt.instance.instance import FloatArray, Instance
+from fairopt.instance.keeping import Keeping, keepings_of
 from fairopt.instance.queues import Quota
 from fairopt.instance.tree import Tree
 from fairopt.instance.units import bare_amount
-from fairopt.wording import joined, named
+from fairopt.wording import joined, named, percent
 
 __all__ = ["remarks"]
 
@@ -38,7 +39,8 @@ def remarks(instance: Instance) -> tuple[str, ...]:
     * guarantees that together exceed the cluster, or a group of servers: by how much, and whose they are;
     * the same of the limit of a queue, its own guarantees and those of its children;
     * children that are guaranteed more than their parent;
-    * queues without users.
+    * parts that queues keep by lending limits and that together exceed the cluster, or a group of servers;
+    * queues without users, and what they keep.
     """
     if not instance.is_tree:
         return ()
@@ -52,14 +54,38 @@ def remarks(instance: Instance) -> tuple[str, ...]:
     for each in quotas:
         groups.setdefault(each.rows, each.quota.name)
     found = [sentence for rows, name in groups.items() for sentence in _of_group(instance, tree, quotas, name, rows)]
-    empty = [named(tree.name(node)) for node in range(1, tree.n_nodes) if not tree.below[node].any()]
+    keepings = keepings_of(instance)
+    found += [sentence for keeping in keepings for sentence in _of_kept(instance, keeping)]
+    empty = [node for node in range(1, tree.n_nodes) if not tree.below[node].any()]
     if empty:
-        one = len(empty) == 1
+        one, names = len(empty) == 1, joined([named(tree.name(node)) for node in empty], _MOST)
+        idle = [
+            f"{instance.amount(kept, instance.resources[keeping.resource], _DIGITS)}{f' on {keeping.group}' if keeping.group else ''} that "
+            f"{named(tree.name(node))} keeps"
+            for keeping in keepings
+            for node, kept in zip(keeping.nodes, keeping.kept, strict=True)
+            if node in empty
+        ]
         found.append(
-            f"no user is in the queue{'' if one else 's'} {joined(empty, _MOST)} or below {'it' if one else 'them'}; "
+            f"no user is in the queue{'' if one else 's'} {names} or below {'it' if one else 'them'}; "
             f"{'it gets' if one else 'they get'} nothing, and what {'it is' if one else 'they are'} guaranteed goes to others"
+            f"{f', except {joined(idle, _MOST)}' if idle else ''}"
         )
     return tuple(found)
+
+
+def _of_kept(instance: Instance, keeping: Keeping) -> Iterator[str]:
+    """Yield that the kept parts of a resource do not fit together, and by what they are scaled."""
+    if keeping.kept == keeping.asked:
+        return
+    tree, resource = instance.tree, instance.resources[keeping.resource]
+    unit = instance.units.get(resource, "")
+    asked = [bare_amount(each, resource, unit, _DIGITS) for each in keeping.asked]
+    whose = joined([f"{named(tree.name(node))} {each}" for node, each in zip(keeping.nodes, asked, strict=True)], _MOST)
+    yield (
+        f"what queues keep of {resource} by their lending limits exceeds {keeping.group or 'the cluster'}: {whose}, and there are "
+        f"{bare_amount(keeping.capacity, resource, unit, _DIGITS)}; each keeps {percent(keeping.kept[0] / keeping.asked[0])} of it"
+    )
 
 
 class _OnServers(NamedTuple):

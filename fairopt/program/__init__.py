@@ -8,6 +8,7 @@
 ``stop_times``      the same as a leximin of stop times, for whole tasks
 ``nested``          the goal of a tree that is fair among queues first
 ``queue_limits``    limits and guarantees of queues as rows
+``kept_parts``      what queues keep of their guarantees: a family of rows, made where they are needed
 ``cluster_limits``  the columns and limits that all notions share
 ``scaling``         a program in scaled units, and the way back
 ``text``            a program as text: what ``print(program)`` shows

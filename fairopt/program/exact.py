@@ -10,7 +10,7 @@ time           1 / gamma[n,i]                                    1
 tasks          1                                                 T[n]
 parallelism    counts[i] / gamma[n,i]                            P[n]
 slice          1                                                 given by the notion
-queue          d[n,r] of the limit's resource                    the limit
+queue          d[n,r] of the limit's resource                    the limit, or what a set of queues leaves (`kept_parts`)
 =============  ================================================  ===================
 
 Numbers are rationals of FLINT in arrays of objects.
@@ -33,12 +33,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairopt.instance import Instance, IntArray
-from fairopt.instance.fractions import ExactArray, fraction_of, rational, rationals
+from fairopt.instance import BoolArray, Instance, IntArray
+from fairopt.instance.fractions import ExactArray, fraction_of, from_rationals, rational, rationals
 from fairopt.program.goals import AlphaFair, ExactDisjunctive, Goal, Separate, Tradeoff
+from fairopt.program.kept_parts import KeptParts, KeptRow
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.program import Program
-from fairopt.program.queue_limits import Row, limit_rows
+from fairopt.program.queue_limits import Row, limit_rows, stack_rows
 from fairopt.program.tree_filling import Part
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class ExactProgram:
     bounds : array (limits,)
     goal : Goal
         In fractions.
+    kept : KeptParts or None
+        What queues keep, in fractions.
     """
 
     program: Program
@@ -72,6 +75,7 @@ class ExactProgram:
     data: ExactArray
     bounds: ExactArray
     goal: Goal | ExactDisjunctive
+    kept: KeptParts | None = None
 
     @classmethod
     def of(cls, program: Program, instance: Instance, utilities: ExactArray, goal: Goal, slices: ExactArray | None = None) -> ExactProgram:
@@ -88,8 +92,33 @@ class ExactProgram:
         slices : array (pairs,), optional
             Bounds of the limits of kind "slice", in the order of the pairs.
         """
-        data, bounds = exact_rows(program, program.limits, instance, list(limit_rows(instance)), slices)
-        return cls(program, instance, rationals(utilities), data, bounds, goal)
+        kept = KeptParts.of(instance) if program.kept is not None else None
+        rows = [*limit_rows(instance), *(() if kept is None else map(kept.row, program.kept_rows))]
+        data, bounds = exact_rows(program, program.limits, instance, rows, slices)
+        return cls(program, instance, rationals(utilities), data, bounds, goal, kept)
+
+    def broken_rows(self, *points: ExactArray) -> tuple[KeptRow, ...]:
+        """Return the rows of what queues keep that points, (pairs,), exceed; as `Program.broken_rows`, and those that are limits, too."""
+        if self.kept is None:
+            return ()
+        return tuple(dict.fromkeys(each for x in points for each in self.kept.broken(lambda servers: self._tasks_on(x, servers))))  # noqa: B023
+
+    def _tasks_on(self, x: ExactArray, servers: BoolArray) -> ExactArray:
+        """Return the tasks of each user on some servers as Fractions."""
+        there = x.copy()
+        there[~servers[self.program.pair_servers]] = rational(0)
+        return from_rationals(self.per_user(there))
+
+    def with_broken(self, *points: ExactArray) -> ExactProgram | None:
+        """Return the program with the rows of what queues keep that points exceed and that are no limits yet; None if there are none."""
+        more = [each for each in self.broken_rows(*points) if each not in self.program.kept_rows]
+        if not more:
+            return None
+        assert self.kept is not None
+        longer, rows = self.program.with_kept_rows(more), [self.kept.row(each) for each in more]
+        added = stack_rows(self.kept.demands, rows, self.program.pair_users, self.program.pair_servers)
+        data, bounds = exact_rows(self.program, added, self.instance, rows)
+        return replace(self, program=longer, data=np.concatenate([self.data, data]), bounds=np.concatenate([self.bounds, bounds]))
 
     @property
     def n_pairs(self) -> int:

@@ -14,8 +14,8 @@ Decimal data are rounded to binary numbers. So exactly two comparisons have a to
 and two shares are equal if they differ relatively by at most ``TIE``.
 
 With queues (`Queues`), the user is found by a walk down the tree, from the root. At each node it goes to one child. A child takes part if
-some task below it can be placed: the task fits, exceeds no limit, and no weight on its way is 0 (below a guarantee that is not yet met,
-only the weights below this guarantee count). Of these children, the walk takes
+some task below it can be placed: the task fits, exceeds no limit, leaves queues what they keep (`fairopt.instance.keeping`), and no weight
+on its way is 0 (below a guarantee that is not yet met, only the weights below this guarantee count). Of these children, the walk takes
 
     first     those below a guarantee: some such task adds to a guarantee of the child, or of a node below it, that is not yet met;
               from there on, only such tasks are considered; of these children, the one with the smallest use / guarantee
@@ -70,10 +70,11 @@ class Rule(IntEnum):
 
 
 class Kind(IntEnum):
-    """What the amount of an account means: at least as much as this first, or at most as much."""
+    """What an account bounds: at least its amount first; at most its amount; at most what queues that keep a part leave."""
 
     GUARANTEE = 0
     LIMIT = 1
+    KEPT = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,8 +96,11 @@ class Criterion:
 class Queues:
     """A tree of queues, with leaves. A leaf is a user; over time it is an owner, with a "user" for each shape of its tasks.
 
-    An *account* is an amount of a resource on some rows of servers, and the users whose tasks there count: those of a guarantee, a limit,
-    or what a queue lends to everybody else.
+    An *account* is an amount of a resource on some rows of servers, and the users whose tasks there count: those of a guarantee or a limit.
+
+    An account of the kind KEPT is one of those of a `fairopt.program.kept_parts.Keeping`, which come together: one for each of its queues,
+    parents before children, that counts the users whose nearest queue of these it is, and one that counts the users of none. Its amount is
+    what the queue keeps, the last one's the capacity. These users may hold `Keeping.rooms` more.
 
     Attributes
     ----------
@@ -113,6 +117,10 @@ class Queues:
         The capacity of the cluster in these resources.
     kinds, nodes, resources, amounts : arrays (accounts,)
         The node is the one whose guarantee it is.
+    keeping : int array (accounts,)
+        Which keeping an account of the kind KEPT belongs to, 0, 1, ...; -1 for others.
+    above : int array (accounts,)
+        The account of the nearest queue above that keeps a part, or the last of its keeping; -1 for that one, and for others.
     rows : bool array (accounts, rows)
     counted : bool array (accounts, users)
     """
@@ -131,6 +139,8 @@ class Queues:
     nodes: IntArray
     resources: IntArray
     amounts: FloatArray
+    keeping: IntArray
+    above: IntArray
     rows: BoolArray
     counted: BoolArray
 

@@ -21,7 +21,7 @@ import numpy as np
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Separate, Total, Tradeoff
 from fairopt.program.nested import Nested
-from fairopt.program.text import limit_name, tree_rows
+from fairopt.program.text import kept_sentences, limit_name, tree_rows
 from fairopt.program.tree_filling import TreeFilling
 from fairopt.wording import in_latex, plural, printable
 
@@ -166,6 +166,7 @@ def _lines(program: Program, lines: int | None, terms: int | None) -> Iterator[L
         yield head, space(row(left, operator("≤"), number(program.limits.bounds[k])), words(f"({limit_name(program, k)})"))
         head = ""
     yield from _more(len(program.limits), lines, "limit", "limits")
+    yield from (("", words(sentence.replace("<=", "≤"))) for sentence in kept_sentences(program, lines))
     whole = ", whole numbers" if program.integral else ""
     users, servers = plural(program.members.size, "user"), plural(len(program.servers), "server")
     of = words(f"for {plural(program.n_pairs, 'eligible pair')} of {users} and {servers}")

@@ -25,6 +25,7 @@ answer depends on the instance and on the number of tasks of each user, and not 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +34,7 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.program.cluster_limits import capacity_limits, eligible_pairs, parallelism_limits
 from fairopt.program.limits import LimitKind, Limits
-from fairopt.program.queue_limits import queue_limits
+from fairopt.program.queue_limits import Row, stack_rows
 
 __all__ = ["WholePlacement"]
 
@@ -65,8 +66,8 @@ class WholePlacement:
     parts: FloatArray
 
     @classmethod
-    def of(cls, instance: Instance, tasks: FloatArray) -> WholePlacement:
-        """Return the program that rounds ``tasks``, (users,)."""
+    def of(cls, instance: Instance, tasks: FloatArray, rows: Sequence[Row]) -> WholePlacement:
+        """Return the program that rounds ``tasks``, (users,), within these rows of queues."""
         users, servers = eligible_pairs(instance)
         rho = instance.replace(rates=None).rates_of_one[users, servers]
         single = np.floor(rho * (1 + _ROUNDING))
@@ -76,7 +77,7 @@ class WholePlacement:
         limits = Limits.stack(
             [
                 capacity_limits(instance, users, servers),
-                queue_limits(instance, users, servers)[0],
+                stack_rows(instance.demands, rows, users, servers),
                 parallelism_limits(instance, users, servers),
                 _large_tasks(instance, users, servers),
             ]

@@ -13,7 +13,7 @@ rely on this. ``print(program)`` shows the program as mathematics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.drawing import ShowsItself
-from fairopt.instance import FloatArray, IntArray, safe_ratio
+from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
+from fairopt.program.kept_parts import BROKEN, KeptParts, KeptRow
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.nested import Nested
+from fairopt.program.queue_limits import stack_rows
 from fairopt.program.scaling import ScaledColumns
 from fairopt.program.stop_times import has_stop_times
 from fairopt.program.text import limit_name, lines_of
@@ -96,6 +98,11 @@ class Program(ShowsItself):
         Whether x must be integral: whole tasks only.
     queue_limits : tuple of str
         Names of the limits of queues, by their keys.
+    kept : KeptParts or None
+        What queues keep of their guarantees: a family of limits.
+    kept_rows : tuple of KeptRow
+        Those of the family that are among the limits, in their order: they are the last of ``queue_limits``. The others are made where an
+        answer exceeds them (`with_broken`).
     """
 
     name: str
@@ -110,6 +117,8 @@ class Program(ShowsItself):
     goal: Goal
     integral: bool = False
     queue_limits: tuple[str, ...] = ()
+    kept: KeptParts | None = None
+    kept_rows: tuple[KeptRow, ...] = ()
     _largest: FloatArray | None = field(default=None, init=False, repr=False)  # cache of `largest`; `replace` returns a program without it
 
     @property
@@ -167,6 +176,43 @@ class Program(ShowsItself):
             object.__setattr__(self, "_largest", best)
         assert self._largest is not None
         return self._largest
+
+    def keeping(self, kept: KeptParts | None) -> Program:
+        """Return the program in which queues keep these parts, with the rows to begin with."""
+        return self if kept is None else replace(self, kept=kept).with_kept_rows(kept.start)
+
+    def with_kept_rows(self, more: Sequence[KeptRow]) -> Program:
+        """Return the program with more rows of what queues keep."""
+        assert self.kept is not None
+        rows = [self.kept.row(each) for each in more]
+        limits = stack_rows(self.kept.demands, rows, self.pair_users, self.pair_servers)
+        limits.keys[:, 0] += len(self.queue_limits)
+        return replace(
+            self,
+            limits=Limits.stack([self.limits, limits]),
+            queue_limits=(*self.queue_limits, *(row.name for row in rows)),
+            kept_rows=(*self.kept_rows, *more),
+        )
+
+    def broken_rows(self, *points: FloatArray, relative: float = BROKEN) -> tuple[KeptRow, ...]:
+        """Return the rows of what queues keep that points, (pairs,), exceed by more than this and that are not among the limits yet."""
+        if self.kept is None:
+            return ()
+        found = dict.fromkeys(each for x in points for each in self.kept.broken(lambda servers: self._tasks_on(x, servers), relative))  # noqa: B023
+        return tuple(each for each in found if each not in self.kept_rows)
+
+    def with_broken(self, *points: FloatArray, relative: float = BROKEN) -> Program | None:
+        """Return the program with the `broken_rows` of points; None if there are none."""
+        more = self.broken_rows(*points, relative=relative)
+        return self.with_kept_rows(more) if more else None
+
+    def kept_excess(self, x: FloatArray) -> float:
+        """Return the largest relative excess of a point over the rows of what queues keep, those that were never made included."""
+        return 0.0 if self.kept is None else self.kept.excess(lambda servers: self._tasks_on(x, servers))
+
+    def _tasks_on(self, x: FloatArray, servers: BoolArray) -> FloatArray:
+        counted = np.append(servers, False)[np.minimum(self.pair_servers, servers.size)]  # see `stack_rows`
+        return self.per_user(np.where(counted, x, 0.0))
 
     def scaled(self) -> ScaledColumns:
         """Return the columns with room in units in which each reaches 1 and every limit is 1, and the way back."""

@@ -1,19 +1,21 @@
 """The limits of queues as rows, and their guarantees as the extra rows of the parts of a filling.
 
 sum over users n below the queue, servers i in the group, of d[n,r] x[n,i] <= L            limit of resource r
-sum over all other users, servers i in the group, of d[n,r] x[n,i] <= C - (G - lent)       lending limit: the rest of G is kept
+
+The rows of what queues keep of their guarantees, by lending limits, are those of `fairopt.program.kept_parts`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.keeping import groups_of
 from fairopt.instance.tree import Tree
 from fairopt.program.limits import LimitKind, Limits
 
@@ -24,8 +26,8 @@ __all__ = ["Row", "guarantee_rows", "guarantees_of", "limit_name", "limit_rows",
 class Row:
     """A limit of a queue: its users, its servers, its resource, its bound.
 
-    ``of`` has the node of the queue, and which of `fairopt.Queue.everywhere_and_on_groups` names the limit. A ``lending`` limit is one of
-    everybody outside the queue.
+    ``of`` has the node of the queue, and which of `fairopt.Queue.everywhere_and_on_groups` names the limit. A row of what queues keep
+    (`fairopt.program.kept_parts`) has these two numbers of each of its ``keepers``, and the amount that it keeps.
     """
 
     name: str
@@ -34,25 +36,19 @@ class Row:
     resource: int
     bound: float
     of: tuple[int, int] = (0, 0)
-    lending: bool = False
+    keepers: tuple[tuple[int, int, Any], ...] = ()
 
 
 def limit_rows(instance: Instance) -> Iterator[Row]:
-    """Yield the limits and the lending limits of all queues."""
+    """Yield the limits of all queues."""
     if not instance.queues:
         return
     tree = instance.tree
     for node, queue in enumerate(tree.queues, 1):
         users = tree.below[node]
-        for k, (quota, servers, group) in enumerate(_groups(instance, queue)):
-            where = f" on {group}" if group else ""
-            capacity = instance.row_capacity[servers].sum(axis=0).tolist()
+        for k, (quota, servers, group) in enumerate(groups_of(instance, queue)):
             for r, limit in _by_resource(instance, quota.limit):
                 yield Row(limit_name(instance.resources[r], queue.name, group), users, servers, r, limit, (node, k))
-            for r, lent in _by_resource(instance, quota.lending_limit):
-                kept = max(quota.guarantee[instance.resources[r]] - lent, 0)
-                left = max(capacity[r] - kept, 0)
-                yield Row(f"{instance.resources[r]} that {queue.name} lends{where}", ~users, servers, r, left, (node, k), lending=True)
 
 
 def limit_name(resource: str, queue: str, group: str = "") -> str:
@@ -75,7 +71,7 @@ def guarantee_rows(instance: Instance, tree: Tree, node: int) -> Iterator[Row]:
 def guarantees_of(instance: Instance, tree: Tree, node: int) -> Iterator[Row]:
     """Yield the guarantees of a queue, of the whole cluster and of groups of servers."""
     queue = tree.queues[node - 1]
-    for quota, servers, group in _groups(instance, queue):
+    for quota, servers, group in groups_of(instance, queue):
         where = f" on {group}" if group else ""
         for r, amount in _by_resource(instance, quota.guarantee):
             yield Row(f"guaranteed {instance.resources[r]} of {queue.name}{where}", tree.below[node], servers, r, amount)
@@ -84,21 +80,26 @@ def guarantees_of(instance: Instance, tree: Tree, node: int) -> Iterator[Row]:
 def queue_limits(instance: Instance, users: IntArray, servers: IntArray) -> tuple[Limits, tuple[str, ...]]:
     """Return the limits of queues over these pairs, and the names that their keys number."""
     rows = list(limit_rows(instance))
-    return stack_rows(instance, rows, users, servers), tuple(row.name for row in rows)
+    return stack_rows(instance.demands, rows, users, servers), tuple(row.name for row in rows)
 
 
-def stack_rows(instance: Instance, rows: list[Row], users: IntArray, servers: IntArray) -> Limits:
-    """Return rows as limits over these pairs; the key of each is its position."""
+def stack_rows(demands: FloatArray, rows: Sequence[Row], users: IntArray, servers: IntArray) -> Limits:
+    """Return rows as limits over these pairs; the key of each is its position.
+
+    A pair may be on a server beyond those of the instance, such as those of `fairopt.program.past`. No row counts it.
+    """
     if not rows:
         return Limits.none(users.size)
     entries: list[tuple[FloatArray, IntArray]] = []
-    first = np.searchsorted(users, np.arange(instance.n_users + 1))
+    first = np.searchsorted(users, np.arange(len(demands) + 1))
+    largest = int(servers.max(initial=-1))
     for row in rows:
-        mine = np.flatnonzero(row.users & (instance.demands[:, row.resource] > 0))
+        mine = np.flatnonzero(row.users & (demands[:, row.resource] > 0))
         lengths = first[mine + 1] - first[mine]
         pairs = np.arange(lengths.sum()) + np.repeat(first[mine] - np.cumsum(lengths) + lengths, lengths)
-        pairs = pairs if row.servers.all() else pairs[row.servers[servers[pairs]]]
-        entries.append((instance.demands[users[pairs], row.resource].astype(np.float64), pairs))
+        if largest >= row.servers.size or not row.servers.all():
+            pairs = pairs[np.append(row.servers, False)[np.minimum(servers[pairs], row.servers.size)]]
+        entries.append((demands[users[pairs], row.resource].astype(np.float64), pairs))
     sizes = [pairs.size for _, pairs in entries]
     matrix = sp.csr_array(
         (
@@ -109,13 +110,6 @@ def stack_rows(instance: Instance, rows: list[Row], users: IntArray, servers: In
         shape=(len(rows), users.size),
     )
     return Limits.of(LimitKind.QUEUE, matrix, np.array([float(row.bound) for row in rows]), np.arange(len(rows)))
-
-
-def _groups(instance: Instance, queue: Queue) -> Iterator[tuple[Queue | Quota, BoolArray, str]]:
-    """Yield a queue for the whole cluster and its quotas, each with its servers and their name."""
-    yield queue, np.ones(instance.n_servers, bool), ""
-    for quota in queue.quotas:
-        yield quota, np.isin(instance.servers, quota.servers), quota.name
 
 
 def _by_resource(instance: Instance, given: Mapping[str, float]) -> Iterator[tuple[int, float]]:

@@ -17,7 +17,7 @@ from fairopt.wording import plural
 if TYPE_CHECKING:
     from fairopt.program import Program
 
-__all__ = ["limit_name", "lines_of", "tree_rows"]
+__all__ = ["kept_sentences", "limit_name", "lines_of", "tree_rows"]
 
 
 def limit_name(program: Program, row: int) -> str:
@@ -71,6 +71,7 @@ def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator
         left = _sum_text(program, matrix.data[span], matrix.indices[span].astype(np.int64), terms)
         yield f"  {name:<{width}} : {left} <= {program.limits.bounds[row]:.6g}"
     yield from _more(len(program.limits), lines, "limit", "limits")
+    yield from (f"  {sentence}" for sentence in kept_sentences(program, lines))
     whole = ", whole numbers" if program.integral else ""
     pairs, users = plural(program.n_pairs, "eligible pair"), plural(program.members.size, "user")
     yield f"  x >= 0{whole} for {pairs} of {users} and {plural(len(program.servers), 'server')}"
@@ -91,6 +92,21 @@ def _tree_text(program: Program, goal: TreeFilling, lines: int | None) -> Iterat
         if part.extra is not None and len(part.extra):
             bounds = ", ".join(f"{name} {bound:.6g}" for name, bound in zip(part.names[:lines], part.extra.bounds[:lines], strict=False))
             yield f"  {part.title}: {bounds}"
+
+
+def kept_sentences(program: Program, lines: int | None) -> Iterator[str]:
+    """Yield what queues keep of each resource and group of servers: the family of rows, of which the limits hold those that are needed."""
+    if program.kept is None:
+        return
+    tree = program.kept.tree
+    for keeping in program.kept.keepings:
+        each = [f"{tree.name(v)} {kept:.6g}" for v, kept in zip(keeping.nodes, keeping.kept, strict=True)]
+        hidden = [f"{len(each) - lines} more"] if lines is not None and len(each) > lines else []
+        where = f" on {keeping.group}" if keeping.group else ""
+        yield (
+            f"{program.resources[keeping.resource]}{where}, where a queue that uses less than it keeps counts with what it keeps, "
+            f"<= {keeping.capacity:.6g}; kept: {', '.join([*each[:lines], *hidden])}"
+        )
 
 
 def tree_rows(program: Program, goal: TreeFilling | Nested, lines: int | None) -> Iterator[str]:

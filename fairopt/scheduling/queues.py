@@ -1,14 +1,19 @@
-"""The tree of an instance for progressive filling: its queues, and an account for each guarantee and each limit."""
+"""The tree of an instance for progressive filling: its queues, and accounts for guarantees, for limits and for what queues keep."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fairopt.errors import Unsupported
-from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.keeping import Keeping
 from fairopt.models import Notion
 from fairopt.program.filling import Kind, Measure, Queues
-from fairopt.program.queue_limits import Row, guarantees_of, limit_rows
+from fairopt.program.kept_parts import KeptParts
+from fairopt.program.queue_limits import guarantees_of, limit_rows
 
 __all__ = ["queues_of"]
 
@@ -48,10 +53,13 @@ def queues_of(
     tree = instance.tree
     leaf = np.arange(instance.n_users) if leaf is None else leaf
     demands = instance.demands if demands is None else demands
-    accounts: list[tuple[Kind, int, Row]] = [(Kind.LIMIT, 0, row) for row in limit_rows(instance)]
+    accounts = [_Account(Kind.LIMIT, 0, row.resource, row.bound, row.servers, row.users) for row in limit_rows(instance)]
     for node in range(1, tree.n_nodes):
-        accounts += [(Kind.GUARANTEE, node, row) for row in guarantees_of(instance, tree, node)]
-    rows = [row for _, _, row in accounts]
+        for row in guarantees_of(instance, tree, node):
+            accounts.append(_Account(Kind.GUARANTEE, node, row.resource, row.bound, row.servers, row.users))
+    kept = KeptParts.of(instance)
+    for number, keeping in enumerate(() if kept is None else kept.keepings):
+        accounts += _of_keeping(keeping, number, len(accounts))
     share = getattr(chosen, "queue_share", None) or getattr(chosen, "default_queue_share", "sum")
     return Queues(
         parent=tree.parent,
@@ -64,10 +72,35 @@ def queues_of(
         parts=safe_ratio(seen.demands, seen.total_capacity) if share == "dominant" else None,
         demands=demands,
         totals=instance.total_capacity,
-        kinds=np.array([int(kind) for kind, _, _ in accounts], np.int64),
-        nodes=np.array([node for _, node, _ in accounts], np.int64),
-        resources=np.array([row.resource for row in rows], np.int64),
-        amounts=np.array([row.bound for row in rows], seen.capacities.dtype),
-        rows=np.array([row.servers for row in rows], bool).reshape(-1, instance.n_servers),
-        counted=np.array([row.users[leaf] for row in rows], bool).reshape(-1, leaf.size),
+        kinds=np.array([int(each.kind) for each in accounts], np.int64),
+        nodes=np.array([each.node for each in accounts], np.int64),
+        resources=np.array([each.resource for each in accounts], np.int64),
+        amounts=np.array([each.amount for each in accounts], seen.capacities.dtype),
+        keeping=np.array([each.keeping for each in accounts], np.int64),
+        above=np.array([each.above for each in accounts], np.int64),
+        rows=np.array([each.rows for each in accounts], bool).reshape(-1, instance.n_servers),
+        counted=np.array([each.users[leaf] for each in accounts], bool).reshape(-1, leaf.size),
     )
+
+
+class _Account(NamedTuple):
+    """An account of `fairopt.program.filling.Queues`; ``users`` are leaves."""
+
+    kind: Kind
+    node: int
+    resource: int
+    amount: Any
+    rows: BoolArray
+    users: BoolArray
+    keeping: int = -1
+    above: int = -1
+
+
+def _of_keeping(keeping: Keeping, number: int, first: int) -> Iterator[_Account]:
+    """Yield the accounts of what queues keep of a resource on a group of servers; ``first`` is the position of the first of them."""
+    last = len(keeping.nodes)
+    for k in range(last + 1):
+        amount = keeping.kept[k] if k < last else keeping.capacity
+        users = keeping.nearest == (k if k < last else -1)
+        above = -1 if k == last else first + (keeping.above[k] if keeping.above[k] >= 0 else last)
+        yield _Account(Kind.KEPT, 0, keeping.resource, amount, keeping.servers, users, number, above)

@@ -110,7 +110,7 @@ def queue_prices_by_stage(program: Program, solution: Solution) -> list[dict[str
     if not program.queue_limits:
         return [{} for _ in solution.stages]
     found = [_of_queues(program, stage.prices) for stage in solution.stages]
-    if isinstance(program.goal, TreeFilling):
+    if isinstance(program.goal, TreeFilling) and not program.integral:
         at_events = prices_at_events(program, program.goal, solution)
         found = [prices | more for prices, more in zip(found, at_events, strict=True)]
     return found

@@ -162,7 +162,7 @@ def solve(
             error.known["tasks"] = unexpanded(instance, table_of(program, error.known["tasks"]), row, chosen.utility)
             error.known["solver"] = engines[0].name
         raise
-    solution = found.solution
+    solution, program = found.solution, found.program
     solved = time.perf_counter()
 
     pairs = table_of(program, solution.x)

@@ -79,7 +79,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         solution, radius = enclose(program, DIGITS if question.digits is None else question.digits, deadline)
         solved = time.perf_counter()
     else:
-        solution = solve_exactly(program, deadline, lambda: answer_in_floats(program, deadline))
+        program, solution = _within_kept(program, deadline)
         solved = time.perf_counter()
         prove(program, solution)
     pairs = _table(program, solution.x)
@@ -110,6 +110,17 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         question=question,
         exact=exact,
     )
+
+
+def _within_kept(program: ExactProgram, deadline: Deadline) -> tuple[ExactProgram, Solution]:
+    """Solve with more and more rows of what queues keep, until the answer exceeds none; return the last program and its answer."""
+    solution = solve_exactly(program, deadline, lambda: answer_in_floats(program, deadline))
+    longer = program.with_broken(solution.x, *solution.parts)
+    if longer is None:
+        return program, solution
+    found, last = _within_kept(longer, deadline)
+    more = {name: getattr(last, name) + getattr(solution, name) for name in ("iterations", "programs_solved")}
+    return found, replace(last, **more)
 
 
 def _certificate(program: ExactProgram, radius: Fraction, proved: bool) -> Certificate:

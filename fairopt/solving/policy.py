@@ -5,6 +5,9 @@
             solve;  certify;  where a residual is left: polish, and certify again;  keep the best answer so far
         the best answer is within the tolerance: done
 
+Of the rows of what queues keep (`fairopt.program.kept_parts`) a program has some. Where an answer exceeds others, all of this is done again
+with these: the answer to some of the rows is the answer to all of them if it exceeds none.
+
 An engine solves, or says that it cannot; nothing of this is its business. A certificate is computed once for every answer.
 """
 
@@ -12,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +24,7 @@ from fairopt.errors import FairoptError, NoSolution
 from fairopt.program import Program, Separate, Solution
 from fairopt.solvers import candidates, polishes
 from fairopt.solvers.backend import Backend, Deadline, Way
+from fairopt.wording import plural
 
 __all__ = ["Found", "find", "other_engines"]
 
@@ -44,6 +48,8 @@ class Found:
         What gave the answer its last digits, where that is not the first way of the first engine: another engine, another way, a polish.
     engines : tuple of str
         All that took part, in order: the engines that were tried, and what polished the answer.
+    program : Program
+        That was solved, with all rows of what queues keep that were needed.
     """
 
     solution: Solution
@@ -51,6 +57,7 @@ class Found:
     engine: str
     finished_by: str | None
     engines: tuple[str, ...]
+    program: Program
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,9 +89,9 @@ def find(program: Program, engines: Sequence[Backend], tolerance: float, deadlin
         What the first engine raised, where no other engine found an answer within the tolerance.
     """
     if program.n_pairs == 0:
-        return Found(Solution(np.empty(0), programs_solved=0), Certificate.combine([]), "", None, ())
+        return Found(Solution(np.empty(0), programs_solved=0), Certificate.combine([]), "", None, (), program)
     if not isinstance(program.goal, Separate):
-        return _find(program, engines, tolerance, deadline, rough)
+        return _find_within(program, engines, tolerance, deadline, rough)
     x = np.zeros(program.n_pairs)
     parts: list[Found] = []
     for server in np.unique(program.pair_servers):
@@ -98,6 +105,7 @@ def find(program: Program, engines: Sequence[Backend], tolerance: float, deadlin
         parts[0].engine,
         next((part.finished_by for part in parts if part.finished_by), None),
         tuple(dict.fromkeys(name for part in parts for name in part.engines)),
+        program,
     )
 
 
@@ -105,6 +113,43 @@ def other_engines(program: Program, engines: Sequence[Backend]) -> list[str]:
     """Return the names of the other engines that can solve a program."""
     asked = {engine.name for engine in engines}
     return [engine.name for engine in candidates(program, None) if engine.name not in asked]
+
+
+class _ExceedsKept(Exception):
+    """An answer exceeds rows of what queues keep that its program lacks."""
+
+    def __init__(self, solution: Solution, longer: Program) -> None:
+        super().__init__()
+        self.solution, self.longer = solution, longer
+
+
+def _find_within(
+    program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline, rough: Solution | None = None
+) -> Found:
+    """Solve until the answer exceeds no row of what queues keep. An answer that exceeds some is not certified, and its engine goes on."""
+    exceeding: list[Solution] = []
+    while True:
+        try:
+            found = _find(program, engines, tolerance, deadline, rough)
+            solution = found.solution
+            longer = program.with_broken(solution.x, *solution.parts)
+        except _ExceedsKept as exceeded:
+            solution, longer = exceeded.solution, exceeded.longer
+        except NoSolution as error:
+            if "tasks" in error.known and program.broken_rows(error.known["tasks"]):
+                del error.known["tasks"]  # they are no allocation
+            raise
+        if longer is None:
+            return found if not exceeding else replace(found, solution=_counted(solution, exceeding))
+        exceeding.append(solution)
+        log.info("%s of what queues keep added", plural(len(longer.kept_rows) - len(program.kept_rows), "row"))
+        program, rough = longer, None
+
+
+def _counted(solution: Solution, before: Sequence[Solution]) -> Solution:
+    """Return a solution that counts the iterations and programs of those before it, too."""
+    names = ("iterations", "programs_solved")
+    return replace(solution, **{name: sum(getattr(each, name) for each in (*before, solution)) for name in names})
 
 
 def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline, rough: Solution | None = None) -> Found:
@@ -142,7 +187,7 @@ def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadli
         raise failure
     took_part += [best.polish] if best.polish else []
     finished = best.polish if best.needed_it else None if (best.engine, best.way) == first else best.way
-    return Found(best.solution, best.certificate, best.engine, finished, tuple(dict.fromkeys(took_part)))
+    return Found(best.solution, best.certificate, best.engine, finished, tuple(dict.fromkeys(took_part)), program)
 
 
 def _lost(program: Program, engines: Sequence[Backend]) -> NoSolution:
@@ -156,6 +201,9 @@ def _try(program: Program, engine: Backend, way: Way, tolerance: float, deadline
     solution = way.solve(program, tolerance, deadline, best)
     if solution is None:
         return None
+    longer = program.with_broken(solution.x, *solution.parts, relative=_DIGIT * tolerance)
+    if longer is not None:
+        raise _ExceedsKept(solution, longer)
     answer = _Answer(solution, certify(program, solution), engine.name, way.name)
     polish_above = _DIGIT * tolerance if way.polish_above is None else way.polish_above
     if answer.residual > polish_above:

@@ -200,4 +200,4 @@ def _certified(
         return None
     keys = last.program.limits.keys
     solution = replace(last.solution, x=y.ravel(), prices=prices[keys[:, 0], keys[:, 1]])
-    return InGroups(last.program, merging, Found(solution, certificate, _ENGINE, None, (_ENGINE,)), tasks)
+    return InGroups(last.program, merging, Found(solution, certificate, _ENGINE, None, (_ENGINE,), last.program), tasks)

@@ -31,7 +31,7 @@ from fairopt.solvers.compiled import step
 __all__ = [
     *("advance", "close_absent", "fill", "fill_by_server", "fitting", "next_user", "place"),
     *("advance_in_tree", "bar", "choose_in_tree", "fill_tree", "fill_tree_by_server"),
-    *("fitting_in_tree", "next_in_tree", "place_in_tree", "record"),
+    *("fitting_in_tree", "next_in_tree", "place_in_tree", "record", "settle"),
 ]
 
 _OPTIONS = {"_nrt": False}  # no step allocates an array, so none counts references: a third less to compile
@@ -46,7 +46,7 @@ FITS, TIE = 1e-9, 1e-12
 OWN, SERVER, RESIDUAL = range(3)
 FIRST, RANDOM, SMALLEST_SHARE, L1, L2, COSINE, DOT, TIGHTEST, LOOSEST, LARGEST_RESIDUAL = range(10)
 LEAVE, JOIN, REMOVE, ADD, SUBMIT = range(5)
-GUARANTEE, LIMIT = range(2)
+GUARANTEE, LIMIT, KEPT = range(3)
 
 # What ``progress`` and ``marks`` hold, of fairopt.solvers.filling.state, event_state and queue_state:
 ROUND_AT, ROUND_LENGTH, BLOCKED_BY = range(3)
@@ -972,8 +972,8 @@ def advance(state, run, rng, server_first, until, most):  # type: ignore[no-unty
 #
 # The user is found by a walk from the root down. For each place, ``need`` and ``top`` say which tasks below can be placed. They are found
 # anew when a user, a guarantee or a limit has changed. ``measure`` is what the children of a node are compared by. Usage is a compensated
-# sum, as on servers. A limit that leaves no room for a task bars its user from all servers or, if the limit counts some rows only, from
-# these rows. Without events usage only rises, so a user that is barred from all servers is finished.
+# sum, as on servers. A limit, or what queues keep, that leaves no room for a task bars its user from all servers or, if it counts some rows
+# only, from these rows. Without events usage only rises, so a user that is barred from all servers is finished.
 
 
 @step(inline="always")
@@ -1171,6 +1171,8 @@ def record(state, tree, n, row, sign):  # type: ignore[no-untyped-def]
             _plus(held, tree.held_lost, a, sign * tree.demand[n, tree.resource[a]])
         if kind[a] == LIMIT:
             bar(state, tree, a)
+        elif kind[a] == KEPT:
+            settle(state, tree, tree.keeping[a])
         elif unmet != _unmet(kind, held, amount, a):
             tree.marks[CHANGED] = 1
 
@@ -1198,6 +1200,23 @@ def bar(state, tree, a):  # type: ignore[no-untyped-def]
             _bar_on_rows(state.eligible, tree.eligible, tree.barred_on, tree.rows[a], n, number)
             tree.again[n] |= number < 0
     tree.barred_to[a] = at
+
+
+@step()
+def settle(state, tree, keeping):  # type: ignore[no-untyped-def]
+    """Find how much each user may hold beside what queues keep of a resource on a group of servers, and bar those who may hold no more."""
+    first, root = tree.keeping_from[keeping], tree.keeping_from[keeping + 1] - 1
+    above, keeps, held, counted, amount = tree.above, tree.keeps, tree.held, tree.counted, tree.amount
+    for a in range(first, root + 1):
+        counted[a] = held[a]
+    for a in range(root - 1, first - 1, -1):  # children before parents
+        counted[above[a]] += max(keeps[a], counted[a])
+    amount[root] = keeps[root] - counted[root]
+    for a in range(first, root):  # what may be held in addition, parents before children
+        amount[a] = amount[above[a]] + max(keeps[a] - counted[a], 0.0)
+    for a in range(first, root + 1):
+        amount[a] += held[a]
+        bar(state, tree, a)
 
 
 @step()

@@ -139,6 +139,8 @@ def tree_of(state: State, filling: Filling, queues: Queues, rank: IntArray, step
     tree = QueueState.begin(filling, queues, rank)
     for account in np.flatnonzero(queues.kinds == Kind.LIMIT):
         steps.run("bar", state, tree, int(account))
+    for keeping in range(tree.keeping_from.size - 1):
+        steps.run("settle", state, tree, keeping)
     for n, row in np.argwhere(state.tasks > 0):
         for _ in range(state.tasks[n, row]):
             steps.run("record", state, tree, int(n), int(row), 1)

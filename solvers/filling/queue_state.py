@@ -44,7 +44,12 @@ class QueueState(NamedTuple):
     share: FloatArray  # (P,)
     kind: IntArray  # (A,)
     level: IntArray  # (A,) depth of the node of a guarantee; 0 for a limit
-    amount: FloatArray  # (A,)
+    amount: FloatArray  # (A,) of what queues keep: what the users that count may hold now
+    keeping: IntArray  # (A,) which keeping an account of kept parts belongs to; -1 for others
+    keeping_from: IntArray  # (keepings + 1,) first account of each keeping; the last of its accounts is the root's
+    above: IntArray  # (A,) account above, in the same keeping
+    keeps: FloatArray  # (A,) what the queue of such an account keeps; of the root, the capacity
+    counted: FloatArray  # (A,) scratch: what counts below the queue of such an account
     everywhere: BoolArray  # (A,) does the account count all rows?
     rows: BoolArray  # (A, R)
     held: FloatArray  # (A,) usage
@@ -57,7 +62,7 @@ class QueueState(NamedTuple):
     at: IntArray  # (S,) for a guarantee on some rows: a task of the user fits on none of their servers before this one
     members_from: IntArray  # (A + 1,) first position of each account in `members`
     members: IntArray  # (S,) users of each account, the largest demand first
-    barred_to: IntArray  # (A,) the users of a limit before this position have a larger demand than what is left
+    barred_to: IntArray  # (A,) the users of a limit or of kept parts before this position have a larger demand than what is left
     barred: IntArray  # (N,) number of such limits that count all rows
     barred_on: IntArray  # (N, R) number of such limits that count the row, among those that do not count all; (1, 1) if there are none
     eligible: BoolArray  # (N, R) without limits
@@ -93,7 +98,7 @@ class QueueState(NamedTuple):
         everywhere = np.asarray(queues.rows[:, filling.counts > 0].all(axis=1))
         user, account = np.nonzero(queues.counted.T & (queues.demands[:, queues.resources] > 0))
         by_account = np.lexsort((user, -queues.demands[user, queues.resources[account]], account))
-        groups = bool((~everywhere & (queues.kinds == Kind.LIMIT)).any())
+        groups = bool((~everywhere & (queues.kinds != Kind.GUARANTEE)).any())
         given, parts_given = _given(queues, np.unique(account))
         width = 1 if queues.parts is None else queues.parts.shape[1]
         padding = np.zeros(nodes, np.int64)
@@ -119,7 +124,13 @@ class QueueState(NamedTuple):
             share=np.zeros(parent.size),
             kind=queues.kinds,
             level=np.where(queues.kinds == Kind.GUARANTEE, depth[queues.nodes], 0),
-            amount=queues.amounts,
+            amount=queues.amounts.copy(),
+            keeping=queues.keeping,
+            keeping_from=_starts(queues.keeping[queues.keeping >= 0], int(queues.keeping.max(initial=-1)) + 1)
+            + int((queues.keeping < 0).sum()),
+            above=queues.above,
+            keeps=queues.amounts,
+            counted=np.zeros(accounts, queues.amounts.dtype),
             everywhere=everywhere,
             rows=np.ascontiguousarray(queues.rows),
             held=np.zeros(accounts),

@@ -82,9 +82,25 @@ class _Tree:
         """Let the user only on rows where its task exceeds no limit."""
         allowed = list(self.open[n])
         for a in self.accounts[n]:
-            if self.queues.kinds[a] == Kind.LIMIT and self.held[a] + self._adds_to(n, a) > self.queues.amounts[a]:
+            if self.queues.kinds[a] != Kind.GUARANTEE and self._adds_to(n, a) > self._room(a):
                 allowed = [ok and not counted for ok, counted in zip(allowed, self.rows[a], strict=True)]
         self.servers.eligible[n] = allowed
+
+    def _room(self, a: int) -> Fraction:
+        """Return how much more the users of a limit may hold, or of a queue beside what others keep."""
+        if self.queues.kinds[a] == Kind.LIMIT:
+            left: Fraction = self.queues.amounts[a] - self.held[a]
+            return left
+        own = [each for each, keeping in enumerate(self.queues.keeping.tolist()) if keeping == self.queues.keeping[a]]
+        above, keeps = self.queues.above.tolist(), self.queues.amounts
+        counted = {each: self.held[each] for each in own}
+        for each in reversed(own[:-1]):  # children before parents
+            counted[above[each]] += max(keeps[each], counted[each])
+        room: Fraction = keeps[own[-1]] - counted[own[-1]]
+        while a != own[-1]:
+            room += max(keeps[a] - counted[a], 0)
+            a = above[a]
+        return room
 
     def _adds_to(self, n: int, a: int) -> Fraction:
         amount: Fraction = self.queues.demands[n, self.queues.resources[a]]
@@ -207,7 +223,7 @@ class _Tree:
         for a in self.accounts[n]:
             if self.rows[a][row]:
                 self.held[a] += self._adds_to(n, a)
-                barred |= bool(queues.kinds[a] == Kind.LIMIT)
+                barred |= bool(queues.kinds[a] != Kind.GUARANTEE)
         if barred:
             for other in range(servers.n_users):
                 self._bar(other)

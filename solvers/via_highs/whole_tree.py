@@ -110,7 +110,13 @@ class _Filling:
             value = self.unit / self._clock(model.part)
             stages += [Stage(level * value, model.members[nearest == k], None, number) for k, level in enumerate(model.levels)]
         return Solution(
-            self.best, tuple(stages), gap=self.gap, bound=self.bound, iterations=self.iterations, programs_solved=max(self.runs, 1)
+            self.best,
+            tuple(stages),
+            gap=self.gap,
+            bound=self.bound,
+            iterations=self.iterations,
+            programs_solved=max(self.runs, 1),
+            parts=tuple(self.known),
         )
 
     # Levels ----------------------------------------------------------------------------------------------------------------------

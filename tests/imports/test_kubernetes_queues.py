@@ -182,7 +182,19 @@ def test_cohorts_share_what_their_queues_do_not_use(folder: Path) -> None:
     assert queues["b"] == fo.Queue("b", "lab", 1.5, {GPU: 3}, {GPU: 5})
     assert queues["c"] == fo.Queue("c", "top", guarantee={GPU: 1}, limit={GPU: 6})
     assert [queue.name for queue in result.instance.queues] == ["top", "c", "web", "lab", "a", "shop", "b", "ml"]
-    assert any("a lending limit keeps the rest of a quota" in note for note in result.notes)
+    assert any("what queues of lab and top keep by lending limits counts in the capacity of the nodes" in note for note in result.notes)
+
+
+def test_lending_limits_of_a_cohort_add_up(folder: Path) -> None:
+    """Of 10 GPUs a keeps 3 and b 2, and each asks for 1: c and d, with quotas of 1, have the other 5 together. Nothing is relaxed."""
+    text = FLAVORS + cluster_queue("a", {"any": "5, lendingLimit: 2"}, "lab") + cluster_queue("b", {"any": "3, lendingLimit: 1"}, "lab")
+    text += cluster_queue("c", {"any": "1"}, "lab") + cluster_queue("d", {"any": "1"}, "lab")
+    text += "".join(local_queue(f"in-{name}", name) for name in "abcd")
+    pods = [pod(f"{name}{k}", f"in-{name}", gpu="1") for name, number in zip("abcd", (1, 1, 9, 9), strict=True) for k in range(number)]
+    result = imported(folder, text, pods)
+    assert not any("lending limits" in note for note in result.notes)
+    held = fo.solve(result.instance, "drfh").tasks_per_user
+    assert dict(zip(result.instance.users, held.round(9).tolist(), strict=True)) == {"in-a": 1, "in-b": 1, "in-c": 2.5, "in-d": 2.5}
 
 
 def test_a_cohort_that_nobody_describes_exists(folder: Path) -> None:
@@ -243,6 +255,17 @@ def test_volcano_queues_with_weights(folder: Path) -> None:
         "web": fo.Queue("web"),
     }
     assert result.options == {"guarantees": "clamp"}
+
+
+def test_what_volcano_reserves_adds_up(folder: Path) -> None:
+    """Of 40 cores 10 and 15 are reserved, and each of the two queues uses one: the third has the other 15."""
+    text = volcano("a", "{weight: 1, guarantee: {resource: {cpu: 10}}}") + volcano("b", "{weight: 1, guarantee: {resource: {cpu: 15}}}")
+    text += volcano("c", "{weight: 1}")
+    pods = [pod(f"{name}{k}", f"in-{name}", {MARK: name}) for name, number in zip("abc", (1, 1, 50), strict=True) for k in range(number)]
+    result = imported(folder, text, pods)
+    assert result.instance.total_capacity[result.instance.resources.index("cpu")] == 40
+    held = fo.solve(result.instance, "drfh", **result.options).tasks_per_user
+    assert dict(zip(result.instance.users, held.round(9).tolist(), strict=True)) == {"in-a": 1, "in-b": 1, "in-c": 15}
 
 
 def test_volcano_queues_with_what_they_deserve(folder: Path) -> None:

@@ -93,6 +93,26 @@ def test_queues_without_users() -> None:
     )
 
 
+def test_what_queues_without_users_keep_goes_to_nobody() -> None:
+    """b keeps 2 of 3 GPUs, and 1 of 4 on A; c lends all."""
+    quota = fo.Quota(["A"], guarantee={"gpu": 4}, lending_limit={"gpu": 3}, name="model = A100")
+    empty = fo.Queue("b", guarantee={"gpu": 3}, lending_limit={"gpu": 1}, quotas=[quota])
+    assert remarks(lab(fo.Queue("a"), empty, fo.Queue("c", guarantee={"gpu": 1}), queue_of=["a"])) == (
+        "no user is in the queues b and c or below them; they get nothing, and what they are guaranteed goes to others, except "
+        "2 gpu that b keeps and 1 gpu on model = A100 that b keeps",
+    )
+
+
+def test_kept_parts_that_do_not_fit() -> None:
+    """12 and 8 of 16 GPUs: each keeps four fifths of it. That the guarantees do not fit is said first."""
+    keeps = [fo.Queue(name, guarantee={"gpu": amount}, lending_limit={"gpu": 0}) for name, amount in (("a", 12), ("b", 8))]
+    said = remarks(lab(*keeps, queue_of=["a", "b"]))
+    assert len(said) == 2
+    assert said[1] == (
+        "what queues keep of gpu by their lending limits exceeds the cluster: a 12 and b 8, and there are 16; each keeps 80 % of it"
+    )
+
+
 def test_solve_says_it(caplog: pytest.LogCaptureFixture) -> None:
     """As a warning, as of users who cannot run anywhere."""
     instance = lab(fo.Queue("a"), fo.Queue("empty"), queue_of=["a"])

@@ -7,10 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from reference.kept import all_rows
 from reference.simulation import exact, most_servers
 
 import fairopt as fo
-from fairopt.program.queue_limits import limit_rows
+from fairopt.program.queue_limits import Row, limit_rows
 
 NEVER = Fraction(10**15)
 
@@ -37,7 +38,11 @@ class SlowJobs:
         self.empty = [list(free) for free in self.free]
         self.total = [sum((self.empty[s][r] for s in range(len(self.row))), Fraction(0)) for r in self.m]
         self.owner = [self.users.index(trace.users[n]) for n in trace.user]
-        self.limits = list(limit_rows(cluster.replace(counts=most)))
+        whole = cluster.replace(counts=most)
+        self.limits = list(limit_rows(whole))
+        for kept in all_rows(whole, exact):
+            users, servers = (np.isin(np.arange(size), own) for size, own in ((whole.n_users, kept.users), (whole.n_servers, kept.servers)))
+            self.limits.append(Row("", users, servers, kept.resource, kept.bound))
         self.held = [Fraction(0) for _ in self.limits]
         first: dict[str, str] = {}
         for _, kind, name, _ in trace.events:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -81,7 +81,7 @@ class TreeReference(Reference):
         return sum(self.x[user])
 
     def within_limits(self, subject: int, i: int) -> bool:
-        """Does one task more exceed no limit and no lending limit?"""
+        """Does one task more exceed no limit, and leave queues what they keep?"""
         user, demand = self.task_of(subject)
         for node in range(1, self.tree.n_nodes):
             inside = self.below(("queue", node))
@@ -92,14 +92,45 @@ class TreeReference(Reference):
                     r = self.instance.resources.index(name)
                     if user in inside and demand[r] and self.usage(inside, r, servers) + demand[r] > exact(limit):
                         return False
-                for name, lent in quota.lending_limit.items():
-                    r = self.instance.resources.index(name)
-                    kept = max(exact(quota.guarantee[name]) - exact(lent), Fraction(0))
-                    most = max(sum((self.of_server[j][r] for j in servers), Fraction(0)) - kept, Fraction(0))
-                    others = [other for other in range(self.n) if other not in inside]
-                    if user in others and demand[r] and self.usage(others, r, servers) + demand[r] > most:
-                        return False
-        return True
+        return all(
+            i not in servers or not demand[r] or self.counted(0, r, servers, user, demand[r]) <= self.capacity(servers, r)
+            for servers, r in self.kept_on
+        )
+
+    @cached_property
+    def kept_on(self) -> list[tuple[list[int], int]]:
+        """The groups of servers, and the resources, of which some queue keeps a part."""
+        quotas = [each for node in range(1, self.tree.n_nodes) for each in self.quotas(node)]
+        found = [(servers, self.instance.resources.index(name)) for quota, servers in quotas for name in quota.lending_limit]
+        return [each for k, each in enumerate(found) if each not in found[:k]]
+
+    def capacity(self, servers: list[int], r: int) -> Fraction:
+        """Return how much of a resource there is on these servers."""
+        return sum((self.of_server[j][r] for j in servers), Fraction(0))
+
+    @cache  # noqa: B019
+    def _keeps(self, node: int, r: int, servers: tuple[int, ...]) -> Fraction:
+        """Return what a queue keeps of a resource on a group of servers, as it says."""
+        name = self.instance.resources[r]
+        own = [quota for quota, group in self.quotas(node) if tuple(group) == servers and name in quota.lending_limit]
+        return max((exact(quota.guarantee[name]) - exact(quota.lending_limit[name]) for quota in own), default=Fraction(0))
+
+    @cache  # noqa: B019
+    def _factor(self, r: int, servers: tuple[int, ...]) -> Fraction:
+        """Return by what kept parts are scaled so that they fit together."""
+
+        def together(node: int) -> Fraction:
+            below = sum((together(int(child)) for child in self.tree.children(node)), Fraction(0))
+            return max(self._keeps(node, r, servers), below)
+
+        return min(Fraction(1), self.capacity(list(servers), r) / together(0)) if together(0) else Fraction(1)
+
+    def counted(self, node: int, r: int, servers: list[int], user: int, more: Fraction) -> Fraction:
+        """Return z of a node if a user held more: what its own users use and what counts of its children; at least what it keeps."""
+        own = [n for n in range(self.n) if self.tree.user_node[n] == node]
+        used = self.usage(own, r, servers) + (more if user in own else 0)
+        used += sum(self.counted(int(child), r, servers, user, more) for child in self.tree.children(node))
+        return max(used, self._keeps(node, r, tuple(servers)) * self._factor(r, tuple(servers)))
 
     def needs(self, subject: int, i: int) -> list[int]:
         """Return the depths of the unmet guarantees that a task on the server would add to; 0: it needs none.

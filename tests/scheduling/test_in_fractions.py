@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from instances import decimal_tree, instance_in_queues
+from instances import decimal_tree, instance_in_queues, with_lenders
 from reference import schedule as reference
 from reference import tree as tree_reference
 from strategies import instances
@@ -71,9 +71,9 @@ def test_first_block(placement: str, instance: fo.Instance, ties: Any) -> None:
 
 @pytest.mark.parametrize("placement", ["first-fit", "best-fit", "worst-fit", "random", "random-round-robin", "random-server", "slots"])
 def test_trees(placement: str) -> None:
-    """Guarantees, limits, tiers and weights of 0, as on paper."""
+    """Guarantees, limits, tiers, weights of 0 and what queues keep, as on paper."""
     for seed in (*range(0, 24, 3), 27, 84):  # 27, 84: the only unmet guarantee is the first amount of the tree
-        instance = decimal_tree(instance_in_queues(seed))
+        instance = decimal_tree(with_lenders(instance_in_queues(seed), seed))
         criterion, ties = ("drfh", "tsf", "asset", "max-min")[seed % 4], TIES[seed // 3 % 3]
         share = "sum" if criterion == "max-min" or seed % 8 > 5 else "dominant"
         expected = tree_reference.schedule(instance, criterion, placement, share, ties=ties, seed=seed)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from instances import decimal_tree, instance_in_queues
+from instances import decimal_tree, instance_in_queues, with_lenders
 from queue_oracle import random_pool, random_tree
 from reference import tree as reference
 
 import fairopt as fo
 from fairopt.instance import FloatArray, IntArray
-from fairopt.program.queue_limits import limit_rows
+from fairopt.program.kept_parts import counted_rows
 from fairopt.scheduling import filling_of, queues_of
 from fairopt.solvers import fill
 from fairopt.solvers.filling.placements import FirstFit
@@ -25,11 +25,13 @@ CRITERIA = ("drfh", "tsf", "asset", "max-min")
 PLACEMENTS = ("first-fit", "best-fit", "worst-fit", "random", "random-round-robin", "random-server", "slots")
 
 
+@pytest.mark.parametrize("lenders", [False, True])
 @pytest.mark.parametrize("placement", PLACEMENTS)
-def test_task_by_task_as_in_fractions(placement: str) -> None:
+def test_task_by_task_as_in_fractions(placement: str, lenders: bool) -> None:
     """The same user and the same server each time, on random trees with guarantees, limits, tiers and weights of 0."""
     for seed in SEEDS:
-        instance = decimal_tree(instance_in_queues(seed))
+        whole = instance_in_queues(seed)
+        instance = decimal_tree(with_lenders(whole, seed) if lenders else whole)
         criterion, ties = CRITERIA[seed % 4], TIES[seed % 3]
         share = "sum" if criterion == "max-min" or seed % 8 > 5 else "dominant"
         expected = reference.schedule(instance, criterion, placement, share, ties=ties, seed=seed)
@@ -98,7 +100,7 @@ def test_limits_are_kept_and_nothing_is_left_over(placement: str) -> None:
                 more[user, row[i]] += 1
                 assert any(
                     more[rows.users][:, rows.servers].sum(axis=1) @ instance.demands[rows.users, rows.resource] > rows.bound
-                    for rows in limit_rows(instance)
+                    for rows in counted_rows(instance, more)
                 )
 
 

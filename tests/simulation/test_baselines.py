@@ -83,13 +83,18 @@ def test_task_by_task_in_a_tree_with_limits(scheduler: str, seed: int) -> None:
 
 # 14: nothing of a resource is left, but for rounding; 143, 199, 239: a job that does not fit is passed over, whatever its slice is
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, 14, 143, 199, 239])
-def test_task_by_task_with_group_quotas(seed: int) -> None:
-    """Two groups with quotas of one and two resources, which exceed the cluster while servers are away, a limit, and users without."""
+@pytest.mark.parametrize("lent", [None, 0.3])
+def test_task_by_task_with_group_quotas(seed: int, lent: float | None) -> None:
+    """Two groups with quotas of one and two resources, which exceed the cluster while servers are away, a limit, and users without.
+
+    With 0.3, of each resource a group lends so much: of memory 1.2 and 0.6 are kept, of 3.3.
+    """
     rng = np.random.default_rng(seed)
+    lending = ({}, {}) if lent is None else ({"cpu": lent, "memory": lent}, {"memory": lent})
     queues = [
-        fo.Queue("lab", guarantee={"cpu": 1.2, "memory": 1.5}, limit={"cpu": 1.7}),
+        fo.Queue("lab", guarantee={"cpu": 1.2, "memory": 1.5}, limit={"cpu": 1.7}, lending_limit=lending[0]),
         fo.Queue("optics", parent="lab"),
-        fo.Queue("club", guarantee={"memory": 0.9}),
+        fo.Queue("club", guarantee={"memory": 0.9}, lending_limit=lending[1]),
     ]
     cluster = fo.Instance(
         [[0.6, 0.9], [0.3, 0.5]], np.full((5, 2), 0.1), counts=[2, 3], weights=[1, 2, 1, 3, 1], queues=queues,

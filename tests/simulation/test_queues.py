@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from instances import decimal_tree, instance_in_queues, trace_in_queues
+from instances import decimal_tree, instance_in_queues, trace_in_queues, with_lenders
 from reference.tree_simulation import TreeSimulation
 
 import fairopt as fo
@@ -15,11 +15,13 @@ import fairopt as fo
 SEEDS = (*range(20), 100)  # 100: a limit on some servers is released, and the task fits on another of them
 
 
+@pytest.mark.parametrize("lenders", [False, True])
 @pytest.mark.parametrize("placement", ["first-fit", "best-fit", "worst-fit"])
-def test_event_by_event_as_in_fractions(placement: str) -> None:
+def test_event_by_event_as_in_fractions(placement: str, lenders: bool) -> None:
     """Each task starts at the same time on the same server: limits are given back when tasks end, guarantees are needed again."""
     for seed in SEEDS:
-        cluster = decimal_tree(instance_in_queues(seed)).replace(tasks=None)
+        whole = instance_in_queues(seed)
+        cluster = decimal_tree(with_lenders(whole, seed) if lenders else whole).replace(tasks=None)
         trace = trace_in_queues(cluster, seed)
         criterion, share = (("drfh", "dominant"), ("drfh", "sum"), ("tsf", "sum"))[seed % 3]
         expected = TreeSimulation(trace, cluster, criterion, placement, queue_share=share).simulate()

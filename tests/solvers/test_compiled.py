@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from filelock import FileLock
-from instances import decimal_tree, instance_in_queues, instance_of_everything, trace_in_queues
+from instances import decimal_tree, instance_in_queues, instance_of_everything, trace_in_queues, with_lenders
 
 import fairopt as fo
 from fairopt import solvers
@@ -124,7 +124,7 @@ def test_trees(placement: str, thrice: Callable[[Callable[[], list[Any]]], None]
     def found() -> list[Any]:
         values: list[Any] = []
         for seed in range(6):
-            instance = decimal_tree(instance_in_queues(seed))
+            instance = decimal_tree(with_lenders(instance_in_queues(seed), seed))
             values.append(fo.schedule(instance, "drfh", placement=placement, ties="random", seed=seed, record=True).trace.servers)
             cluster = instance.replace(tasks=None)
             ran = fo.simulate(trace_in_queues(cluster, seed), cluster, f"drfh:{placement}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -44,26 +44,31 @@ def step(amounts: FloatArray) -> FloatArray:
 
 
 def limit_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
-    """Return a larger limit for each reached limit of a queue above some of these users; the largest price comes first."""
+    """Return a larger limit for each reached limit of a queue above some of these users, and more that is lent by queues that keep some.
+
+    The largest price comes first.
+    """
     instance, view, found = allocation.instance, allocation.as_known, list[tuple[float, Change]]()
     for stop in reached_limits(view):
         row = stop.row
         if not (row.users & users & (instance.demands[:, row.resource] > 0)).any():
             continue
-        node, group = row.of
-        queue = view.instance.queues[node - 1]
-        quota, resource = queue.everywhere_and_on_groups[group], instance.resources[row.resource]
-        which = "lending_limit" if row.lending else "limit"
-        before = getattr(quota, which)[resource]
-        after = before + (step_of(before) if before > 0 else 1)
-        now = bare_amount(before, resource, instance.units.get(resource, ""))
-        if row.lending:
-            after = min(after, quota.guarantee[resource])
-            words = f"{instance.amount(after, resource)} lent instead of {now} by {named(queue.name)}"
-        else:
-            words = f"a limit of {instance.amount(after, resource)} instead of {now} for {named(queue.name)}"
-        words += f" on {quota.name}" if group else ""
-        found.append((view.queue_prices.get(row.name, 0), Change(words, "limit", raised(instance, row, which, resource, after))))
+        resource = instance.resources[row.resource]
+        for node, group in [each[:2] for each in row.keepers] or [row.of]:
+            queue = view.instance.queues[node - 1]
+            quota = queue.everywhere_and_on_groups[group]
+            which = "lending_limit" if row.keepers else "limit"
+            before = getattr(quota, which)[resource]
+            after = before + (step_of(before) if before > 0 else 1)
+            now = bare_amount(before, resource, instance.units.get(resource, ""))
+            if row.keepers:
+                after = min(after, quota.guarantee[resource])
+                words = f"{instance.amount(after, resource)} lent instead of {now} by {named(queue.name)}"
+            else:
+                words = f"a limit of {instance.amount(after, resource)} instead of {now} for {named(queue.name)}"
+            words += f" on {quota.name}" if group else ""
+            make = raised(instance, replace(row, of=(node, group)), which, resource, after)
+            found.append((view.queue_prices.get(row.name, 0), Change(words, "limit", make)))
     return [change for _, change in sorted(found, key=lambda each: -each[0])]
 
 

@@ -1,7 +1,8 @@
 """Queues in an explanation: the limits of queues that stop a user, and the explanation of a queue.
 
 A limit of a queue that is reached stops everybody below it who demands the resource, on the servers that the limit is about: one more task
-takes away a task of somebody else below the queue. A *lending limit* does the same to everybody outside a queue.
+takes away a task of somebody else below the queue. What queues *keep* of their guarantees, by lending limits, does the same to everybody
+outside these queues, and to those of a queue that uses all that it keeps.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import numpy as np
 from fairopt.allocation import Allocation, Exact
 from fairopt.allocation.holdings import QueueHoldings
 from fairopt.allocation.promises import Guaranteed
-from fairopt.analysis.explanation import number
+from fairopt.analysis.explanation import Number, number
 from fairopt.analysis.measures import takes_part
 from fairopt.analysis.properties.guarantees import held_beyond
 from fairopt.instance import BoolArray, Instance
 from fairopt.instance.fractions import rounding
-from fairopt.program.queue_limits import Row, limit_rows
+from fairopt.instance.keeping import keepings_of
+from fairopt.instance.units import bare_amount
+from fairopt.program.kept_parts import counted_rows
+from fairopt.program.queue_limits import Row
 from fairopt.wording import figure, joined, named, percent, plural
 
 __all__ = ["Stop", "about_queue", "path_of", "reached_limits", "stops_of"]
@@ -36,40 +40,47 @@ class Stop:
     Attributes
     ----------
     queue : str
-    lends : bool
-        Is it the lending limit of the queue, a limit on everybody outside?
+        Its name; the names of all queues that keep something, if that is what is reached.
     row : Row
     """
 
     queue: str
-    lends: bool
     row: Row
+
+    @property
+    def keeps(self) -> bool:
+        """Is it what queues keep of their guarantees, a limit on everybody else?"""
+        return bool(self.row.keepers)
 
     def words(self, instance: Instance) -> str:
         """Return the limit as the subject of a sentence: "the limit of interns, 4 gpu, is reached"."""
-        amount = instance.amount(self.row.bound, instance.resources[self.row.resource], 6)
-        where = self.row.name.partition(" on ")[2]
-        on = f" on {where}" if where and not self.row.servers.all() else ""
-        if self.lends:
-            return f"{self.queue} keeps a part of its guarantee to itself, and the others hold all {amount}{on} that it leaves"
-        return f"the limit of {self.queue}, {amount}{on}, is reached"
+        resource = instance.resources[self.row.resource]
+        node, k = self.row.keepers[0][:2] if self.keeps else self.row.of
+        quota = instance.tree.queues[node - 1].everywhere_and_on_groups[k]
+        on = f" on {quota.name}" if k and not self.row.servers.all() else ""
+        amount = instance.amount(self.row.bound, resource, 6)
+        if not self.keeps:
+            return f"the limit of {self.queue}, {amount}{on}, is reached"
+        unit = instance.units.get(resource, "")
+        kept = f"{joined([bare_amount(each, resource, unit, 6) for *_, each in self.row.keepers], _NAMES)} {named(resource)}"
+        if len(self.row.keepers) == 1:
+            return f"{self.queue} keeps {kept} of its guarantee to itself, and the others hold all {amount}{on} that it leaves"
+        return f"{self.queue} keep {kept} of their guarantees to themselves, and the others hold all {amount}{on} that they leave"
 
 
 def reached_limits(allocation: Allocation) -> list[Stop]:
-    """Return the limits of queues that are reached; for whole tasks, those with less room than the smallest task below."""
+    """Return the limits of queues that are reached, and what they keep; for whole tasks, those with less room than the smallest task."""
     instance, found = allocation.instance, []
-    for row in limit_rows(instance):
+    queues = instance.tree.queues
+    for row in counted_rows(instance, allocation.tasks, for_each=True):
         held = number(instance.demands[row.users, row.resource] @ allocation.tasks[np.ix_(row.users, row.servers)].sum(axis=1))
         demands = instance.demands[row.users & (instance.demands[:, row.resource] > 0), row.resource]
         if not demands.size:
             continue
         left, same = row.bound - held, rounding(_SAME, allocation.tasks)
         if left < demands.min() * (1 - same) if allocation.certificate.whole_tasks else left <= same * row.bound:
-            lends = " that " in row.name and row.name.partition(" on ")[0].endswith(" lends")
-            name = row.name.removeprefix(instance.resources[row.resource])
-            name = name.removeprefix(" that ").partition(" lends")[0] if lends else name.removeprefix(" of ")
-            queue = next((q.name for q in instance.queues if name == q.name or name.startswith(f"{q.name} on ")), name)
-            found.append(Stop(named(queue), lends, row))
+            nodes = [node for node, *_ in row.keepers] or [row.of[0]]
+            found.append(Stop(joined([named(queues[node - 1].name) for node in nodes], _NAMES), row))
     return found
 
 
@@ -141,8 +152,25 @@ def _guarantee(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> 
     if each.borrowed:
         return f"{amount}, which it has; it borrows {each.figure(each.borrowed)} beyond that."
     if each.unused:
-        return f"{amount} and uses {each.figure(each.held)}, all that its users ask for; others use the rest, as far as it is lent."
+        return f"{amount} and uses {each.figure(each.held)}, all that its users ask for; {_rest(allocation, own, each)}."
     return f"{amount}, which it has, and no more."
+
+
+def _rest(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> str:
+    """Return who gets the part of a guarantee that a queue does not use, as the end of a sentence."""
+    instance = allocation.instance
+    quotas = instance.queues[own.node - 1].everywhere_and_on_groups
+    idle: Number = 0
+    for keeping in keepings_of(instance):
+        if instance.resources[keeping.resource] == each.resource and own.node in keeping.nodes:
+            k = keeping.nodes.index(own.node)
+            if (quotas[keeping.quotas[k]].name if keeping.quotas[k] else "") == each.group:
+                idle = max(number(keeping.kept[k]) - each.held, 0)
+    if not idle > rounding(_SAME, allocation.tasks) * each.amount:
+        return "others use the rest"
+    lent = each.amount - each.held - idle
+    others = f", and others use the other {each.figure(lent)}" if lent > rounding(_SAME, allocation.tasks) * each.amount else ""
+    return f"it keeps {each.figure(idle)} of the rest to itself{others}"
 
 
 def _limits(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:

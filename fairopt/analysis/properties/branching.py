@@ -30,7 +30,8 @@ from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.in_fractions import largest
 from fairopt.errors import NoSolution
 from fairopt.instance.fractions import ExactArray
-from fairopt.program.queue_limits import limit_rows
+from fairopt.program.kept_parts import without_breaking
+from fairopt.program.queue_limits import Row
 from fairopt.solvers.backend import Deadline
 
 __all__ = ["better_for_all", "better_point", "better_sorted", "single_servers_known"]
@@ -87,7 +88,14 @@ def better_for_all(case: Case) -> ExactArray | None:
     NoSolution
         The search did not decide it.
     """
-    program = _Program(case)
+    return without_breaking(case.instance, lambda rows: _twice(_better_for_all(case, _Program(case, rows))))
+
+
+def _twice(tasks: ExactArray | None) -> tuple[ExactArray | None, ExactArray | None]:
+    return tasks, tasks
+
+
+def _better_for_all(case: Case, program: _Program) -> ExactArray | None:
     value = [1 if case.worth is None else case.worth[n, i] for n, i in program.columns]
     entries, right = list(program.entries), list(program.right)
     for n in case.members:
@@ -106,7 +114,10 @@ def better_sorted(case: Case, per_task: ExactArray) -> ExactArray | None:
     NoSolution
         The search did not decide it.
     """
-    program = _Program(case)
+    return without_breaking(case.instance, lambda rows: _twice(_better_sorted(case, per_task, _Program(case, rows))))
+
+
+def _better_sorted(case: Case, per_task: ExactArray, program: _Program) -> ExactArray | None:
     shares = {int(n): per_task[n] * case.allocation.tasks_per_user[n] for n in case.members}
     values = sorted(set(shares.values()))
     for k, v in enumerate(values):
@@ -144,9 +155,9 @@ def _with_steps(program: _Program, steps: dict[int, list[int]], counts: list[int
 
 
 class _Program:
-    """The limits of whole tasks on single servers, in fractions."""
+    """The limits of whole tasks on single servers, and these of queues, in fractions."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, of_queues: Sequence[Row]) -> None:
         self.case, self.deadline = case, Deadline(_SECONDS if case.time_limit is None else case.time_limit)
         instance = case.instance
         copies = [(int(i), copy) for i in np.flatnonzero(instance.counts > 0) for copy in range(int(instance.counts[i]))]
@@ -156,7 +167,7 @@ class _Program:
         self.columns = [(n, i) for n, i, _ in pairs]
         self.entries: list[Entry] = []
         self.right: list[Any] = []
-        for line, bound in [*self._of_servers(copies, pairs), *self._of_users(), *self._of_queues()]:
+        for line, bound in [*self._of_servers(copies, pairs), *self._of_users(), *self._of_queues(of_queues)]:
             self.entries += [(len(self.right), j, value) for j, value in line.items() if value]
             self.right.append(bound)
 
@@ -190,8 +201,8 @@ class _Program:
             if instance.limited[n]:
                 yield {j: 1 / speed[n, self.columns[j][1]] for j in own}, instance.parallelism[n]
 
-    def _of_queues(self) -> Iterator[tuple[dict[int, Any], Any]]:
-        for row in limit_rows(self.case.instance):
+    def _of_queues(self, of_queues: Sequence[Row]) -> Iterator[tuple[dict[int, Any], Any]]:
+        for row in of_queues:
             demands = self.case.instance.demands
             line = {j: demands[n, row.resource] for j, (n, i) in enumerate(self.columns) if row.users[n] and row.servers[i]}
             yield line, row.bound

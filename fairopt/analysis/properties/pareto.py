@@ -39,11 +39,12 @@ from fairopt.analysis.properties.in_fractions import largest
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, judged_in_floats, violated
 from fairopt.analysis.properties.whole_tasks import largest_totals, more_for_somebody, one_more, proved
 from fairopt.errors import FairoptError, NoSolution
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, merge
 from fairopt.instance.exact_merging import merge_exactly
-from fairopt.instance.fractions import fractions_of, rational
-from fairopt.program import Total
+from fairopt.instance.fractions import fractions_of, rational, rationals
+from fairopt.models.efficiency import Efficiency
+from fairopt.program import Program, Total
 from fairopt.program.exact import ExactProgram
 from fairopt.program.parallelism import servers_at_once
 from fairopt.solvers import seconds_of_a_level
@@ -131,6 +132,11 @@ def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
     merging = merge(case.instance.replace(weights=None), data)
     # Of the program only columns and limits are read; those of queues are in it where the goal is a leximin.
     program = formulate(merging.instance, "max-min" if case.instance.is_tree else "efficiency", sharing=case.sharing)
+    return _improved(case, goal, merging, program)
+
+
+def _improved(case: Case, goal: FloatArray, merging: Merging, program: Program) -> FloatArray | str:
+    """Return the same within the limits of a program, and within all of what queues keep."""
     users, limits, unit = program.pair_users, program.limits, program.largest()  # columns are scaled by their maxima
     value = unit if case.worth is None else unit * np.asarray(merging.restrict(case.worth))[users, program.pair_servers]
     floors = case.value / (1.0 + case.excess if case.feasible else 1.0)
@@ -155,6 +161,9 @@ def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
         return "The allocation exceeds its limits, and no allocation within them gives everybody as much."
     if answer.x is None:
         return f"Undecided: the linear program was not solved ({answer.message})."
+    longer = program.with_broken(answer.x * unit)
+    if longer is not None:
+        return _improved(case, goal, merging, longer)
     table = np.zeros((len(program.users), len(program.servers)))
     table[users, program.pair_servers] = answer.x * unit
     return merging.spread(table)
@@ -178,13 +187,18 @@ def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
     seconds = seconds_of_a_level(exact)
     if seconds > (PATIENCE if case.time_limit is None else case.time_limit):
         return f"Undecided: the linear program would take about {duration(seconds)} in fractions."
-    own = [(len(exact.bounds) + int(n), j, -rational(value)) for j, (n, value) in enumerate(zip(users, worth, strict=True))]
-    entries = [*zip(exact.rows.tolist(), exact.columns.tolist(), exact.data.tolist(), strict=True), *own]
     reach = [(1 / each if by_reach else 1) if each > 0 else 0 for each in case.reach.tolist()]
     goal = [reach[n] * value if case.part[n] else 0 for n, value in zip(users.tolist(), worth, strict=True)]
     floors = np.where(case.part, case.value, 0)
-    point = largest(goal, entries, [*exact.bounds.tolist(), *(-floors).tolist()], case.time_limit)
-    assert point is not None  # what is there is feasible
+    while True:
+        own = [(len(exact.bounds) + int(n), j, -rational(value)) for j, (n, value) in enumerate(zip(users, worth, strict=True))]
+        entries = [*zip(exact.rows.tolist(), exact.columns.tolist(), exact.data.tolist(), strict=True), *own]
+        point = largest(goal, entries, [*exact.bounds.tolist(), *(-floors).tolist()], case.time_limit)
+        assert point is not None  # what is there is feasible
+        longer = exact.with_broken(rationals(point))
+        if longer is None:
+            break
+        exact = longer
     table = case.zeros(len(program.users), len(program.servers))
     table[users, servers] = point
     tasks = merging.spread(table)
@@ -211,8 +225,6 @@ def _whole(case: Case) -> Verdict:
         relaxed = _improvement(case, case.part.astype(float))
         if not isinstance(relaxed, str) and float((case.values(relaxed) - case.value)[case.part].sum()) < 1 - 1e-6 and case.worth is None:
             return holds(NAME, f"{_WHOLE}even with divisible tasks, a relaxation, not one task more would fit without another's loss.")
-    if any(each.lending_limit for queue in case.instance.queues for each in queue.everywhere_and_on_groups):
-        return does_not_apply(NAME, f"{_WHOLE}undecided: branch and cut does not know the lending limits of queues.")
     if case.instance.limited.any():
         return does_not_apply(NAME, f"{_WHOLE}undecided: branch and cut cannot check limits on parallelism.")
     try:
@@ -299,6 +311,13 @@ def _one_more(case: Case) -> FloatArray | None:
     return better
 
 
+class _MostTasks(Efficiency):
+    """The most tasks within the limits of queues and what they keep: guarantees say only what that is, and weights and tiers nothing."""
+
+    def check_queues(self, instance: Instance) -> None:
+        """Allow every tree of queues."""
+
+
 def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
     """Return the best allocation of whole tasks in which nobody has fewer, and whether it is proved to be the best."""
     instance = case.instance
@@ -320,13 +339,13 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
         servers=instance.servers,
         units=instance.units,
         resources=instance.resources,
-        queues=[queue.limits_alone for queue in instance.queues],
+        queues=[queue.given for queue in instance.queues],
         queue_of=[instance.queue_of[n] for n in two],
     )
     limit = max(case.deadline() - time.monotonic(), 1e-3)
     proved = True
     try:
-        best: Allocation | FloatArray = solve(doubled, "efficiency", integral=True, sharing=case.sharing, time_limit=limit).tasks
+        best: Allocation | FloatArray = solve(doubled, _MostTasks(), integral=True, sharing=case.sharing, time_limit=limit).tasks
     except NoSolution as error:
         if "tasks" not in error.known:
             return None, False
@@ -343,6 +362,11 @@ def _most_worth(case: Case, worth: FloatArray) -> tuple[FloatArray | None, bool]
     """Return whole tasks, (users, servers), of the largest worth in which nobody has less, and whether it is proved to be the largest."""
     single, row = expanded(case.instance)
     program = formulate(single, "max-min" if single.is_tree else "efficiency", sharing=case.sharing)
+    return _most_worth_within(case, worth, program, row)
+
+
+def _most_worth_within(case: Case, worth: FloatArray, program: Program, row: IntArray) -> tuple[FloatArray | None, bool]:
+    """Return the same within the limits of a program, and within all of what queues keep; ``row`` has the row of each server."""
     users, servers = program.pair_users, row[program.pair_servers]
     limits = program.limits.select(program.limits.bounds > 0)
     value = worth[users, servers] * case.part[users]
@@ -360,6 +384,9 @@ def _most_worth(case: Case, worth: FloatArray) -> tuple[FloatArray | None, bool]
     )
     if answer.x is None:
         return None, answer.status == 2
+    longer = program.with_broken(np.round(answer.x))
+    if longer is not None:
+        return _most_worth_within(case, worth, longer, row)
     tasks = np.zeros(case.allocation.tasks.shape)
     np.add.at(tasks, (users, servers), np.round(answer.x))
     tasks[~case.part] = case.allocation.tasks[~case.part]

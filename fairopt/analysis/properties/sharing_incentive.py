@@ -10,7 +10,8 @@ tasks; under time division, phi[n] / sum_m phi[m] gamma[n,i] on each server i (K
 parts of tasks count.
 
 In a tree of queues each child c of a queue v (a user, or a queue with everything below it) has a slice of what v holds, the children of the
-root of the whole cluster. What its siblings hold within their guarantees, and what siblings of other tiers hold, is set aside:
+root of the whole cluster. What its siblings hold within their guarantees, what they keep by lending limits and do not use, and what
+siblings of other tiers hold, is set aside:
 
     slice of c = phi[c] / sum of phi over siblings of its tier, c included, of max(0, what v holds - what is set aside).
 

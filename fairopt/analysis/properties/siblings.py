@@ -30,6 +30,8 @@ import scipy.sparse as sp
 from fairopt.analysis.properties.case import Case, capped
 from fairopt.analysis.properties.in_fractions import largest
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.keeping import Keeping
+from fairopt.program.kept_parts import KeptParts
 from fairopt.program.parallelism import fastest_first
 from fairopt.program.queue_limits import guarantees_of, limit_rows
 
@@ -66,6 +68,7 @@ class Families:
     def __init__(self, case: Case) -> None:
         self.case, self.instance, self.tree = case, case.instance, case.instance.tree
         self.limits = list(limit_rows(case.instance))
+        self.kept = KeptParts.of(case.instance)
         self.by_time = case.sharing == "tdm"
         weights = case.instance.weights
         self.weights = weights if weights.ndim == 1 else np.ones(case.instance.n_users, weights.dtype)
@@ -153,14 +156,28 @@ class Families:
     def slice_of(self, node: int, child: Child, children: list[Child]) -> FloatArray:
         """Return what a child would have if all children of its tier had their parts by weight, (servers, things).
 
-        What the others are guaranteed, and what those of other tiers hold, is set aside; so is what lending limits keep.
+        What the others are guaranteed, and what those of other tiers hold, is set aside; so is what they keep and do not use.
         """
         left = np.maximum(self._left(node, child.tier, children) + self.promised(child), 0)
-        for row in self.limits if node == 0 and not self.by_time else ():
-            if row.lending and row.users[child.users].all():
-                total = left[row.servers, row.resource].sum()
-                left[row.servers, row.resource] *= min(row.bound / total, 1) if total > 0 else 1
+        for keeping in self.kept.keepings if self.kept is not None and node == 0 and not self.by_time else ():
+            total = left[keeping.servers, keeping.resource].sum()
+            if total > 0:
+                left[keeping.servers, keeping.resource] *= max(total - self._idle(keeping, child), 0) / total
         return np.asarray(left * (child.weight / sum(other.weight for other in children if other.tier == child.tier)))
+
+    def _idle(self, keeping: Keeping, child: Child) -> Any:
+        """Return what queues keep of a resource on a group of servers and do not use, those of the child left out."""
+        tasks = self.case.allocation.tasks[:, keeping.servers].sum(axis=1)
+        held = keeping.held(tasks * self.instance.demands[:, keeping.resource])
+        counted = keeping.counted(held)
+        others = [k for k in keeping.keepers(held) if not (child.is_queue and child.node in self._way(keeping.nodes[k]))]
+        return sum(keeping.kept[k] - counted[k] for k in others)
+
+    def _way(self, node: int) -> Iterator[int]:
+        """Yield a queue and the queues above it."""
+        while node:
+            yield node
+            node = int(self.tree.parent[node])
 
     def _left(self, node: int, tier: int, children: list[Child]) -> FloatArray:
         """Return what the children of a tier divide beyond all guarantees among them, (servers, things)."""

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.keeping import Keeping
+from fairopt.program.kept_parts import KeptParts
 from fairopt.program.queue_limits import limit_rows
 from fairopt.simulation.keeping import State
 from fairopt.simulation.streams import Streams
@@ -57,23 +59,34 @@ class Pool:
         self._limits(streams)
 
     def _limits(self, streams: Streams) -> None:
+        """Set the limits of queues; behind them those of what queues keep: what the users right below each keeping queue may hold."""
         rows = [] if streams.tree is None else list(limit_rows(streams.tree))
-        self._left = np.array([row.bound for row in rows], float)
+        kept = None if streams.tree is None else KeptParts.of(streams.tree)
+        self._keepings: list[tuple[int, Keeping]] = []  # with the first of its limits
+        counted = [(row.users, row.servers, row.resource, row.bound) for row in rows]
+        for keeping in () if kept is None else kept.keepings:
+            self._keepings.append((len(counted), keeping))
+            rooms = keeping.rooms([0.0] * (len(keeping.nodes) + 1))
+            for k, room in enumerate(rooms):
+                users = keeping.nearest == (k if k < len(keeping.nodes) else -1)
+                counted.append((users, keeping.servers, keeping.resource, room))
+        self._left = np.array([bound for *_, bound in counted], float)
+        self._held = np.zeros(len(counted))
         self._most = _FITS * self._left
-        self._on_rows = [row.servers for row in rows]
+        self._on_rows = [servers for _, servers, _, _ in counted]
         self._on = [servers[self.row] for servers in self._on_rows]
-        amount = np.array([row.users[streams.owner] * self.demands[:, row.resource] for row in rows], float)
-        self._amount = amount.reshape(len(rows), self.demands.shape[0])
+        amount = np.array([users[streams.owner] * self.demands[:, r] for users, _, r, _ in counted], float)
+        self._amount = amount.reshape(len(counted), self.demands.shape[0])
         self._rows_of = [np.flatnonzero(column > 0) for column in self._amount.T]
 
     def state(self) -> State:
         """Return the state, for `restore`."""
-        return {"room": self.room, "closed": self.closed, "total_free": self.total_free, "left": self._left}
+        return {"room": self.room, "closed": self.closed, "total_free": self.total_free, "left": self._left, "held": self._held}
 
     def restore(self, state: State) -> None:
         """Go back to a state."""
         self.room[...], self.closed[...] = state["room"], state["closed"]
-        self.total_free, self._left = state["total_free"], state["left"]
+        self.total_free, self._left, self._held = state["total_free"], state["left"], state["held"]
         self._some_closed = bool(self.closed.any())
 
     def fitting(self, stream: int, room: FloatArray | None = None) -> IntArray:
@@ -135,7 +148,12 @@ class Pool:
                     column[server] += tasks * amount
             self.total_free[r] += open_tasks * amount
         for k in self._rows_of[stream]:
-            self._left[k] += sign * self._amount[k, stream] * int(place.tasks[self._on[k][place.servers]].sum())
+            amount = sign * self._amount[k, stream] * int(place.tasks[self._on[k][place.servers]].sum())
+            self._left[k] += amount
+            self._held[k] -= amount
+        for first, keeping in self._keepings:
+            end = first + len(keeping.nodes) + 1
+            self._left[first:end] = keeping.rooms(self._held[first:end].tolist())
 
     def change_servers(self, row: int, number: int, add: bool) -> None:
         """Open the first closed servers of a row, or close the last open ones."""

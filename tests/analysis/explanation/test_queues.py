@@ -71,10 +71,32 @@ def test_what_a_queue_keeps_stops_the_others() -> None:
     allocation = fo.solve(instance, "drfh")
     assert allocation.tasks_per_user == pytest.approx([5, 0])
     (stop,) = stops_of(allocation, 0)[0]
-    assert (stop.queue, stop.lends) == ("b", True)
-    assert "What stops it: b keeps a part of its guarantee to itself, and the others hold all 5 gpu that it leaves." in str(
+    assert (stop.queue, stop.keeps) == ("b", True)
+    assert "What stops it: b keeps 5 gpu of its guarantee to itself, and the others hold all 5 gpu that it leaves." in str(
         fo.explain(allocation, "ann", resolves=0)
     )
+
+
+def test_what_several_queues_keep_stops_the_others() -> None:
+    """b keeps 3 of 10 GPUs and uses 1, c keeps 2 and uses none: ann has 5. Each of the two lending limits would help."""
+    keeps: list[Any] = [{"guarantee": {"gpu": 4}, "lending_limit": {"gpu": 1}}, {"guarantee": {"gpu": 2}, "lending_limit": {"gpu": 0}}]
+    queues = [fo.Queue("a"), fo.Queue("b", **keeps[0]), fo.Queue("c", **keeps[1])]
+    instance = fo.Instance(
+        [[10]], np.ones((2, 1)), tasks=[np.inf, 1], users=["ann", "ben"], resources=["gpu"], queues=queues, queue_of=["a", "b"]
+    )
+    for exact in (False, True):
+        allocation = fo.solve(instance, "drfh", exact=exact)
+        assert allocation.tasks_per_user == pytest.approx([5, 1])
+        told = fo.explain(allocation, "ann")
+        assert (
+            "What stops it: b and c keep 3 and 2 gpu of their guarantees to themselves, and the others hold all 5 gpu that they leave."
+        ) in told.sentences
+        gains = {gain.change: gain.by_solving for gain in told.gains if "lent" in gain.change}
+        assert gains == {"2 gpu lent instead of 1 by b": pytest.approx(1), "1 gpu lent instead of 0 by c": pytest.approx(1)}
+        (rest,) = [each for each in fo.explain(allocation, queue="b", resolves=0).sentences if "guaranteed" in each]
+        assert rest.endswith("all that its users can use of it; it keeps 2 of the rest to itself, and others use the other 1.")
+    whole = fo.explain(fo.solve(instance, "drfh", integral=True), "ann", resolves=0)
+    assert any("b and c keep 3 and 2 gpu" in sentence for sentence in whole.sentences)
 
 
 def test_users_of_other_queues_are_not_compared_by_weight() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 from queue_oracle import random_tree
+from reference.kept import all_rows
 
 import fairopt as fo
-from fairopt.analysis.measures import envy_matrix, largest_envy
+from fairopt.analysis.measures import envy_matrix, largest_envy, violations
 from fairopt.analysis.properties import OF_FLAT_LISTS
 from fairopt.analysis.rerun import given
 from fairopt.instance.remarks import remarks
@@ -126,8 +128,47 @@ def test_whole_tasks_are_judged_within_the_limits_of_queues() -> None:
     moved = fo.audit(given(swapped, np.array([[0, 1], [0, 0], [2, 0]]), "rdm"), "pareto")["pareto"]
     assert moved.violation == pytest.approx(1)  # with user-1 on the other server, there is room for 3 tasks of user-3
     kept = instance.replace(queues=[fo.Queue("a"), fo.Queue("b", guarantee={"gpu": 3}, lending_limit={"gpu": 1})])
-    undecided = fo.audit(given(kept, np.array([[1, 0], [1, 0]]), "rdm"), "pareto")["pareto"]
-    assert undecided.holds is None or undecided.violation > 0
+    decided = fo.audit(given(kept, np.array([[1, 0], [1, 0]]), "rdm"), "pareto")["pareto"]
+    assert decided.holds is False
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whole_tasks_are_judged_by_what_queues_keep_together(seed: int) -> None:
+    """One server of 7 GPUs, three queues that keep some, tasks of 1 to 3: better whole tasks exist, or not, by trying all of them."""
+    rng = np.random.default_rng(seed)
+    guarantees = rng.integers(1, 4, 3)
+    queues = [
+        fo.Queue(f"q{k}", guarantee={"gpu": float(amount)}, lending_limit={"gpu": float(rng.integers(0, amount))})
+        for k, amount in enumerate(guarantees)
+    ]
+    sizes = rng.integers(1, 4, 4)
+    instance = fo.Instance([[7]], sizes[:, None], resources=["gpu"], queues=queues, queue_of=["q0", "q1", "q2", None])
+    rows = list(all_rows(instance))
+
+    def fits(tasks: tuple[int, ...]) -> bool:
+        used = np.array(tasks) * sizes
+        return used.sum() <= 7 and all(used[row.users].sum() <= row.bound for row in rows)
+
+    points = [point for point in itertools.product(*(range(7 // size + 1) for size in sizes)) if fits(point)]
+    for point in [points[k] for k in rng.choice(len(points), min(len(points), 4), replace=False)]:
+        more = [sum(other) - sum(point) for other in points if all(b >= a for a, b in zip(point, other, strict=True))]
+        for exact in (False, True):
+            verdict = fo.audit(given(instance, np.array(point)[:, None], "rdm", exact=exact), "pareto")["pareto"]
+            assert verdict.holds is (max(more) == 0), (point, verdict)
+
+
+def test_what_breaks_kept_parts_is_not_pareto_optimal() -> None:
+    """a and b keep 2 of 10 GPUs each and use 1 each: c may have 6, has 6.5, and the audit says which limit that is."""
+    keeps: dict[str, Any] = {"guarantee": {"gpu": 2}, "lending_limit": {"gpu": 0}}
+    queues = [fo.Queue("a", **keeps), fo.Queue("b", **keeps), fo.Queue("c")]
+    instance = fo.Instance([[10]], np.ones((3, 1)), tasks=[1, 1, np.inf], resources=["gpu"], queues=queues, queue_of=["a", "b", "c"])
+    assert [fo.audit(given(instance, np.array([[1], [1], [x]]), "rdm"), "pareto")["pareto"].holds for x in (5.5, 6, 6.5)] == [
+        False,
+        True,
+        None,
+    ]
+    (exceeded,) = violations(instance, np.array([[1.0], [1.0], [6.5]]), "rdm", 1e-9)
+    assert str(exceeded) == "gpu beside what a and b keep: 6.5, allowed 6"
 
 
 @pytest.mark.parametrize("seed", range(0, 20, 3))

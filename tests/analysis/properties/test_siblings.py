@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from instances import with_lenders
 from queue_oracle import random_pool
 
 import fairopt as fo
@@ -120,10 +121,22 @@ def test_a_queue_of_one_user_is_that_user(seed: int) -> None:
 
 @pytest.mark.parametrize("guarantees", ["surplus", "clamp"])
 def test_a_filling_of_one_resource_gives_everybody_its_slice(guarantees: str) -> None:
-    """Guarantees, limits, tiers, weights of 0, in trees of three levels on one server: nobody lacks a slice, and nobody envies."""
+    """Guarantees, limits, tiers, weights of 0, in trees of three levels on one server: nobody lacks a slice, and nobody envies.
+
+    So too where queues keep parts of their guarantees.
+    """
     for seed in range(12):
-        found = fo.audit(fo.solve(random_pool(seed), "drfh", guarantees=guarantees), ASKED)
-        assert not found.violated, (seed, found)
+        for pool in (random_pool(seed), with_lenders(random_pool(seed), seed)):
+            found = fo.audit(fo.solve(pool, "drfh", guarantees=guarantees), ASKED)
+            assert not found.violated, (seed, found)
+
+
+def test_what_others_keep_is_no_part_of_a_slice() -> None:
+    """b and c keep 3 and 2 of 10 GPUs and use none: a and d divide 5. d has 3 of them, so that a lacks half a task and envies one."""
+    keeps = [fo.Queue(name, guarantee={"gpu": kept}, lending_limit={"gpu": 0}) for name, kept in (("b", 3), ("c", 2))]
+    queues = [fo.Queue("a", weight=2), fo.Queue("d", weight=2), *keeps]
+    allocation = held([2, 3], queues, ["a", "d"])
+    assert [verdict_on(allocation, name).violation for name in ASKED] == pytest.approx([0.5, 1])
 
 
 def test_a_lie_of_a_queue() -> None:

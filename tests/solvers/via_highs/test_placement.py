@@ -10,6 +10,7 @@ import pytest
 import fairopt as fo
 from fairopt.instance import FloatArray
 from fairopt.program.placement import WholePlacement
+from fairopt.program.queue_limits import limit_rows
 from fairopt.solvers.via_highs.placement import pack_servers, place_whole
 
 
@@ -27,7 +28,7 @@ def test_each_goal_in_its_turn(seed: int) -> None:
     rng = np.random.default_rng(seed)
     instance = fo.Instance(rng.integers(2, 6, (2, 2)), rng.integers(1, 3, (3, 2)), counts=[1, 1 + seed % 2])
     tasks = fo.solve(instance, "drfh").tasks_per_user
-    program = WholePlacement.of(instance, tasks)
+    program = WholePlacement.of(instance, tasks, list(limit_rows(instance)))
     sums = np.zeros((3, program.most.size))
     sums[program.pair_users, np.arange(program.most.size)] = 1.0
 
@@ -51,9 +52,9 @@ def test_each_goal_in_its_turn(seed: int) -> None:
 def test_large_tasks_count_on_single_servers() -> None:
     """Two servers of 4 GPUs: no third task of 3 GPUs beside two of them, though 8 GPUs are 9 less 1; a task of 1 fits beside each."""
     instance = fo.Instance([[4]], [[3], [3], [1]], counts=[2])
-    program = WholePlacement.of(instance, np.array([1.0, 1.0, 2.0]))
+    program = WholePlacement.of(instance, np.array([1.0, 1.0, 2.0]), list(limit_rows(instance)))
     assert place_whole(program).x.tolist() == [1, 1, 2]
-    program = WholePlacement.of(instance, np.array([2.0, 1.0, 0.0]))
+    program = WholePlacement.of(instance, np.array([2.0, 1.0, 0.0]), list(limit_rows(instance)))
     assert place_whole(program).x.sum() == 2
 
 
@@ -66,4 +67,4 @@ def test_servers_are_packed_where_heuristics_fail() -> None:
 def test_a_program_without_a_pair_has_no_tasks() -> None:
     """Nobody may run anywhere."""
     instance = fo.Instance([[0.0]], [[1]], tasks=[1])
-    assert place_whole(WholePlacement.of(instance, np.zeros(1))).x.size == 0
+    assert place_whole(WholePlacement.of(instance, np.zeros(1), list(limit_rows(instance)))).x.size == 0
