@@ -46,7 +46,13 @@ def print_what_if(console: Console, found: WhatIf, *, everything: bool = False, 
         console.print()
         if changes:
             chosen = choice is not None and choice != Choice()
-            some = _chosen(found, row, changes, choice) if choice is not None and chosen else changes if everything else largest_changes(changes, _USERS)
+            some = (
+                _chosen(found, row, changes, choice)
+                if choice is not None and chosen
+                else changes
+                if everything
+                else largest_changes(changes, _USERS)
+            )
             for j, table in enumerate(_users(found, row, some, sides, console.width)):
                 console.print(*([""] if j else []), table, sep="\n")
             if len(some) < len(changes):

@@ -39,7 +39,7 @@ from pydantic import BaseModel
 from fairopt.errors import InvalidInstance
 from fairopt.formats.entries import ENTRIES, Document, Quota
 from fairopt.formats.messages import Path, Source
-from fairopt.formats.syntax import Parsed
+from fairopt.formats.syntax import read_value
 from fairopt.formats.units import OPERATORS, calculated
 from fairopt.wording import brief, did_you_mean, found, joined
 
@@ -238,11 +238,13 @@ class Changed:
             del entries[place], origin[place]
         elif not isinstance(change.value, Mapping) or change.sign:
             refuse(f"name what to change of the {kind[:-1]}, such as {kind}.{_example(self.data, kind)}, or give the whole entry: {{...}}")
+        elif (other := brief(str(change.value.get("name", name)))) != brief(name):
+            refuse(f'the {kind[:-1]} is called "{name}" in front of the = and "{other}" behind it; leave the name behind it out')
         elif place is None:
-            entries.append({"name": name, **change.value})
+            entries.append({**change.value, "name": name})
             origin.append(None)
         else:
-            entries[place] = {"name": name, **change.value}
+            entries[place] = {**change.value, "name": name}
 
 
 class _Refusal:
@@ -286,16 +288,13 @@ def _ends(rest: str) -> bool:
 
 
 def _value(refuse: _Refusal, text: str) -> object:
-    """Return what the text of a value means, by the rules of YAML; what YAML cannot read is text."""
+    """Return what the text of a value means in a YAML file; nothing where it is blank."""
     if not text.strip():
         return None
     try:
-        parsed: Any = Parsed("", f"value: {text}\n").data
-        return parsed["value"]
+        return read_value(text)
     except InvalidInstance as error:
-        if text.lstrip()[:1] in "{[":
-            refuse(str(error).partition(": ")[2])
-        return text
+        refuse(str(error))
 
 
 def _put(refuse: _Refusal, mapping: dict[str, Any], key: str, model: type[BaseModel] | None, change: _Change, missing: float = 0.0) -> None:
