@@ -88,7 +88,7 @@ class Allocation(ShowsItself):
         x[n,i], one way to realise what is unique: the shares, and ``tasks_per_user`` if a task has the same worth on every server. (With
         whole tasks neither need be unique.)
     shares : array (users,) or (users, servers)
-        The notion's own share of each user, divided by its weight; per server for a server-specific notion.
+        The notion's own share of each user, divided by its weight (``shares_by_weight``); per server for a server-specific notion.
     prices : array (servers, resources) or (servers, 1), or None
         Dual price of capacity (of a server's time): an upper bound on what the goal gains with one more unit, and exactly its gain if the
         prices are unique. For a leximin, of the lowest level that a bottleneck stops; ``levels`` has all.
@@ -182,19 +182,34 @@ class Allocation(ShowsItself):
         return self.shares
 
     @property
-    def share_heading(self) -> str:
-        """What a table calls the shares: "share / weight" where they are divided by weights, else "share".
+    def equalizes(self) -> bool:
+        """Whether the notion equalises shares, level by level or in a schedule; False of goals that are a sum."""
+        if not isinstance(self.question, Exact) or self.levels:
+            return True
+        goal = getattr(self.question.notion, "goal", None)
+        return goal is not None and isinstance(goal(np.ones(self.instance.n_users)), Leximin | Equalize)
 
-        Goals that are a sum, and trees of queues, have shares that are not divided.
+    @property
+    def shares_by_weight(self) -> bool:
+        """Whether ``shares`` are divided by the weights of users.
+
+        Not for goals that are a sum; and not in a tree of queues (or where users have guarantees, or weights of 0), where weights count
+        among siblings only. Weights per resource, and shares per server, are always divided by them.
+
+        >>> import fairopt as fo
+        >>> flat = fo.Instance([[10]], [[1], [1]], weights=[4, 1])
+        >>> tree = flat.replace(queues=[fo.Queue("lab")], queue_of=["lab", "lab"])
+        >>> for each in (fo.solve(flat), fo.solve(tree)):  # 8 and 2 tasks in both
+        ...     print(each.shares_by_weight, each.shares.round(6).tolist())
+        True [0.2, 0.2]
+        False [0.8, 0.2]
         """
-        instance, question = self.instance, self.question
-        if instance.is_tree or (instance.weights == 1).all():
-            return "share"
-        if isinstance(question, Exact) and not self.levels:
-            goal = getattr(question.notion, "goal", None)
-            if goal is None or not isinstance(goal(np.ones(instance.n_users)), Leximin | Equalize):
-                return "share"
-        return "share / weight"
+        return self.shares.ndim == 2 or (self.equalizes and (self.instance.weights.ndim == 2 or not self.instance.is_tree))
+
+    @property
+    def share_heading(self) -> str:
+        """What a table calls the shares: "share / weight" where they are divided by weights that are not all 1, else "share"."""
+        return "share / weight" if self.shares_by_weight and (self.instance.weights != 1).any() else "share"
 
     @property
     def usage(self) -> FloatArray:
@@ -299,7 +314,9 @@ class Allocation(ShowsItself):
         See `fairopt.allocation.holdings.QueueHoldings`: tasks, shares, amounts in use, guarantees and what is missing of them, limits.
         """
         whole = self.certificate.whole_tasks or isinstance(self.question, Greedy)
-        return queue_holdings(self.instance, self.tasks, self.shares, self.sharing, whole=whole, prices=self.queue_prices)
+        weights = self.instance.weights
+        shares = self.shares * weights if self.shares_by_weight and self.shares.ndim == weights.ndim == 1 else self.shares
+        return queue_holdings(self.instance, self.tasks, shares, self.sharing, whole=whole, prices=self.queue_prices)
 
     def to_frame(self, by: Literal["user", "queue"] = "user") -> pd.DataFrame:
         """Return the allocation as a table.

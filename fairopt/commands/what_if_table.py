@@ -56,11 +56,8 @@ def print_what_if(console: Console, found: WhatIf, *, everything: bool = False, 
             for j, table in enumerate(_users(found, row, some, sides, console.width)):
                 console.print(*([""] if j else []), table, sep="\n")
             if len(some) < len(changes):
-                console.print(
-                    Text(
-                        f"and {plural(len(changes) - len(some), 'more user')}{'' if chosen else ' whose changes are no larger (--all shows them)'}"
-                    )
-                )
+                left_out = "" if chosen else ", whose changes are no larger (--all shows them)"
+                console.print(Text(f"and {plural(len(changes) - len(some), 'more user')}{left_out}"))
         console.print(Text.assemble((f"{label(row).plain}: ", "bold"), label(found.summary(row)).plain))
     console.print()
     for table in _measures(found, sides):

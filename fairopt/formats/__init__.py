@@ -35,6 +35,7 @@ users:
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from fairopt.trace import Trace
 
 __all__ = ["load", "load_trace", "save", "schema", "source_of"]
+
+log = logging.getLogger(__name__)
 
 DOCUMENTS = (".yaml", ".yml", ".json")
 FILES = (*DOCUMENTS, ".xlsx")
@@ -64,7 +67,8 @@ def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[
         ``servers.csv`` and ``users.csv`` (or ``.parquet``); where users are in queues, also the table queues.
     changes : mapping or sequence of str, optional
         Changes to the instance, by names: ``{"users.vision.weight": 3}``, or ``["servers.new.count+=2"]`` as on the command line
-        (:mod:`fairopt.formats.changes`). The file stays as it is.
+        (:mod:`fairopt.formats.changes`). The file stays as it is. A changed weight that has no effect in the tree of queues is warned of,
+        with the weight that decides.
 
     Raises
     ------
@@ -76,7 +80,15 @@ def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[
     from fairopt.formats import document, syntax
 
     with syntax.without_collector():
-        return document.instance_from(source_of(Path(path), changes))
+        source = source_of(Path(path), changes)
+        instance = document.instance_from(source)
+    if changes:
+        from fairopt.formats.changes import Changed, weights_without_effect
+
+        assert isinstance(source, Changed)
+        for sentence in weights_without_effect(source, instance):
+            log.warning("%s", sentence)
+    return instance
 
 
 def source_of(path: Path, changes: Mapping[str, Any] | Sequence[str] = ()) -> Source:

@@ -30,7 +30,7 @@ fairopt.errors.InvalidInstance: lab.yaml with servers.nwe.count=2: there is no s
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
@@ -41,9 +41,11 @@ from fairopt.formats.entries import ENTRIES, Document, Quota
 from fairopt.formats.messages import Path, Source
 from fairopt.formats.syntax import read_value
 from fairopt.formats.units import OPERATORS, calculated
+from fairopt.instance import Instance
+from fairopt.instance.rivals import weight_without_effect
 from fairopt.wording import brief, did_you_mean, found, joined
 
-__all__ = ["Changed", "Changes"]
+__all__ = ["Changed", "Changes", "weights_without_effect"]
 
 Changes: TypeAlias = Mapping[str, Any] | Sequence[str]
 """``{"users.vision.weight": 3}``, or ``["users.vision.weight=3", "servers.new.count+=2"]``."""
@@ -114,6 +116,15 @@ class Changed:
     def literal(self, path: Path) -> str | None:
         """Return a scalar as it was written, where it is not changed."""
         return None
+
+    def weights(self) -> Iterator[tuple[str, str, str]]:
+        """Yield the changes of a weight that was and is not 0: the kind and the name of its entry, and the change as it is written."""
+        for change in self._changes:
+            if len(change.path) == 3 and change.path[2] == "weight" and change.path[0] in ("users", "queues"):
+                kind, name = change.path[:2]
+                each = next((entry for entry in self._source.data.get(kind) or [] if str(entry.get("name")) == name), {})
+                if each.get("weight", 1) not in (0, None):
+                    yield kind, name, change.text
 
     # Reading a change -------------------------------------------------------------------------------------------------------------
 
@@ -245,6 +256,18 @@ class Changed:
             origin.append(None)
         else:
             entries[place] = {**change.value, "name": name}
+
+
+def weights_without_effect(changed: Changed, instance: Instance) -> Iterator[str]:
+    """Yield a sentence on each changed weight that has no effect in the tree of queues: why, and which weight decides."""
+    names = [queue.name for queue in instance.queues]
+    for kind, name, text in changed.weights() if names else ():
+        if kind == "users":
+            reason = weight_without_effect(instance, user=instance.users.index(name)) if name in instance.users else ""
+        else:
+            reason = weight_without_effect(instance, node=names.index(name) + 1) if name in names else ""
+        if reason:
+            yield f"{brief(text)}: {reason}"
 
 
 class _Refusal:

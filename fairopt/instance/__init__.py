@@ -12,6 +12,7 @@
 ``aggregation``  identical servers and users as one row, and the way back
 ``records``      an instance as plain data, labelled arrays, one line
 ``remarks``      what a tree of queues allows but what must be said
+``rivals``       whose weight decides what a user or a queue gets
 ===============  ================================================================================
 """
 

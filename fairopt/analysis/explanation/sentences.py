@@ -13,6 +13,7 @@ from fairopt.analysis.explanation import Gain, Number, number
 from fairopt.analysis.explanation.gains import part_more
 from fairopt.analysis.explanation.queues import path_of, stops_of
 from fairopt.analysis.explanation.room import Room
+from fairopt.analysis.explanation.weights import OF_WEIGHTS, idle_weight, more_weight
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, IntArray
@@ -120,12 +121,30 @@ class Sentences:
         elif self.exact:  # the goal is a sum, or the user has all its tasks
             return []
         else:
-            shares = allocation.shares[takes_part(self.instance)]
-            own = allocation.shares[n]
-            rounding = self.room.rounding(_SAME)
-            lower, higher = int((shares < own * (1 - rounding)).sum()), int((shares > own * (1 + rounding)).sum())
-            place = _either([lower, higher], "has", "a smaller one", "a larger one")
-        return [f"Its share is {self._share(number(allocation.shares[n]))}; {place}."]
+            place = self._beside()
+        share = self._share(number(allocation.shares[n]))
+        return [f"Its share is {share}; {place}." if place else f"Its share is {share}."]
+
+    def _beside(self) -> str:
+        """Return how many users have a smaller or a larger share; in a tree users of the same queue for their weights; "" for nobody."""
+        shares, rounding = self._for_weight(), self.room.rounding(_SAME)
+        own, others = shares[self.n], takes_part(self.instance)
+        others[self.n] = False
+        if self.allocation.shares_by_weight:
+            where, smaller, larger = "", "a smaller one", "a larger one"
+        else:
+            tree = self.instance.tree
+            others &= tree.user_node == tree.user_node[self.n]
+            where, smaller, larger = "beside it ", "less for each unit of weight", "more for each unit of weight"
+            if not others.any():
+                return ""
+        lower, higher = (shares[others] < own * (1 - rounding)).sum(), (shares[others] > own * (1 + rounding)).sum()
+        return where + _either([int(lower), int(higher)], "has", smaller, larger)
+
+    def _for_weight(self) -> FloatArray:
+        """Return the shares divided by weights, (users,); a weight of 0 counts as 1."""
+        allocation, weights = self.allocation, self.instance.weights
+        return allocation.shares if allocation.shares_by_weight else allocation.shares / np.where(weights > 0, weights, 1)
 
     def _share_there(self) -> list[str]:
         held = self.allocation.tasks[self.n]
@@ -139,9 +158,14 @@ class Sentences:
 
     def _share(self, share: Number) -> str:
         write = percent if self.notion is not None and self.notion.share_is_part else figure
-        if self.instance.weights.ndim == 2 or (weight := number(self.instance.weights[self.n])) == 1 or share == 0:
+        weights = np.asarray(self.instance.weights[self.n])
+        if (weights == 1).all() or (weights == 0).all() or share == 0:
             return write(share)
-        return f"{write(share * weight)}, which is {write(share)} for each unit of its weight {figure(weight)}"
+        if weights.ndim:
+            return f"{write(share)}, divided by its weights"
+        weight = number(weights[()])
+        held, for_each = (share * weight, share) if self.allocation.shares_by_weight else (share, share / weight)
+        return f"{write(held)}, which is {write(for_each)} for each unit of its weight {figure(weight)}"
 
     # What stops it --------------------------------------------------------------------------------------------------------------
 
@@ -273,20 +297,22 @@ class Sentences:
 
     def helps(self, found: Sequence[Gain]) -> list[str]:
         """Return the best change of each kind, and what it would give."""
+        idle = idle_weight(self.allocation, user=self.n)
         if not found:
-            return []
+            return idle
         capacity = [gain for gain in found if gain.kind in ("capacity", "server")]
-        kinds = ("weight", "parallelism", "placement", "limit")
-        weight, parallelism, placement, limit = ([gain for gain in found if gain.kind == kind] for kind in kinds)
+        weight = [gain for gain in found if gain.kind in OF_WEIGHTS]
+        kinds = ("parallelism", "placement", "limit")
+        parallelism, placement, limit = ([gain for gain in found if gain.kind == kind] for kind in kinds)
         sentences = []
         if (best := _best(capacity)) is not None:
             equals = sum(gain.best_known >= best.best_known * (1 - self.room.rounding(_ALIKE)) for gain in capacity) - 1
             also = f"; {plural(equals, 'other change')} of this kind would give as much" if equals else ""
             sentences.append(f"What would help: {best.change} would give it {self._gain(best)}{also}.")
+        sentences += idle
         if (best := _best(weight)) is not None:
             sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {self._gain(best)}.")
-        elif any(gain.by_solving == 0 for gain in weight):
-            sentences.append("More weight would give it nothing.")
+        sentences += more_weight(weight)
         if (best := _best(limit)) is not None:
             sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {self._gain(best)}.")
         if (best := _best(parallelism)) is not None:
@@ -294,7 +320,7 @@ class Sentences:
         if (best := _best(placement)) is not None:
             sentences.append(f"If it {best.change}, it would have {self._gain(best)}.")
         if not any(map(_best, (capacity, weight, limit, parallelism, placement))):
-            sentences = [f"None of the {plural(len(found), 'change')} that were tried would give it more."]
+            sentences = [*idle, f"None of the {plural(len(found), 'change')} that were tried would give it more."]
         late = [gain.note for gain in found if gain.note]
         return [*sentences, *([f"{plural(len(late), 'change was', 'changes were')} not solved: {late[0]}."] if late else [])]
 
@@ -344,8 +370,11 @@ class Sentences:
         return [f"{has} With what {name} holds{times}, {self.who} could run {_tasks(would)}, {verdict}."]
 
     def _why_ahead(self, m: int) -> str:
-        shares, instance, x = self.allocation.shares, self.instance, self.allocation.tasks
-        if shares.ndim == 2 or self.given or shares[m] <= shares[self.n] * (1 + self.room.rounding(_SAME)):
+        instance, x = self.instance, self.allocation.tasks
+        if self.allocation.shares.ndim == 2 or self.given:
+            return ""
+        shares = self._for_weight()
+        if shares[m] <= shares[self.n] * (1 + self.room.rounding(_SAME)):
             return ""
         if 2 * x[m, ~instance.eligibility[self.n]].sum() > x[m].sum():
             return f", most of them where {self.who} may not run"

@@ -44,7 +44,7 @@ def test_a_limit_of_a_queue_is_what_stops_a_user() -> None:
     assert not told.blockers
     gains = {gain.change: gain.by_solving for gain in told.gains}
     assert gains["a limit of 3 gpu instead of 2 for students"] == pytest.approx(1)
-    assert gains["weight 2 instead of 1"] == 0
+    assert gains["weight 2 instead of 1 of the queue students"] == gains["weight 3 instead of 2 of the queue lab"] == 0
 
 
 def test_a_limit_on_some_servers_stops_there() -> None:
