@@ -75,9 +75,7 @@ def test_a_share_is_not_multiplied_by_the_weight_in_a_tree(changes: dict[str, An
 @pytest.mark.parametrize("notion", ["drf", "drfh"])
 def test_weights_per_resource(notion: str) -> None:
     """12 of both resources: a task of a counts 1/24, of b 1/12; 8 and 4 tasks have the share 1/3. In a queue the sentence is the same."""
-    flat = fo.Instance(
-        [[12, 12]], [[1, 1], [1, 1]], weights=[[2, 4], [1, 1]], users=["a", "b"], servers=["s"], resources=["gpu", "cpu"]
-    )
+    flat = fo.Instance([[12, 12]], [[1, 1], [1, 1]], weights=[[2, 4], [1, 1]], users=["a", "b"], servers=["s"], resources=["gpu", "cpu"])
     allocation = fo.solve(flat, notion)
     assert allocation.tasks_per_user == pytest.approx([8, 4])
     assert share_of(allocation).startswith("Its share is 33.3 %, divided by its weights; ")
