@@ -12,7 +12,7 @@ from fairopt.drawing import ShowsItself
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Blocker", "Explanation", "Gain", "Number", "number"]
+__all__ = ["Blocker", "Explanation", "Gain", "Number", "none_helps", "number"]
 
 Number: TypeAlias = float | Fraction
 
@@ -99,6 +99,17 @@ class Gain:
         """The gain by solving, else by price; minus infinity if neither is known."""
         known = self.by_price if self.by_solving is None else self.by_solving
         return float("-inf") if known is None else known
+
+
+def none_helps(number: int) -> str:
+    """Return the sentence on so many changes, of which none gives more.
+
+    >>> none_helps(1), none_helps(3)
+    ('The change that was tried would not give it more.', 'None of the 3 changes that were tried would give it more.')
+    """
+    if number == 1:
+        return "The change that was tried would not give it more."
+    return f"None of the {number:,} changes that were tried would give it more."
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

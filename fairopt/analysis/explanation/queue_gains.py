@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.analysis.explanation import Gain, Number
+from fairopt.analysis.explanation import Gain, Number, none_helps
 from fairopt.analysis.explanation.changes import Change, limit_changes, raised, step_of
 from fairopt.analysis.explanation.gains import change_of_capacity, digits, kinds_of_servers, part_more, solved
 from fairopt.analysis.explanation.weights import OF_WEIGHTS, more_weight, weights_of_queue
@@ -65,7 +65,7 @@ def what_would_help(found: tuple[Gain, ...], tasks: Number) -> Iterator[str]:
     known = [gain for gain in found if gain.by_solving is not None]
     if known and not good:
         if len(known) > 1:
-            yield f"None of the {len(known)} changes that were tried would give it more."
+            yield none_helps(len(known))
         else:
             yield f"{known[0].change[0].upper()}{known[0].change[1:]} would give it nothing."
     else:

@@ -23,7 +23,7 @@ from fairopt.instance.fractions import rounding
 from fairopt.program.queue_limits import Row, limit_rows
 from fairopt.wording import figure, joined, named, percent, plural
 
-__all__ = ["Stop", "about_queue", "path_of", "reached_limits", "stops_of"]
+__all__ = ["Stop", "about_queue", "of_weight_0", "path_of", "reached_limits", "stops_of"]
 
 _SAME = 1e-6  # relative
 _FITS = 1e-9  # relative to a task: rounding
@@ -102,6 +102,19 @@ def path_of(instance: Instance, user: int) -> str:
     return f"It is in the queue {' > '.join(map(named, path))}{others}.{served}"
 
 
+def of_weight_0(instance: Instance, user: int) -> str:
+    """Return whose weight is 0, the user's or that of the nearest queue around it: who gets nothing beyond guarantees; "" for none."""
+    tree = instance.tree
+    if not np.any(instance.weights[user]):
+        return "its weight is 0"
+    node = int(tree.user_node[user])
+    while node:
+        if tree.weights[node] == 0:
+            return f"the weight of the queue {named(tree.name(node))} is 0"
+        node = int(tree.parent[node])
+    return ""
+
+
 # A queue -------------------------------------------------------------------------------------------------------------------------
 
 
@@ -144,7 +157,7 @@ def _guarantee(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> 
     if each.borrowed:
         return f"{amount}, which it has; it borrows {figure(each.borrowed)} beyond that."
     if each.unused:
-        return f"{amount} and uses {figure(each.held)}, all that its users can use of it; others use the rest, as far as it is lent."
+        return f"{amount} and uses {figure(each.held)}, all that its users can use of it; others may use the rest, as far as it is lent."
     return f"{amount}, which it has, and no more."
 
 
@@ -166,6 +179,7 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
     counts_whole = allocation.certificate.whole_tasks and allocation.sharing == "rdm"
     left = instance.row_capacity - allocation.usage
     because: dict[str, list[str]] = {}
+    in_tree = allocation.equalizes
     for n in np.flatnonzero(tree.below[node]):
         asks = instance.demands[n] > 0 if allocation.sharing == "rdm" else np.ones(1, bool)
         stops = stops_of(allocation, int(n), reached)[0]
@@ -186,6 +200,8 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
                 reason = (
                     f"could run more: there is room for a task on {joined([named(instance.servers[i]) for i in rows], _NAMES)}{together}"
                 )
+            elif not what and in_tree and (without := of_weight_0(instance, int(n))):
+                reason = f"is stopped: nothing is due to it beyond guarantees, because {without}"
             elif not what:
                 reason = "is stopped"
             elif counts_whole:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import GIVEN, Allocation, Exact, Greedy
-from fairopt.analysis.explanation import Gain, Number, number
+from fairopt.analysis.explanation import Gain, Number, none_helps, number
 from fairopt.analysis.explanation.gains import part_more
-from fairopt.analysis.explanation.queues import path_of, stops_of
+from fairopt.analysis.explanation.queues import of_weight_0, path_of, stops_of
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.weights import OF_WEIGHTS, idle_weight, more_weight
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
@@ -179,7 +179,12 @@ class Sentences:
         exists, own = instance.counts > 0, instance.eligibility[self.n]
         if self._sliced():
             return [f"What stops it is the end of its own slice of {self._rows(own)}, whatever others leave."]
-        own = own & (room.helps | ~exists)
+        without = of_weight_0(self.instance, self.n) if self.allocation.equalizes else ""
+        stopped = self._stopped(own & (room.helps | ~exists), exists)
+        return [*stopped, *([f"It gets nothing beyond guarantees: {without}."] if without else [])]
+
+    def _stopped(self, own: BoolArray, exists: BoolArray) -> list[str]:
+        """Return the limits of queues that are reached, and elsewhere what is full."""
         queues, there = stops_of(self.allocation, self.n)
         if queues:
             stopped = [f"What stops it: {joined([stop.words(self.instance) for stop in queues])}."]
@@ -320,7 +325,7 @@ class Sentences:
         if (best := _best(placement)) is not None:
             sentences.append(f"If it {best.change}, it would have {self._gain(best)}.")
         if not any(map(_best, (capacity, weight, limit, parallelism, placement))):
-            sentences = [*idle, f"None of the {plural(len(found), 'change')} that were tried would give it more."]
+            sentences = [*idle, none_helps(len(found))]
         late = [gain.note for gain in found if gain.note]
         return [*sentences, *([f"{plural(len(late), 'change was', 'changes were')} not solved: {late[0]}."] if late else [])]
 
@@ -359,6 +364,7 @@ class Sentences:
         if not envy_applies(self.allocation) or (self.instance.weights[[self.n, m]] == 0).any():
             return [has]
         would, rounding = min(number(self.would[m]), number(self.instance.tasks[self.n])), self.room.rounding(_SAME)
+        would = would if would > self.room.rounding(1e-9) else would * 0
         if would > self.x * (1 + rounding) + self.room.rounding(1e-9):
             verdict = f"{figure(would - self.x)} more than it has: it has reason to envy {name}"
         elif would >= self.x * (1 - rounding):

@@ -194,3 +194,35 @@ def test_siblings_are_users_too() -> None:
     assert "It is in the queue q, beside the queue in." in told(inner, user="a")[0]
     only = fo.solve(ten(weights=[1, 1], queues=[Q], queue_of=["q", "q"]), "drfh")
     assert "It has no sibling." in told(only, queue="q")[0]
+
+
+def test_weight_0_is_what_stops_a_user() -> None:
+    """Nothing is full; a has its guarantee of 2 of 10 GPUs, and c nothing, because the queue around it has the weight 0."""
+    instance = fo.Instance(
+        [[10]],
+        np.ones((3, 1)),
+        users=["a", "b", "c"],
+        servers=["s"],
+        resources=["gpu"],
+        weights=[0, 1, 1],
+        guarantees=[2, 0, 0],
+        tasks=[np.inf, 3, np.inf],
+        queues=[fo.Queue("q", weight=0), fo.Queue("in", "q")],
+        queue_of=[None, None, "in"],
+    )
+    allocation = fo.solve(instance, "drfh")
+    assert allocation.tasks_per_user == pytest.approx([2, 3, 0])
+    assert "It gets nothing beyond guarantees: its weight is 0." in told(allocation, user="a")[0]
+    assert "It gets nothing beyond guarantees: the weight of the queue q is 0." in told(allocation, user="c")[0]
+    assert not any("guarantees" in sentence for sentence in told(allocation, user="b")[0])
+    assert "c is stopped: nothing is due to it beyond guarantees, because the weight of the queue q is 0." in told(allocation, queue="q")[0]
+    flat = instance.replace(queues=(), queue_of=None)
+    assert "It gets nothing beyond guarantees: its weight is 0." in told(fo.solve(flat, "drfh"), user="a")[0]
+
+
+def test_one_change_is_not_several() -> None:
+    """c may run nowhere, and elsewhere everything is a's: the change of its constraint gives it nothing."""
+    instance = fo.Instance(
+        [[4]], [[1], [1]], users=["a", "c"], resources=["gpu"], weights=[1, 0], guarantees=[4, 0], eligibility=[[True], [False]]
+    )
+    assert "The change that was tried would not give it more." in told(fo.solve(instance, "drfh"), user="c")[0]
