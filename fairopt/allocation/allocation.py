@@ -48,7 +48,11 @@ GIVEN = "given"  # notion and solver of an allocation that fairopt did not compu
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """One level of a leximin: the users settled at it, and the dual prices that prove it.
+    """One final level of a leximin: the users whose share it is, and the dual prices that prove it.
+
+    The levels are the distinct final values of U[n] / phi[n], the same for every engine: also of users who stop because they have all their
+    tasks or fill their parallelism. Values that differ by a relative 1e-8 or less are one level. (Users without tasks, without demand
+    or without a server have none.) Which prices prove a level is the choice of the engine.
 
     Attributes
     ----------
@@ -60,7 +64,8 @@ class Level:
         Dual prices that prove the level. One more unit of a resource (or, under time division, of the time of every server of the row)
         raises the level by at most its price, and by exactly that if the prices are unique. ``interior-point`` proves levels above the
         first with the lower levels fixed (`fairopt.certificate.levels`): their prices hold only while those stay as they are, and may be
-        negative for limits that these fill. None for whole tasks, and where users stop because they have all their tasks.
+        negative for limits that these fill. None for whole tasks. Of a level at which nobody is stopped by others, because all have all
+        their tasks or fill their parallelism, they are None or 0.
     part : str
         Of a tree of queues: the guarantees of a depth, or the surplus; else "".
     queue_prices : dict
@@ -96,7 +101,7 @@ class Allocation(ShowsItself):
         The same of the limits of queues, by name, as in `Level`; of a goal with levels, the price at the first level where the limit has
         one.
     levels : tuple of Level
-        Ascending; empty if the goal has no levels.
+        Ascending: the distinct final levels, with all users; empty if the goal has none.
     certificate : Certificate
     seconds : dict
         Seconds to ``formulate`` (merging included), to ``solve`` and to ``certify``. Of these, ``compile`` is the time to compile the
@@ -245,7 +250,7 @@ class Allocation(ShowsItself):
 
     @property
     def level_of_user(self) -> tuple[int | None, ...]:
-        """Number of each user's level, from 1; None for a user that runs all its tasks, or if there are no levels."""
+        """Number of each user's level, from 1; None for a user without one, or if there are no levels."""
         number: dict[str, int] = {}
         for k, level in enumerate(self.levels, start=1):
             for user in level.users:
@@ -272,7 +277,8 @@ class Allocation(ShowsItself):
             return f"Proved in rational and ball arithmetic: each user's optimum lies within a relative {worst}; limits kept exactly"
         if certificate.exact:
             return "Proved exact in rational arithmetic: no tolerance, recomputed from the answer in fractions and its prices"
-        source = "answer and prices" if self.levels or self.prices is not None else "the answer"
+        priced = self.prices is not None or any(level.prices is not None for level in self.levels)
+        source = "answer and prices" if priced else "the answer"
         return f"Certified exact: relative error {worst}, recomputed from {source}{_of_single_users(certificate)}"
 
     def __getitem__(self, name: str) -> UserHoldings | QueueHoldings:

@@ -109,6 +109,8 @@ class Sentences:
     def _level(self) -> list[str]:
         allocation, n = self.allocation, self.n
         k = allocation.level_of_user[n]
+        if allocation.complete[n] and self.exact:
+            return []
         if k is not None and allocation.levels[k - 1].part:
             same = [named(name) for name in allocation.levels[k - 1].users if name != self.instance.users[n]]
             place = f"it stops in {allocation.levels[k - 1].part}, {f'together with {_some(same)}' if same else 'alone'}"
@@ -118,7 +120,7 @@ class Sentences:
             before, after = allocation.levels[: k - 1], allocation.levels[k:]
             numbers = [sum(len(each.users) for each in part) for part in (before, after)]
             place = f"{company}, {_either(numbers, 'stops', 'lower', 'higher')}" if same or any(numbers) else "no other user is stopped"
-        elif self.exact:  # the goal is a sum, or the user has all its tasks
+        elif self.exact:  # the goal is a sum
             return []
         else:
             place = self._beside()
