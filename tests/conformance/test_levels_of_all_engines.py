@@ -57,7 +57,7 @@ def told(allocation: fo.Allocation) -> list[tuple[float, tuple[str, ...]]]:
 
 @pytest.mark.parametrize("engine", [*ENGINES, "exact"])
 def test_by_hand(engine: str | None) -> None:
-    """20 GPUs: a runs its only task, b its 3 and d its 4; c has 4, and e of weight 2 has 8: 4/20 for each unit of weight, as d has by itself.
+    """20 GPUs: a runs its only task, b its 3 and d its 4; c has 4, and e of weight 2 has 8: 4/20 for each unit of weight, as d has.
 
     The levels are 1/20, 3/20 and 4/20. Only c and e are stopped by others.
     """
