@@ -258,7 +258,7 @@ def test_calculations_with_nothing() -> None:
     """0 may be added to bytes, and bytes to 0; another number without a unit may not."""
     assert calculated("+", "1GiB", 0) == calculated("+", 0, "1GiB") == calculated("-", "1GiB", "0m") == "1073741824B"
     for present, value in (("1GiB", 1), (1, "1GiB"), ("1GiB", "1m")):
-        with pytest.raises(ValueError, match="has a byte unit, and .* has none; give both one"):
+        with pytest.raises(ValueError, match=r"has a byte unit, and .* has none; give both one"):
             calculated("-", present, value)
     assert calculated("*", "1GiB", 0) == "0B"
 
@@ -282,7 +282,8 @@ def test_fractions_in_mappings_of_numbers() -> None:
     """Rates by server, and weights by resource."""
     text = (
         "servers: [{name: A, capacity: {cpu: 8}}]\n"
-        "users: [{name: a, demand: {cpu: 1}, rates: {A: 1/2}, weight: {cpu: 1/4}}, {name: b, demand: {cpu: 1}, rates: {A: 500m}, weight: {cpu: 1}}]\n"
+        "users:\n- {name: a, demand: {cpu: 1}, rates: {A: 1/2}, weight: {cpu: 1/4}}\n"
+        "- {name: b, demand: {cpu: 1}, rates: {A: 500m}, weight: {cpu: 1}}\n"
     )
     instance = instance_from(Parsed("lab.yaml", text))
     assert instance.rates.tolist() == [[0.5], [0.5]]
