@@ -83,6 +83,15 @@ def test_users_and_regrets(pool: Findings) -> None:
     assert {row["measure"] for row in rows(pool, "regrets")} >= {"level", "largest", "total"}
 
 
+def test_ranks_by_tasks_and_by_share() -> None:
+    """12 CPUs, tasks of 1 and of 4, weights 2 and 1: 4 and 2 tasks, and the shares 4/12/2 and 8/12."""
+    weighted = fo.Instance([[12]], [[1], [4]], weights=[2, 1], users=["a", "b"])
+    found = [
+        (row["user"], row["tasks"], row["share"], row["by_tasks"], row["by_share"]) for row in rows(studied(weighted, "max-min"), "users")
+    ]
+    assert found == [("a", 4, 0.166667, 2, 1), ("b", 2, 0.666667, 1, 2)]
+
+
 def test_curves_of_use_are_steps_from_0() -> None:
     """Of 62 bars: for each resource a step for each row of servers, from the least used at 0 to all of them; a lone row of 4 is 4 wide."""
     rng = np.random.default_rng(2)
