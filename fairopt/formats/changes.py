@@ -122,7 +122,8 @@ class Changed:
         for change in self._changes:
             if len(change.path) == 3 and change.path[2] == "weight" and change.path[0] in ("users", "queues"):
                 kind, name = change.path[:2]
-                each = next((entry for entry in self._source.data.get(kind) or [] if str(entry.get("name")) == name), {})
+                given: Any = self._source.data
+                each: Any = next((entry for entry in given.get(kind) or [] if str(entry.get("name")) == name), {})
                 if each.get("weight", 1) not in (0, None):
                     yield kind, name, change.text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import fairopt as fo
 from fairopt.instance.rivals import deciding_nodes, weight_without_effect
 
 
-def lab(**changes: object) -> fo.Instance:
+def lab(**changes: Any) -> fo.Instance:
     """12 GPUs. ann is alone in low, in mid, in top; ben and the queue kids share other; zoe of weight 0 is beside ann."""
     queues = [
         fo.Queue("top", weight=2),
@@ -93,7 +94,7 @@ def test_the_sentence(of: dict[str, int], changes: dict[str, object], sentence: 
 
 
 @pytest.mark.parametrize("options", [{}, {"guarantees": "clamp"}, {"queue_share": "sum"}])
-def test_a_weight_without_effect_changes_nothing(options: dict[str, str]) -> None:
+def test_a_weight_without_effect_changes_nothing(options: dict[str, Any]) -> None:
     """Of random trees with tiers, guarantees, limits and weights of 0: three times the weight gives the same tasks."""
     idle = 0
     for seed in range(30):

@@ -52,7 +52,7 @@ def test_the_measure_is_what_a_user_could_run_without_constraints(seed: int) -> 
         assert isinstance(cdrf, ShareNotion)
         everywhere = [float(1 / alone(instance, n, range(4))) for n in range(5)]
         np.testing.assert_allclose(tsf.share_per_task(instance), everywhere, rtol=1e-12)
-        for n in np.flatnonzero(instance.servable):
+        for n in np.flatnonzero(instance.servable).tolist():
             there = np.flatnonzero(instance.eligibility[n]).tolist()
             assert cdrf.share_per_task(instance)[n] == pytest.approx(float(1 / alone(instance, n, there)))
     free = instance_of(seed, constrained=False)

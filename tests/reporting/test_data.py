@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def plain(text: str) -> str:
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def rows(findings: Findings, name: str) -> list[dict[str, object]]:
+def rows(findings: Findings, name: str) -> list[dict[str, Any]]:
     """Return a data set, a mapping a row."""
     found = data(findings)[name]
     return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]

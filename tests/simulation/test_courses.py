@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def course(name: str, times: list[float], shares: list[list[float]], running: li
     )
 
 
-def side_by_side(own: Course, exact: Course, weights: list[float], window: float) -> SideBySide:
+def side_by_side(own: Course, exact: Course, weights: Sequence[float], window: float) -> SideBySide:
     """Return one scheduler beside the exact course; jobs of 4, 20 and 50 s come at 0, 1 and 2 s."""
     trace = fo.Trace(list(USERS), [0, 1, 2], [1, 1, 1], [[1], [1], [1]], [4, 20, 50], resources=["cpu"])
     cluster = fo.Instance([[4]], [[1]] * 3, users=list(USERS), resources=["cpu"])

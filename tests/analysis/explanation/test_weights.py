@@ -125,7 +125,7 @@ def test_the_share_of_the_cluster_is_the_sum_over_users() -> None:
 # Whose weight would help ---------------------------------------------------------------------------------------------------------
 
 
-def told(allocation: fo.Allocation, **of: Any) -> tuple[tuple[str, ...], dict[str, tuple[str, float]]]:
+def told(allocation: fo.Allocation, **of: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Return the sentences, and the kind and the gain of each change."""
     explanation = fo.explain(allocation, **of)
     return explanation.sentences, {gain.change: (gain.kind, float(gain.best_known)) for gain in explanation.gains}
