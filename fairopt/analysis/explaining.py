@@ -31,10 +31,11 @@ import numpy as np
 from fairopt.allocation import Allocation, Exact
 from fairopt.analysis.explanation import Explanation, Gain, number
 from fairopt.analysis.explanation.gains import gains, prices_of_level
+from fairopt.analysis.explanation.optimum import against_optimum
 from fairopt.analysis.explanation.queue_gains import gains_of_queue, what_would_help
 from fairopt.analysis.explanation.queues import about_queue, stops_of
 from fairopt.analysis.explanation.room import Room
-from fairopt.analysis.explanation.sentences import Sentences, against_optimum
+from fairopt.analysis.explanation.sentences import Sentences
 from fairopt.analysis.explanation.weights import idle_weight
 from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance

@@ -11,25 +11,22 @@ import numpy as np
 from fairopt.allocation import GIVEN, Allocation, Exact, Greedy
 from fairopt.analysis.explanation import Gain, Number, none_helps, number
 from fairopt.analysis.explanation.gains import part_more
+from fairopt.analysis.explanation.optimum import against_optimum, notion_of_allocation
 from fairopt.analysis.explanation.queues import of_weight_0, path_of, stops_of
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.weights import OF_WEIGHTS, idle_weight, more_weight
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
-from fairopt.errors import FairoptError
-from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.models import CRITERIA, NOTIONS, Notion
+from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import LimitKind
 from fairopt.solvers.backend import Deadline
-from fairopt.solving import solve
 from fairopt.wording import figure, joined, named, percent, plural
 
-__all__ = ["Sentences", "against_optimum"]
+__all__ = ["Sentences"]
 
 _SAME = 1e-6  # relative: numbers that differ by less are equal
 _NAMES = 3  # the most names in a list
 _ALIKE = 1e-3  # relative: gains that differ by less are equally good
 _CLOSE = 1e-2  # relative: a gain by price that differs by less from the solved gain is not mentioned
-_REFERENCE = "drfh"  # the notion to compare with, if the allocation has none
 
 
 class Sentences:
@@ -45,7 +42,7 @@ class Sentences:
         self.whole = allocation.certificate.whole_tasks
         self.exact = isinstance(allocation.question, Exact) and not allocation.certificate.best_found
         self.takes_part = bool(takes_part(self.instance)[user])
-        self.notion = _notion_of(allocation)
+        self.notion = notion_of_allocation(allocation)
         self.would = could_run_with(allocation, user)
         self.other = self._largest_bundle() if other is None else other
 
@@ -401,33 +398,6 @@ class Sentences:
         chosen = np.asarray(list(rows))
         positions = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
         return _some([named(self.instance.servers[i]) for i in positions])
-
-
-def against_optimum(allocation: Allocation, users: Sequence[int] | IntArray, deadline: Deadline) -> str:
-    """Return what the exact allocation of the notion would give these users together."""
-    notion: Notion | str = _notion_of(allocation) or _REFERENCE
-    name = notion if isinstance(notion, str) else notion.name
-    sharing: Any = allocation.sharing
-    try:
-        if deadline.left == 0.0:
-            raise deadline.passed({})
-        limit, exactly = None if deadline.seconds is None else deadline.left, allocation.as_known is not allocation
-        best = solve(allocation.instance, notion, sharing=sharing, time_limit=limit, exact=exactly)
-    except FairoptError as error:
-        return f"There is no exact allocation of {name} to compare with: {error}."
-    has, would = (number(each.tasks_per_user[users].sum()) for each in (allocation.as_known, best.as_known))
-    rounding = 0 if isinstance(has, Fraction) and isinstance(would, Fraction) else _SAME
-    same = abs(would - has) <= rounding * max(would, has)
-    how_many = "as much" if same else f"{figure(would)} instead of {figure(has)}"
-    return f"The exact allocation of {name}, of divisible tasks, would give it {how_many}."
-
-
-def _notion_of(allocation: Allocation) -> Notion | None:
-    """Return the notion with its options; if these are not recorded, the notion of that name without options, or None."""
-    if allocation.question is not None:
-        return allocation.question.notion
-    kind = {**NOTIONS, **CRITERIA}.get(allocation.notion)
-    return None if kind is None else kind()
 
 
 def _best(found: Sequence[Gain]) -> Gain | None:
