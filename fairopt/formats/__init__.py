@@ -77,11 +77,7 @@ def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[
     SolverUnavailable
         A workbook needs openpyxl.
     """
-    from fairopt.formats import document, syntax
-
-    with syntax.without_collector():
-        source = source_of(Path(path), changes)
-        instance = document.instance_from(source)
+    source, instance = _loaded(Path(path), changes)
     if changes:
         from fairopt.formats.changes import Changed, weights_without_effect
 
@@ -89,6 +85,14 @@ def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[
         for sentence in weights_without_effect(source, instance):
             log.warning("%s", sentence)
     return instance
+
+
+def _loaded(path: Path, changes: Mapping[str, Any] | Sequence[str]) -> tuple[Source, Instance]:
+    from fairopt.formats import document, syntax
+
+    with syntax.without_collector():
+        source = source_of(path, changes)
+        return source, document.instance_from(source)
 
 
 def source_of(path: Path, changes: Mapping[str, Any] | Sequence[str] = ()) -> Source:
@@ -149,8 +153,10 @@ def load_trace(
     from fairopt.formats import traces
 
     file = None if cluster is None or isinstance(cluster, Instance) else Path(cluster)
-    servers = load(file, changes=changes) if file is not None else cluster if isinstance(cluster, Instance) else None
-    attributes = None if file is None else traces.server_attributes(source_of(file, changes))
+    servers, attributes = cluster if isinstance(cluster, Instance) else None, None
+    if file is not None:  # what is to be said of its changes, `load` says of the cluster itself
+        source, servers = _loaded(file, changes)
+        attributes = traces.server_attributes(source)
     return traces.read(Path(path), servers, attributes, None if events is None else Path(events), lenient=lenient)
 
 

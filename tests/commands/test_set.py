@@ -80,5 +80,9 @@ def test_a_weight_without_effect_is_said_once(tmp_path: Path) -> None:
         assert fo.solve(after).tasks_per_user == pytest.approx(fo.solve(before).tasks_per_user)
     message = flat(run("solve", path, "--set", "queues.in.weight=4", "--json").stderr)
     assert "the weight of the queue in has no effect in the tree, because the queue in is alone in the queue top;" in message
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("user,submit_s,run_s,gpu\na,0,10,1\nb,1,10,1\n")
+    message = flat(run("simulate", jobs, "--cluster", path, "--set", "users.a.weight=4").stderr)
+    assert message.count("has no effect") == 1
     for change in ("queues.qa.weight=4", "users.d.weight=4", "users.a.weight=0", "users.a.demand.gpu=2"):
         assert "has no effect" not in run("solve", path, "--set", change, "--json").stderr
