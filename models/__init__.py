@@ -32,7 +32,7 @@ from fairopt.models.tsf import TSF
 from fairopt.models.uniform import Uniform
 from fairopt.registry import Registry
 
-__all__ = ["CRITERIA", "NOTIONS", "OPTIONS_OF_TREES", "Notion", "Property", "ShareNotion", "Sharing", "default_sharing"]
+__all__ = ["CRITERIA", "NOTIONS", "OPTIONS_OF_TREES", "Efficiency", "Notion", "Property", "ShareNotion", "Sharing", "default_sharing"]
 
 
 def _wrong(entry: object) -> str:

@@ -48,7 +48,11 @@ GIVEN = "given"  # notion and solver of an allocation that fairopt did not compu
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """One level of a leximin: the users settled at it, and the dual prices that prove it.
+    """One final level of a leximin: the users whose share it is, and the dual prices that prove it.
+
+    The levels are the distinct final values of U[n] / phi[n], the same for every engine: also of users who stop because they have all their
+    tasks or fill their parallelism. Values that differ by a relative 1e-8 or less are one level. (Users without tasks, without demand
+    or without a server have none.) Which prices prove a level is the choice of the engine.
 
     Attributes
     ----------
@@ -60,7 +64,8 @@ class Level:
         Dual prices that prove the level. One more unit of a resource (or, under time division, of the time of every server of the row)
         raises the level by at most its price, and by exactly that if the prices are unique. ``interior-point`` proves levels above the
         first with the lower levels fixed (`fairopt.certificate.levels`): their prices hold only while those stay as they are, and may be
-        negative for limits that these fill. None for whole tasks, and where users stop because they have all their tasks.
+        negative for limits that these fill. None for whole tasks. Of a level at which nobody is stopped by others, because all have all
+        their tasks or fill their parallelism, they are None or 0.
     part : str
         Of a tree of queues: the guarantees of a depth, or the surplus; else "".
     queue_prices : dict
@@ -88,7 +93,7 @@ class Allocation(ShowsItself):
         x[n,i], one way to realise what is unique: the shares, and ``tasks_per_user`` if a task has the same worth on every server. (With
         whole tasks neither need be unique.)
     shares : array (users,) or (users, servers)
-        The notion's own share of each user, divided by its weight; per server for a server-specific notion.
+        The notion's own share of each user, divided by its weight (``shares_by_weight``); per server for a server-specific notion.
     prices : array (servers, resources) or (servers, 1), or None
         Dual price of capacity (of a server's time): an upper bound on what the goal gains with one more unit, and exactly its gain if the
         prices are unique. For a leximin, of the lowest level that a bottleneck stops; ``levels`` has all.
@@ -96,7 +101,7 @@ class Allocation(ShowsItself):
         The same of the limits of queues, by name, as in `Level`; of a goal with levels, the price at the first level where the limit has
         one.
     levels : tuple of Level
-        Ascending; empty if the goal has no levels.
+        Ascending: the distinct final levels, with all users; empty if the goal has none.
     certificate : Certificate
     seconds : dict
         Seconds to ``formulate`` (merging included), to ``solve`` and to ``certify``. Of these, ``compile`` is the time to compile the
@@ -182,19 +187,34 @@ class Allocation(ShowsItself):
         return self.shares
 
     @property
-    def share_heading(self) -> str:
-        """What a table calls the shares: "share / weight" where they are divided by weights, else "share".
+    def equalizes(self) -> bool:
+        """Whether the notion equalises shares, level by level or in a schedule; False of goals that are a sum."""
+        if not isinstance(self.question, Exact) or self.levels:
+            return True
+        goal = getattr(self.question.notion, "goal", None)
+        return goal is not None and isinstance(goal(np.ones(self.instance.n_users)), Leximin | Equalize)
 
-        Goals that are a sum, and trees of queues, have shares that are not divided.
+    @property
+    def shares_by_weight(self) -> bool:
+        """Whether ``shares`` are divided by the weights of users.
+
+        Not for goals that are a sum; and not in a tree of queues (or where users have guarantees, or weights of 0), where weights count
+        among siblings only. Weights per resource, and shares per server, are always divided by them.
+
+        >>> import fairopt as fo
+        >>> flat = fo.Instance([[10]], [[1], [1]], weights=[4, 1])
+        >>> tree = flat.replace(queues=[fo.Queue("lab")], queue_of=["lab", "lab"])
+        >>> for each in (fo.solve(flat), fo.solve(tree)):  # 8 and 2 tasks in both
+        ...     print(each.shares_by_weight, each.shares.round(6).tolist())
+        True [0.2, 0.2]
+        False [0.8, 0.2]
         """
-        instance, question = self.instance, self.question
-        if instance.is_tree or (instance.weights == 1).all():
-            return "share"
-        if isinstance(question, Exact) and not self.levels:
-            goal = getattr(question.notion, "goal", None)
-            if goal is None or not isinstance(goal(np.ones(instance.n_users)), Leximin | Equalize):
-                return "share"
-        return "share / weight"
+        return self.shares.ndim == 2 or (self.equalizes and (self.instance.weights.ndim == 2 or not self.instance.is_tree))
+
+    @property
+    def share_heading(self) -> str:
+        """What a table calls the shares: "share / weight" where they are divided by weights that are not all 1, else "share"."""
+        return "share / weight" if self.shares_by_weight and (self.instance.weights != 1).any() else "share"
 
     @property
     def usage(self) -> FloatArray:
@@ -230,7 +250,7 @@ class Allocation(ShowsItself):
 
     @property
     def level_of_user(self) -> tuple[int | None, ...]:
-        """Number of each user's level, from 1; None for a user that runs all its tasks, or if there are no levels."""
+        """Number of each user's level, from 1; None for a user without one, or if there are no levels."""
         number: dict[str, int] = {}
         for k, level in enumerate(self.levels, start=1):
             for user in level.users:
@@ -257,7 +277,8 @@ class Allocation(ShowsItself):
             return f"Proved in rational and ball arithmetic: each user's optimum lies within a relative {worst}; limits kept exactly"
         if certificate.exact:
             return "Proved exact in rational arithmetic: no tolerance, recomputed from the answer in fractions and its prices"
-        source = "answer and prices" if self.levels or self.prices is not None else "the answer"
+        priced = self.prices is not None or any(level.prices is not None for level in self.levels)
+        source = "answer and prices" if priced else "the answer"
         return f"Certified exact: relative error {worst}, recomputed from {source}{_of_single_users(certificate)}"
 
     def __getitem__(self, name: str) -> UserHoldings | QueueHoldings:
@@ -299,7 +320,9 @@ class Allocation(ShowsItself):
         See `fairopt.allocation.holdings.QueueHoldings`: tasks, shares, amounts in use, guarantees and what is missing of them, limits.
         """
         whole = self.certificate.whole_tasks or isinstance(self.question, Greedy)
-        return queue_holdings(self.instance, self.tasks, self.shares, whole=whole, prices=self.queue_prices)
+        weights = self.instance.weights
+        shares = self.shares * weights if self.shares_by_weight and self.shares.ndim == weights.ndim == 1 else self.shares
+        return queue_holdings(self.instance, self.tasks, shares, whole=whole, prices=self.queue_prices)
 
     def to_frame(self, by: Literal["user", "queue"] = "user") -> pd.DataFrame:
         """Return the allocation as a table.

@@ -48,7 +48,8 @@ class UserHoldings:
         None: the root.
     tasks : float
     share : float or None
-        The notion's own, divided by the weight; None where the notion has one share per server.
+        The notion's own, divided by the weight where `fairopt.Allocation.shares_by_weight` says so; None where the notion has one share
+        per server.
     level : int or None
         Number of the level, from 1.
     dominant_resource : str
@@ -87,7 +88,8 @@ class QueueHoldings:
     users : int
         Number of users below.
     tasks, share : float
-        Sums over these users; the share is not divided by weights, and nan for notions with a share per server.
+        Sums over these users; the share is not divided by weights (only by those per resource), and nan for notions with a share per
+        server.
     dominant_resource : str
     dominant_share : float
         The largest part of the cluster's capacity of a resource that the queue holds, and of which resource.

@@ -31,10 +31,12 @@ import numpy as np
 from fairopt.allocation import Allocation, Exact
 from fairopt.analysis.explanation import Explanation, Gain, number
 from fairopt.analysis.explanation.gains import gains, prices_of_level
+from fairopt.analysis.explanation.optimum import against_optimum
 from fairopt.analysis.explanation.queue_gains import gains_of_queue, what_would_help
 from fairopt.analysis.explanation.queues import about_queue, stops_of
 from fairopt.analysis.explanation.room import Room
-from fairopt.analysis.explanation.sentences import Sentences, against_optimum
+from fairopt.analysis.explanation.sentences import Sentences
+from fairopt.analysis.explanation.weights import idle_weight
 from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance
 from fairopt.solvers.backend import Deadline
@@ -130,7 +132,7 @@ def explain(
         tasks = number(view.tasks_per_user[below].sum())
         deadline = Deadline(time_limit)
         would = gains_of_queue(allocation, node, resolves=resolves, deadline=deadline, done=done)
-        told = (*about_queue(view, node), *what_would_help(would, tasks))
+        told = (*about_queue(view, node), *idle_weight(allocation, node=node), *what_would_help(would, tasks))
         if not isinstance(allocation.question, Exact):
             told = (*told, against_optimum(allocation, below, deadline))
         return Explanation(None, None, tasks, told, (), would, queue, allocation.instance.units)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Effect", "UserChange", "WhatIf", "what_if"]
+__all__ = ["Effect", "UserChange", "WhatIf", "largest_changes", "signed", "what_if"]
 
 _SAME = 1e-6  # relative: a smaller change is rounding
 _SHOWN = 20  # users in a repr
@@ -70,6 +70,11 @@ class UserChange:
     def change(self) -> float | None:
         """Tasks more, or fewer where it is negative; None if the user is in one instance only."""
         return None if self.before is None or self.after is None else self.after - self.before
+
+    @property
+    def moved(self) -> float:
+        """Tasks more, or fewer where it is negative; 0 for a user "as before". In the instance that lacks it, a user has no tasks."""
+        return 0.0 if self.verdict == "as before" else (self.after or 0.0) - (self.before or 0.0)
 
     @property
     def relative(self) -> float | None:
@@ -243,7 +248,6 @@ class WhatIf(ShowsItself):
         for row in self.rows:
             changes = self.changes(row)
             if changes:
-                shown_first = sorted(changes, key=lambda change: -abs(change.change or np.inf)) if len(changes) > _SHOWN else changes
                 table = {
                     change.name: {
                         self.names[0]: figure(change.before),
@@ -251,13 +255,15 @@ class WhatIf(ShowsItself):
                         "change": signed(change.change),
                         **{f"only {j}": signed(effect.changes.get(change.name)) for j, effect in enumerate(self.effects.get(row, ()), 1)},
                     }
-                    for change in shown_first[:_SHOWN]
+                    for change in largest_changes(changes, _SHOWN)
                 }
                 width = max(map(len, [row, *table]))
                 text = pd.DataFrame.from_dict(table, orient="index")
                 text.index = pd.Index([name.ljust(width) for name in table], name=None)
                 text.columns.name = row.ljust(width)
                 lines += ["", *(line.rstrip() for line in text.to_string(line_width=None).splitlines())]
+                if len(changes) > len(table):
+                    lines.append(f"and {plural(len(changes) - len(table), 'more user')}, whose changes are no larger")
             lines.append(f"{row}: {self.summary(row)}")
         return "\n".join(lines)
 
@@ -376,6 +382,17 @@ def _told(what: str, own: Sequence[Difference]) -> str:
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it: infinity, which it lacks, in words."""
     return shown(value) if isinstance(value, float) and np.isinf(value) else value
+
+
+def largest_changes(changes: Sequence[UserChange], most: int) -> list[UserChange]:
+    """Return the ``most`` users whose tasks change most, in the order that they have; users that come or go count with all their tasks.
+
+    >>> changes = [UserChange(name, before, after, (None, None)) for name, before, after in (("a", 3, 3), ("b", 1, 4), ("c", None, 2))]
+    >>> [change.name for change in largest_changes(changes, 2)]
+    ['b', 'c']
+    """
+    order = sorted(range(len(changes)), key=lambda j: -abs(changes[j].moved))
+    return [changes[j] for j in sorted(order[:most])]
 
 
 def signed(value: float | None, digits: int = 3) -> str:

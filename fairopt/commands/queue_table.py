@@ -70,7 +70,8 @@ def queue_table(allocation: Allocation, console: Console, *, everything: bool = 
 
 
 _COLUMNS = {
-    "share": "share: of a queue, the sum over its users.",
+    "share": "share: of a queue, its users' shares added up.",
+    "share / weight": "share / weight: of a queue, its users' added up.",
     "dominant": "dominant: the largest part of the cluster that it holds.",
     "guarantee": "guarantee: met, or used only in part where its users ask for no more.",
     "borrowed": "borrowed: held beyond the guarantee.",
@@ -79,8 +80,8 @@ _COLUMNS = {
 _RULES = {
     "surplus": "the surplus is divided on top of guarantees",
     "clamp": "guarantees count in the division of the surplus",
-    "dominant": "the share of a queue is the dominant share of what it holds",
-    "sum": "the share of a queue is the sum of its users' shares",
+    "dominant": "queues are compared by their dominant shares",
+    "sum": "queues are compared by the sums of their users' shares",
 }
 
 
@@ -148,7 +149,7 @@ def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_
     add_numbers(table, "weight", "tasks")
     columns: list[list[str]] = [_column([row[0] for row in numbers]), _column([row[1] for row in numbers])]
     if allocation.shares_to_show is not None:
-        add_numbers(table, "share")
+        add_numbers(table, allocation.share_heading)
         columns.append(_column([row[2] for row in numbers]))
     add_numbers(table, "dominant")
     columns.append([row[0] for row in texts])

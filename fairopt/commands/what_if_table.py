@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairopt.analysis.differences import Difference, shown
-from fairopt.analysis.what_ifs import UserChange, WhatIf, signed
+from fairopt.analysis.what_ifs import UserChange, WhatIf, largest_changes, signed
 from fairopt.commands.allocation_table import Choice
 from fairopt.commands.comparison_table import low_share
 from fairopt.commands.tables import add_numbers, label, simple_table
@@ -46,15 +46,18 @@ def print_what_if(console: Console, found: WhatIf, *, everything: bool = False, 
         console.print()
         if changes:
             chosen = choice is not None and choice != Choice()
-            some = _chosen(found, row, changes, choice) if choice is not None and chosen else changes if everything else _largest(changes)
+            some = (
+                _chosen(found, row, changes, choice)
+                if choice is not None and chosen
+                else changes
+                if everything
+                else largest_changes(changes, _USERS)
+            )
             for j, table in enumerate(_users(found, row, some, sides, console.width)):
                 console.print(*([""] if j else []), table, sep="\n")
             if len(some) < len(changes):
-                console.print(
-                    Text(
-                        f"and {plural(len(changes) - len(some), 'more user')}{'' if chosen else ' with smaller changes (--all shows them)'}"
-                    )
-                )
+                left_out = "" if chosen else ", whose changes are no larger (--all shows them)"
+                console.print(Text(f"and {plural(len(changes) - len(some), 'more user')}{left_out}"))
         console.print(Text.assemble((f"{label(row).plain}: ", "bold"), label(found.summary(row)).plain))
     console.print()
     for table in _measures(found, sides):
@@ -139,19 +142,6 @@ def _chosen(found: WhatIf, row: str, changes: Sequence[UserChange], choice: Choi
     before = choice.in_order(allocation)
     new = [name for name in named if name not in allocation.instance.users and (not choice.users or name in choice.users)]
     return [named[name] for name in [*before, *new] if name in named][: choice.top]
-
-
-def _largest(changes: Sequence[UserChange]) -> Sequence[UserChange]:
-    """Return the users with the largest changes, in their order."""
-    if len(changes) <= _USERS:
-        return changes
-    kept = {change.name for change in sorted(changes, key=_size, reverse=True)[:_USERS]}
-    return [change for change in changes if change.name in kept]
-
-
-def _size(change: UserChange) -> float:
-    """Return how much a user gains or loses; one that comes or goes, all that it has."""
-    return abs(change.change if change.change is not None else (change.after or change.before or 0.0))
 
 
 def _measures(found: WhatIf, sides: Sequence[str]) -> Iterator[Table]:

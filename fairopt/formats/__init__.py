@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "load_trace", "save", "schema", "source_of"]
 
+
 DOCUMENTS = (".yaml", ".yml", ".json")
 FILES = (*DOCUMENTS, ".xlsx")
 """The endings of instances that are one file."""
@@ -68,7 +69,8 @@ def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[
         ``servers.csv`` and ``users.csv`` (or ``.parquet``); where users are in queues, also the table queues.
     changes : mapping or sequence of str, optional
         Changes to the instance, by names: ``{"users.vision.weight": 3}``, or ``["servers.new.count+=2"]`` as on the command line
-        (:mod:`fairopt.formats.changes`). The file stays as it is.
+        (:mod:`fairopt.formats.changes`). The file stays as it is. A changed weight that has no effect in the tree of queues is warned of,
+        with the weight that decides.
 
     Raises
     ------

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
@@ -41,11 +41,13 @@ from pydantic import BaseModel
 from fairopt.errors import InvalidInstance
 from fairopt.formats.entries import ENTRIES, Document, Quota
 from fairopt.formats.messages import Path, Source
-from fairopt.formats.syntax import Parsed
+from fairopt.formats.syntax import read_value
 from fairopt.formats.units import OPERATORS, calculated
+from fairopt.instance import Instance
+from fairopt.instance.rivals import weight_without_effect
 from fairopt.wording import brief, did_you_mean, found, joined
 
-__all__ = ["Changed", "Changes"]
+__all__ = ["Changed", "Changes", "weights_without_effect"]
 
 Changes: TypeAlias = Mapping[str, Any] | Sequence[str]
 """``{"users.vision.weight": 3}``, or ``["users.vision.weight=3", "servers.new.count+=2"]``."""
@@ -123,6 +125,16 @@ class Changed:
     def literal(self, path: Path) -> str | None:
         """Return a scalar as it was written, where it is not changed."""
         return None
+
+    def weights(self) -> Iterator[tuple[str, str, str]]:
+        """Yield the changes of a weight that was and is not 0: the kind and the name of its entry, and the change as it is written."""
+        for change in self._changes:
+            if len(change.path) == 3 and change.path[2] == "weight" and change.path[0] in ("users", "queues"):
+                kind, name = change.path[:2]
+                given: Any = self._source.data
+                each: Any = next((entry for entry in given.get(kind) or [] if str(entry.get("name")) == name), {})
+                if each.get("weight", 1) not in (0, None):
+                    yield kind, name, change.text
 
     # Reading a change -------------------------------------------------------------------------------------------------------------
 
@@ -261,11 +273,25 @@ class Changed:
             del entries[place], origin[place]
         elif not isinstance(change.value, Mapping) or change.sign:
             refuse(f"name what to change of the {kind[:-1]}, such as {kind}.{_example(self.data, kind)}, or give the whole entry: {{...}}")
+        elif (other := brief(str(change.value.get("name", name)))) != brief(name):
+            refuse(f'the {kind[:-1]} is called "{name}" in front of the = and "{other}" behind it; leave the name behind it out')
         elif place is None:
-            entries.append({"name": name, **change.value})
+            entries.append({**change.value, "name": name})
             origin.append(None)
         else:
-            entries[place] = {"name": name, **change.value}
+            entries[place] = {**change.value, "name": name}
+
+
+def weights_without_effect(changed: Changed, instance: Instance) -> Iterator[tuple[str, str]]:
+    """Yield each user or queue whose changed weight has no effect in the tree, by name, and why: which weight decides."""
+    names = [queue.name for queue in instance.queues]
+    for kind, name, text in changed.weights() if names else ():
+        if kind == "users":
+            reason = weight_without_effect(instance, user=instance.users.index(name)) if name in instance.users else ""
+        else:
+            reason = weight_without_effect(instance, node=names.index(name) + 1) if name in names else ""
+        if reason:
+            yield name, f"{brief(text)}: {reason}"
 
 
 class _Refusal:
@@ -309,16 +335,13 @@ def _ends(rest: str) -> bool:
 
 
 def _value(refuse: _Refusal, text: str) -> object:
-    """Return what the text of a value means, by the rules of YAML; what YAML cannot read is text."""
+    """Return what the text of a value means in a YAML file; nothing where it is blank."""
     if not text.strip():
         return None
     try:
-        parsed: Any = Parsed("", f"value: {text}\n").data
-        return parsed["value"]
+        return read_value(text)
     except InvalidInstance as error:
-        if text.lstrip()[:1] in "{[":
-            refuse(str(error).partition(": ")[2])
-        return text
+        refuse(str(error))
 
 
 def _put(refuse: _Refusal, mapping: dict[str, Any], key: str, model: type[BaseModel] | None, change: _Change, missing: float = 0.0) -> None:

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.formats.changes import Changed, weights_without_effect
 from fairopt.formats.document import instance_from
 from fairopt.formats.messages import Source
 from fairopt.formats.requirements import Attributes, Clause, parse
@@ -60,7 +61,12 @@ def doubts_in(source: Source, instance: Instance) -> Iterator[str]:
     yield from getattr(source, "doubts", ())  # of tables
     yield from _totals(source, instance)
     yield from _unmet(source, instance)
-    yield from doubts(instance)
+    changed: set[str] = set()  # users and queues whose weight is changed to no effect
+    if isinstance(source, Changed):
+        for who, sentence in weights_without_effect(source, instance):
+            changed.add(who)
+            yield sentence
+    yield from doubts(instance, changed)
 
 
 # A row of sums -------------------------------------------------------------------------------------------------------------------

@@ -33,8 +33,9 @@ from fairopt.formats.json_places import steps
 from fairopt.formats.yaml_core import SCALARS, compose, dump, scalars
 from fairopt.instance.fractions import written
 
-__all__ = ["Parsed", "plain_numbers", "read", "to_json", "to_yaml", "without_collector", "write"]
+__all__ = ["Parsed", "plain_numbers", "read", "read_value", "to_json", "to_yaml", "without_collector", "write"]
 
+_STRUCTURE = "{[!&*"  # what begins so is more than text: it must be YAML
 _UNFINISHED = object()  # stands for a node whose data is being made
 _MOST_YAML = 50_000_000  # characters
 _MOST_NODES = 5_000_000  # characters of JSON that are read as YAML to find a line
@@ -222,6 +223,37 @@ class Parsed:
 def read(path: Path) -> Parsed:
     """Read a YAML or JSON file."""
     return Parsed(str(path), read_text(path))
+
+
+def read_value(text: str) -> object:
+    """Return what a single value means that stands outside of a file, as it would behind its key in a YAML file.
+
+    Text that is no YAML is itself, unless it begins as a list, a mapping, a tag or an alias does.
+
+    Raises
+    ------
+    InvalidInstance
+        A file with this value would be refused: a tag, a key that occurs twice, a control character.
+
+    >>> read_value("{gpu: 1e1}"), read_value('"gpu model" = A100'), read_value("a: b")
+    ({'gpu': 10.0}, '"gpu model" = A100', 'a: b')
+    >>> read_value("!!binary aGk=")
+    Traceback (most recent call last):
+    fairopt.errors.InvalidInstance: the tag "!!binary" stands for more than plain data, which is not read; remove it
+    """
+    document = f"value: {text}\n"
+    try:
+        compose(document)
+    except yaml.MarkedYAMLError:
+        if text.lstrip()[:1] not in _STRUCTURE:
+            return text
+    except yaml.reader.ReaderError:
+        pass  # reading says what is wrong
+    try:
+        data: Any = Parsed("", document).data
+    except InvalidInstance as error:
+        raise InvalidInstance(str(error).partition(": ")[2]) from None
+    return data["value"] if len(data) == 1 else text
 
 
 def write(document: dict[str, Any], path: Path) -> None:

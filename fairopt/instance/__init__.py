@@ -18,6 +18,7 @@
 ``remarks``      what a tree of queues allows but what must be said
 ``units``        units of resources, and amounts as text
 ``doubts``       what is implausible: units, weights, names
+``rivals``       whose weight decides what a user or a queue gets
 ===============  ================================================================================
 """
 

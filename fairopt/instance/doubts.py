@@ -20,7 +20,7 @@ no server holds a whole task of vision: memory 64,000 of at most 1,024; are the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -36,13 +36,13 @@ _FITS = 1e-9  # relative: rounding of a task that fills a server
 _AT_ONCE = 1_000_000  # pairs of users and servers that are looked at together
 
 
-def doubts(instance: Instance) -> tuple[str, ...]:
-    """Return what is implausible in an instance, a sentence for each kind."""
+def doubts(instance: Instance, told: Collection[str] = ()) -> tuple[str, ...]:
+    """Return what is implausible in an instance, a sentence for each kind; ``told``: names whose weights are not to be spoken of."""
     found = []
     if instance.rates_per_server is None:
         too_large = _too_large(instance)
         found += [*_of_large_tasks(instance, np.flatnonzero(too_large)), *_of_little_use(instance, ~too_large)]
-    return (*found, *_of_weights(instance), *_of_names(instance))
+    return (*found, *_of_weights(instance, told), *_of_names(instance))
 
 
 # Amounts -------------------------------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def _parts(users: IntArray, servers: int) -> Iterator[IntArray]:
 # Weights -------------------------------------------------------------------------------------------------------------------------
 
 
-def _of_weights(instance: Instance) -> Iterator[str]:
+def _of_weights(instance: Instance, told_of: Collection[str]) -> Iterator[str]:
     """Yield a sentence on users and queues that have a weight and no sibling."""
     tree = instance.tree
     inside = np.bincount(tree.user_node, minlength=tree.n_nodes)  # users below each node
@@ -129,9 +129,17 @@ def _of_weights(instance: Instance) -> Iterator[str]:
     alone: list[tuple[str, float, int]] = []  # who, its weight, and the node that it is in
     if instance.weights.ndim == 1:
         users = np.flatnonzero((instance.weights != 0) & (instance.weights != 1) & single[tree.user_node])
-        alone += [(named(instance.users[n]), float(instance.weights[n]), int(tree.user_node[n])) for n in users]
+        alone += [
+            (named(instance.users[n]), float(instance.weights[n]), int(tree.user_node[n]))
+            for n in users
+            if instance.users[n] not in told_of
+        ]
     queues = np.flatnonzero((tree.weights != 0) & (tree.weights != 1) & (inside > 0) & single[tree.parent])
-    alone += [(f"the queue {named(tree.name(int(node)))}", float(tree.weights[node]), int(tree.parent[node])) for node in queues]
+    alone += [
+        (f"the queue {named(tree.name(int(node)))}", float(tree.weights[node]), int(tree.parent[node]))
+        for node in queues
+        if tree.name(int(node)) not in told_of
+    ]
     if not alone:
         return
     told = []

@@ -21,7 +21,7 @@ import numpy as np
 
 from fairopt.instance.instance import FloatArray, Instance
 from fairopt.instance.keeping import Keeping, keepings_of
-from fairopt.instance.queues import Quota
+from fairopt.instance.queues import Queue, Quota
 from fairopt.instance.tree import Tree
 from fairopt.instance.units import bare_amount
 from fairopt.wording import joined, named, percent
@@ -57,21 +57,28 @@ def remarks(instance: Instance) -> tuple[str, ...]:
     keepings = keepings_of(instance)
     found += [sentence for keeping in keepings for sentence in _of_kept(instance, keeping)]
     empty = [node for node in range(1, tree.n_nodes) if not tree.below[node].any()]
-    if empty:
-        one, names = len(empty) == 1, joined([named(tree.name(node)) for node in empty], _MOST)
-        idle = [
-            f"{instance.amount(kept, instance.resources[keeping.resource], _DIGITS)}{f' on {keeping.group}' if keeping.group else ''} that "
-            f"{named(tree.name(node))} keeps"
-            for keeping in keepings
-            for node, kept in zip(keeping.nodes, keeping.kept, strict=True)
-            if node in empty
-        ]
-        found.append(
-            f"no user is in the queue{'' if one else 's'} {names} or below {'it' if one else 'them'}; "
-            f"{'it gets' if one else 'they get'} nothing, and what {'it is' if one else 'they are'} guaranteed goes to others"
-            f"{f', except {joined(idle, _MOST)}' if idle else ''}"
-        )
+    idle = [
+        f"{instance.amount(kept, instance.resources[keeping.resource], _DIGITS)}{f' on {keeping.group}' if keeping.group else ''} that "
+        f"{named(tree.name(node))} keeps"
+        for keeping in keepings
+        for node, kept in zip(keeping.nodes, keeping.kept, strict=True)
+        if node in empty
+    ]
+    for promised in (False, True):
+        names = [named(tree.name(node)) for node in empty if _is_guaranteed(tree.queues[node - 1]) == promised]
+        if names:
+            one = len(names) == 1
+            goes = f", and what {'it is' if one else 'they are'} guaranteed goes to others"
+            goes += f", except {joined(idle, _MOST)}" if idle else ""
+            found.append(
+                f"no user is in the queue{'' if one else 's'} {joined(names, _MOST)} or below {'it' if one else 'them'}; "
+                f"{'it gets' if one else 'they get'} nothing" + (goes if promised else "")
+            )
     return tuple(found)
+
+
+def _is_guaranteed(queue: Queue) -> bool:
+    return any(amount > 0 for quota in queue.everywhere_and_on_groups for amount in quota.guarantee.values())
 
 
 def _of_kept(instance: Instance, keeping: Keeping) -> Iterator[str]:
@@ -121,7 +128,7 @@ def _of_group(instance: Instance, tree: Tree, quotas: list[_OnServers], group: s
                 below[tree.parent[node]] += max(own[node], below[node])
         owed = np.maximum(own, below)
         if _more(below[0], there[r]):
-            whose = _whose(instance, tree, 0, owed, of_users[:, r], said)
+            whose = _whose(instance, tree, 0, own, below, of_users[:, r], said)
             yield (
                 f"guarantees of {resource} exceed {group or 'the cluster'} by {said(below[0] - there[r])}: {whose}, "
                 f"and there are {said(there[r])}; not all of them can be met"
@@ -131,24 +138,33 @@ def _of_group(instance: Instance, tree: Tree, quotas: list[_OnServers], group: s
                 continue
             name = named(tree.name(node))
             if _more(owed[node], limit[node]):
-                whose = f" ({_whose(instance, tree, node, owed, of_users[:, r], said)})" if below[node] > own[node] else ""
+                whose = f" ({_whose(instance, tree, node, own, below, of_users[:, r], said)})" if below[node] > own[node] else ""
                 yield (
                     f"the queue {name}, with what is in it, is guaranteed {said(owed[node])} {resource}{on}{whose}, "
                     f"but its limit is {said(limit[node])}; what is guaranteed beyond the limit will not be met"
                 )
             elif own[node] and _more(below[node], own[node]):
-                whose = _whose(instance, tree, node, owed, of_users[:, r], said)
+                whose = _whose(instance, tree, node, own, below, of_users[:, r], said)
                 yield (
                     f"what is in the queue {name} is guaranteed {said(below[node])} {resource}{on} together ({whose}), "
                     f"{said(below[node] - own[node])} more than the queue itself ({said(own[node])}); "
-                    f"what is guaranteed below a queue adds to its own guarantee"
+                    "what is guaranteed below a queue adds to its own guarantee"
                 )
 
 
-def _whose(instance: Instance, tree: Tree, node: int, owed: FloatArray, of_users: FloatArray, said: Callable[[float], str]) -> str:
-    """Return what the children of a node are guaranteed, by name."""
-    parts = [(tree.name(int(child)), owed[child]) for child in tree.children(node) if owed[child]]
-    parts += [(instance.users[n], of_users[n]) for n in tree.users_of(node) if of_users[n]]
+def _whose(
+    instance: Instance, tree: Tree, node: int, own: FloatArray, below: FloatArray, of_users: FloatArray, said: Callable[[float], str]
+) -> str:
+    """Return whose guarantees the amount below a node consists of, by name: those of children, or of what is in them if that is more."""
+    parts, waiting = list[tuple[str, float]](), [node]
+    while waiting:
+        at = waiting.pop(0)
+        for child in map(int, tree.children(at)):
+            if own[child] >= below[child] * (1 - _ROUNDING):
+                parts += [(tree.name(child), own[child])] if own[child] else []
+            else:
+                waiting.append(child)
+        parts += [(instance.users[n], of_users[n]) for n in tree.users_of(at) if of_users[n]]
     return joined([f"{named(name)} {said(amount)}" for name, amount in parts], _MOST)
 
 

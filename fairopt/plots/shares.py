@@ -78,6 +78,7 @@ def draw_users(axes: Axes, allocation: Allocation, first: str = "tasks") -> bool
 
 def _user_bars(axes: Axes, allocation: Allocation, first: str) -> None:
     tasks, shares, users = allocation.tasks_per_user, allocation.shares_to_show, allocation.instance.users
+    called = allocation.share_heading
     lengths = tasks if first == "tasks" or shares is None else shares
     y = np.arange(len(users))
     apart = len(users) <= len(COLOURS)
@@ -87,20 +88,20 @@ def _user_bars(axes: Axes, allocation: Allocation, first: str) -> None:
             bar.set_hatch(hatch)
     notes = [wording.figure(value, 4) for value in tasks]
     if shares is not None and lengths is tasks:
-        notes = [f"{note}  (share {wording.figure(share, 4)})" for note, share in zip(notes, shares, strict=True)]
+        notes = [f"{note}  ({called} {wording.figure(share, 4)})" for note, share in zip(notes, shares, strict=True)]
     elif shares is not None:
         notes = [f"{wording.figure(share, 4)}  ({note} tasks)" for note, share in zip(notes, shares, strict=True)]
     axes.bar_label(bars, notes, padding=4, fontsize=9)
     axes.set_yticks(y, short_labels(users))
     axes.set_xlim(0, max(float(lengths.max()), 1e-12) * room_beside(axes))
-    axes.set_xlabel("tasks" if lengths is tasks else "share")
-    axes.set_title("Tasks of each user" if lengths is tasks else "Share of each user", loc="left")
+    axes.set_xlabel("tasks" if lengths is tasks else called)
+    axes.set_title(f"{'Tasks' if lengths is tasks else called.capitalize()} of each user", loc="left")
 
 
 def _user_curve(axes: Axes, allocation: Allocation) -> None:
     """Draw sorted shares (tasks, if shares are per server), and the levels with most users."""
     shares = allocation.shares_to_show
-    what, values = ("tasks", allocation.tasks_per_user) if shares is None else ("share", shares)
+    what, values = ("tasks", allocation.tasks_per_user) if shares is None else (allocation.share_heading, shares)
     ranked = np.sort(values)
     positive = ranked[ranked > 0]
     axes.stairs(ranked, np.arange(ranked.size + 1), baseline=None, color=COLOURS[0], linewidth=1.8)
@@ -111,7 +112,8 @@ def _user_curve(axes: Axes, allocation: Allocation) -> None:
     axes.set_xlim(0, ranked.size)
     drawn: list[float] = []
     span = axes.transData
-    for level in sorted(allocation.levels, key=lambda level: -len(level.users))[:_LEVELS]:
+    levels = [level for level in allocation.levels if not level.part]  # of a tree they are times, and no shares
+    for level in sorted(levels, key=lambda level: -len(level.users))[:_LEVELS]:
         height = float(span.transform((0.0, level.value))[1])
         if any(abs(height - other) < 14 for other in drawn):  # pixels: the texts would touch
             continue
@@ -122,4 +124,4 @@ def _user_curve(axes: Axes, allocation: Allocation) -> None:
         axes.annotate(note, right, xytext=(-2, 4), textcoords="offset points", ha="right", fontsize=9, color=GREY)
     axes.set_xlabel("users, from the lowest")
     axes.set_ylabel(what)
-    axes.set_title("Share of each user" if what == "share" else "Tasks of each user", loc="left")
+    axes.set_title(f"{what.capitalize()} of each user", loc="left")

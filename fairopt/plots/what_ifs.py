@@ -104,7 +104,7 @@ def plot_what_if(
 
 def _chosen(columns: Sequence[Sequence[UserChange]]) -> list[int]:
     """Return which users are shown, by position, from top to bottom."""
-    moved = np.array([[_moved(change) for change in own] for own in columns])
+    moved = np.array([[change.moved for change in own] for own in columns])
     most = np.abs(moved).max(axis=1, keepdims=True, initial=0.0)
     weight = np.divide(np.abs(moved), most, out=np.zeros_like(moved), where=most > 0).max(axis=0)
     chosen = np.sort(np.argsort(-weight, kind="stable")[:_MOST])
@@ -114,14 +114,9 @@ def _chosen(columns: Sequence[Sequence[UserChange]]) -> list[int]:
     return [int(n) for n in chosen]
 
 
-def _moved(change: UserChange) -> float:
-    """Return the tasks more of a user; a user that is in one instance only has none in the other."""
-    return (change.after or 0.0) - (change.before or 0.0) if change.verdict != "as before" else 0.0
-
-
 def _panel(axes: Axes, changes: Sequence[UserChange], effects: Sequence[Effect]) -> None:
     y = np.arange(len(changes))
-    moved = np.array([_moved(change) for change in changes])
+    moved = np.array([change.moved for change in changes])
     for side, colour, hatch in ((moved > 0, _GAIN, ""), (moved < 0, _LOSS, "///")):
         axes.barh(y[side], moved[side], height=0.66, color=colour, hatch=hatch, edgecolor="white", linewidth=0.3, zorder=2)
     ends = np.maximum(moved, 0.0)

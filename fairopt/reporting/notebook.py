@@ -24,7 +24,7 @@ from fairopt.analysis.comparison import Comparison
 from fairopt.analysis.explanation import Explanation
 from fairopt.analysis.frontiers import Frontier
 from fairopt.analysis.regrets import Regret
-from fairopt.analysis.what_ifs import UserChange, WhatIf
+from fairopt.analysis.what_ifs import UserChange, WhatIf, largest_changes
 from fairopt.certificate import Certificate
 from fairopt.errors import InvalidInstance
 from fairopt.histories.result import History
@@ -199,8 +199,7 @@ def _what_if(found: WhatIf) -> str:
 
 def _changes(found: WhatIf, row: str, changes: tuple[UserChange, ...]) -> pd.DataFrame:
     """Return what users have before and after, those with the largest changes where there are many."""
-    kept = {each.name for each in sorted(changes, key=_largest_first)[:_ROWS]}
-    shown = [each for each in changes if each.name in kept]
+    shown = largest_changes(changes, _ROWS)
     first, second = found.names
     table = {
         first: [each.before for each in shown],
@@ -217,11 +216,6 @@ def _changes(found: WhatIf, row: str, changes: tuple[UserChange, ...]) -> pd.Dat
 def _rounded(change: float | None) -> float | None:
     """Return a change of tasks without the rounding of the two numbers that it is between."""
     return None if change is None else round(change, 6) + 0.0
-
-
-def _largest_first(change: UserChange) -> float:
-    """Return a key that sorts users by what they gain or lose; those that come or go, by all that they have."""
-    return -abs(change.change if change.change is not None else change.after or change.before or 0.0)
 
 
 @html_of.register

@@ -192,6 +192,8 @@ def edrf_rounds(instance: Instance) -> tuple[Round, ...]:
         used = tasks @ instance.demands
         now = (used > 0) & (used >= capacity * (1 - _FULL))
         names = tuple(instance.resources[r] for r in np.flatnonzero(now & ~full))
+        if not names:  # users who have all their tasks
+            continue
         rounds.append(Round(level.value, names, level.users, tasks))
         full = now
     return tuple(rounds)

@@ -12,10 +12,23 @@ from fairopt.allocation import Level
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, best_server
 from fairopt.instance.fractions import rounding
-from fairopt.program import AlphaFair, Disjunctive, LimitKind, Nested, Program, Separate, Solution, Total, Tradeoff, TreeFilling
+from fairopt.program import (
+    AlphaFair,
+    Disjunctive,
+    Equalize,
+    Leximin,
+    LimitKind,
+    Nested,
+    Program,
+    Separate,
+    Solution,
+    Total,
+    Tradeoff,
+    TreeFilling,
+)
 from fairopt.solving.tree_prices import prices_at_events
 
-__all__ = ["levels_of", "prices_of", "queue_prices_by_stage", "queue_prices_of", "shares_of", "table_of", "unexpanded"]
+__all__ = ["every_level", "levels_of", "prices_of", "queue_prices_by_stage", "queue_prices_of", "shares_of", "table_of", "unexpanded"]
 
 _SAME_LEVEL = 1e-8  # relative
 _ROUNDING = 1e-9  # a smaller part of what is paid for the most expensive limit is no price
@@ -76,10 +89,11 @@ def _spread_prices(program: Program, prices: FloatArray, merging: Merging | None
 
 
 def prices_of(program: Program, solution: Solution, merging: Merging | None, sharing: str, levels: tuple[Level, ...]) -> FloatArray | None:
-    """Return the prices of the goal, or of the first level of a leximin, by the original rows."""
+    """Return the prices of the goal, or of the first level of a leximin that something full stops, by the original rows."""
     if solution.prices is not None:
         return _spread_prices(program, solution.prices, merging, sharing)
-    return levels[0].prices if levels else None
+    tables = [level.prices for level in levels if level.prices is not None]
+    return next((table for table in tables if table.any()), tables[0] if tables else None)
 
 
 def _of_queues(program: Program, prices: FloatArray | None) -> dict[str, float]:
@@ -154,3 +168,63 @@ def levels_of(
         prices = None if stage.prices is None else _spread_prices(program, stage.prices[: len(program.limits)], merging, sharing)
         levels.append(Level(_number(stage.value), users, prices, title, of_queues))
     return tuple(levels)
+
+
+def every_level(
+    levels: tuple[Level, ...], program: Program, merging: Merging | None, instance: Instance, shares: FloatArray, same: float = _SAME_LEVEL
+) -> tuple[Level, ...]:
+    """Return all distinct final levels, with all users: engines need not settle users who stop at limits of their own.
+
+    *Leximin.* Such users, who run all their tasks or fill their parallelism, belong to the level of their share, or have a level without
+    prices. *Tree that is filled.* Users of a part who do not rise in it have its level 0. Other goals keep their levels. Works in fractions
+    too.
+
+    Parameters
+    ----------
+    levels : tuple of Level
+        Of `levels_of`.
+    merging : Merging, optional
+        From the rows of the program to the instance; None: they are the same.
+    shares : array (users,)
+        U[n] / phi[n] of the original users.
+    same : float
+        Relative: shares that differ by at most this part are one level.
+    """
+    if program.integral or not isinstance(program.goal, Leximin | Equalize | TreeFilling):
+        return levels
+    position = {name: n for n, name in enumerate(instance.users)}
+    open_to = program.per_user(program.largest()) > 0
+    group = np.arange(instance.n_users) if merging is None else merging.user_group
+    open_to &= np.isin(np.arange(open_to.size), program.members)
+    if isinstance(program.goal, TreeFilling):
+        found = [
+            level
+            for part in program.goal.parts
+            for level in _with_those_at_0(levels, part.title, [instance.users[n] for n in np.flatnonzero((part.users & open_to)[group])])
+        ]
+    else:
+        settled = {name for level in levels for name in level.users}
+        missing = [n for n in np.argsort(shares, kind="stable") if open_to[group[n]] and instance.users[n] not in settled]
+        found = list(levels)
+        for n in missing:
+            at = next((k for k, level in enumerate(found) if abs(level.value - shares[n]) <= same * shares[n]), len(found))
+            found[at:] = [
+                dataclasses.replace(found[at], users=(*found[at].users, instance.users[n]))
+                if at < len(found)
+                else Level(_number(shares[n]), (instance.users[n],), None),
+                *found[at + 1 :],
+            ]
+        found.sort(key=lambda level: level.value)
+    return tuple(dataclasses.replace(level, users=tuple(sorted(level.users, key=position.__getitem__))) for level in found)
+
+
+def _with_those_at_0(levels: tuple[Level, ...], title: str, users: list[str]) -> list[Level]:
+    """Return the levels of a part of a tree, the first of them with the users of the part who have none."""
+    own = [level for level in levels if level.part == title]
+    settled = {name for level in own for name in level.users}
+    resting = tuple(name for name in users if name not in settled)
+    if not resting:
+        return own
+    if own and own[0].value == 0:
+        return [dataclasses.replace(own[0], users=(*own[0].users, *resting)), *own[1:]]
+    return [Level(own[0].value * 0 if own else 0.0, resting, None, title), *own]

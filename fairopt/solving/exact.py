@@ -24,7 +24,16 @@ from fairopt.program import Nested, Program, TreeFilling
 from fairopt.program.stop_times import no_stop_times
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, queue_prices_of, shares_of, table_of, unexpanded
+from fairopt.solving.answer import (
+    every_level,
+    levels_of,
+    prices_of,
+    queue_prices_by_stage,
+    queue_prices_of,
+    shares_of,
+    table_of,
+    unexpanded,
+)
 from fairopt.solving.formulation import checked, columns, expanded, with_utility
 from fairopt.solving.grouping import InGroups, fits, solve_in_groups
 from fairopt.solving.policy import Found, find, other_engines
@@ -173,15 +182,16 @@ def solve(
     certified = time.perf_counter()
 
     shares = chosen.shares(instance, tasks)
+    shares = shares_of(program, pairs, merging) if shares is None else shares
     by_stage = queue_prices_by_stage(program, solution)
-    levels = levels_of(program, solution, merging, how, by_stage)
+    levels = every_level(levels_of(program, solution, merging, how, by_stage), program, merging, instance, shares)
     return Allocation(
         instance=instance,
         notion=chosen.name,
         solver=found.engine or engines[0].name,
         sharing=how,
         tasks=tasks,
-        shares=shares_of(program, pairs, merging) if shares is None else shares,
+        shares=shares,
         prices=prices_of(program, solution, merging, how, levels),
         queue_prices=queue_prices_of(program, solution, by_stage),
         levels=levels,

@@ -18,7 +18,7 @@ from fairopt.allocation import Allocation, Exact, ExactAnswer, Level
 from fairopt.certificate import Certificate
 from fairopt.certificate.exact import prove
 from fairopt.errors import Unsupported
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import Instance
 from fairopt.instance.aggregation import Merging
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rational, rationals
@@ -29,7 +29,7 @@ from fairopt.program.goals import ExactDisjunctive
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level, solve_exactly
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.alternatives import best_alternative
-from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, queue_prices_of
+from fairopt.solving.answer import every_level, levels_of, prices_of, queue_prices_by_stage, queue_prices_of
 from fairopt.solving.enclosures import DIGITS, answer_in_floats, enclose, in_floats_above, is_enclosed
 from fairopt.wording import duration, plural
 
@@ -87,13 +87,11 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     certified = time.perf_counter()
 
     stages = () if isinstance(program.goal, Separate) else _joined(solution.stages)
-    in_floats = _in_floats(solution, stages)
-    by_stage = queue_prices_by_stage(program.program, in_floats)
-    levels = levels_of(program.program, in_floats, merging, sharing, by_stage, same=-1.0)
-    values = from_rationals(np.array([stage.value for stage in stages], dtype=object))
     shares = notion.shares(instance.exact, tasks)
-    shares = _shares(program, pairs, merging) if shares is None else shares
-    exact = ExactAnswer(tasks, np.asarray(shares), values, radius, *_priced(program, solution, stages, merging, sharing))
+    shares = np.asarray(_shares(program, pairs, merging) if shares is None else shares)
+    prices, levels, of_queues, steps = _priced(program, solution, stages, merging, sharing, shares)
+    values = np.array([level.value for level in levels], dtype=object)
+    exact = ExactAnswer(tasks, shares, values, radius, prices, levels, of_queues, steps)
     return Allocation(
         instance=instance,
         notion=notion.name,
@@ -101,9 +99,9 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         sharing=sharing,
         tasks=exact.tasks.astype(np.float64),
         shares=exact.shares.astype(np.float64),
-        prices=prices_of(program.program, in_floats, merging, sharing, levels),
-        queue_prices=queue_prices_of(program.program, in_floats, by_stage),
-        levels=levels,
+        prices=None if prices is None else prices.astype(np.float64),
+        queue_prices=_numbers(of_queues),
+        levels=tuple(_level_in_floats(level) for level in levels),
         certificate=_certificate(program, radius, proved),
         seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved},
         details={"iterations": solution.iterations, "programs_solved": solution.programs_solved} | ({} if proved else {"gap": 0.0}),
@@ -189,7 +187,7 @@ def _together(steps: Sequence[Stage]) -> Stage:
 
 
 def _priced(
-    program: ExactProgram, solution: Solution, stages: Sequence[Stage], merging: Merging, sharing: str
+    program: ExactProgram, solution: Solution, stages: Sequence[Stage], merging: Merging, sharing: str, shares: ExactArray
 ) -> tuple[ExactArray | None, tuple[Level, ...], dict[str, Any], tuple[Level, ...]]:
     """Return the prices of the goal, the levels with their prices, the prices of queues, and the steps of the proof, in Fractions."""
 
@@ -205,29 +203,20 @@ def _priced(
         return exact, levels_of(names, exact, merging, sharing, by_stage, same=-1.0), by_stage
 
     exact, levels, by_stage = proved(stages)
+    levels = every_level(levels, names, merging, merging.original, shares, same=0.0)
     steps = proved([stage for stage in solution.stages if stage.users.size])[1] if stages else ()
     prices: Any = prices_of(names, exact, merging, sharing, levels)
     return prices, levels, queue_prices_of(names, exact, by_stage), steps
 
 
-def _in_floats(solution: Solution, stages: Sequence[Stage]) -> Solution:
-    """Return a solution for what goes on in floats: prices, levels."""
-    return Solution(
-        _floats(solution.x),
-        tuple(
-            replace(stage, value=_float(stage.value), prices=None if stage.prices is None else _floats(stage.prices)) for stage in stages
-        ),
-        prices=None if solution.prices is None else _floats(solution.prices),
-    )
+def _level_in_floats(level: Level) -> Level:
+    prices = None if level.prices is None else level.prices.astype(np.float64)
+    return replace(level, value=float(level.value), prices=prices, queue_prices=_numbers(level.queue_prices))
+
+
+def _numbers(prices: dict[str, Any]) -> dict[str, float]:
+    return {name: float(price) for name, price in prices.items()}
 
 
 def _fraction(value: Any) -> Any:
     return from_rational(rational(value))
-
-
-def _floats(values: ExactArray) -> FloatArray:
-    return np.array([_float(value) for value in values.tolist()])
-
-
-def _float(value: Any) -> float:
-    return float(from_rational(rational(value)))

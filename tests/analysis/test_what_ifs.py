@@ -177,3 +177,24 @@ def test_plain_data_is_json() -> None:
     data = json.loads(json.dumps(fo.what_if(LAB, LAB.replace(tasks={"simulation": np.inf})).to_dict(), allow_nan=False))
     assert data["differences"] == [{"path": "users.simulation.tasks", "before": 3, "after": "no limit"}]
     assert [user["name"] for user in data["rows"][0]["users"]] == list(LAB.users)
+
+
+def test_many_users_are_those_that_change_most() -> None:
+    """Each of 30 users runs on a server of its own; two servers become larger, one user goes, and one comes: all four are shown."""
+    names = [f"u{n}" for n in range(30)]
+    own = np.eye(30, dtype=bool)
+    before = fo.Instance([[8]] * 30, [[1]] * 30, eligibility=own, users=names)
+    capacities = [[8]] * 28 + [[16], [24]]
+    after = fo.Instance(capacities, [[1]] * 30, eligibility=own, users=["comes", *names[1:]])
+    found = fo.what_if(before, after, effects=False)
+    assert {change.name: change.moved for change in found.changes("drfh") if change.moved} == {"u0": -8, "u28": 8, "u29": 16, "comes": 8}
+    lines = str(found).splitlines()
+    rows = [line.split() for line in lines if line.startswith(("u", "comes"))]
+    assert [row for row in rows if row[0] in ("u0", "u28", "u29", "comes")] == [
+        ["u0", "8"],
+        ["u28", "8", "16", "+8"],
+        ["u29", "8", "24", "+16"],
+        ["comes", "8"],
+    ]
+    assert [row[0] for row in rows] == ["u0", *names[1:17], "u28", "u29", "comes"]
+    assert "and 11 more users, whose changes are no larger" in lines

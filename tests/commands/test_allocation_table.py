@@ -65,3 +65,53 @@ def test_users_side_by_side() -> None:
     assert [line.split()[0] for line in text.split("drfh ")[1].splitlines()[2:4]] == ["language", "vision"]
     assert "and 6 more users\n" in text
     assert "there is no user" in run("compare", LAB, "--user", "visoin", status=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("tasks", "percent", "full"),
+    [
+        (10_000, "100.0", 20),
+        (9_996, "100.0", 20),  # rounded as the text is
+        (9_990, "99.9", 19),  # not full, although 19.98 of 20 is nearer to 20
+        (9_900, "99.0", 19),
+        (5_000, "50.0", 10),
+        (5_240, "52.4", 10),
+        (5_260, "52.6", 11),
+        (240, "2.4", 0),
+        (0.5, "0.0", 0),
+    ],
+)
+def test_a_bar_is_full_where_the_text_says_so(tmp_path: Path, tasks: float, percent: str, full: int) -> None:
+    """A bar of 20 blocks for one server of 10,000 GPUs, of which so many are used."""
+    path = tmp_path / "lab.yaml"
+    path.write_text(f"servers: [{{name: s, capacity: {{gpu: 10000}}}}]\nusers: [{{name: a, demand: {{gpu: 1}}, tasks: {tasks}}}]\n")
+    (line,) = [line for line in run("solve", path).stdout.splitlines() if line.startswith("s ")]
+    bar = "█" * full + "░" * (20 - full)
+    assert line.split() == ["s", "1", bar, percent, "%"]
+
+
+def test_bars_of_all_servers_and_of_resources_that_are_lacking(tmp_path: Path) -> None:
+    """Half of 4 servers of 8 GPUs and of the cpu; one row has no GPU, and no bar; the last row is the cluster, 16 of 32 and 24 of 48."""
+    path = tmp_path / "lab.yaml"
+    path.write_text(
+        "servers: [{name: big, capacity: {gpu: 8, cpu: 8}, count: 4}, {name: small, capacity: {cpu: 16}}]\n"
+        "users: [{name: a, demand: {gpu: 1, cpu: 1}, tasks: 16}, {name: b, demand: {cpu: 1}, tasks: 8}]\n"
+    )
+    lines = [line.split() for line in run("solve", path).stdout.splitlines()]
+    rows = {line[0]: line for line in lines if line and line[0] in ("big", "small", "all")}
+    assert rows["big"][:2] == ["big", "4"]
+    assert rows["big"][3:5] == ["50.0", "%"]
+    assert rows["small"].count("%") == 1
+    assert rows["all"][1] == "5"
+    assert rows["all"][3:5] == ["50.0", "%"]
+    assert rows["all"][-2:] == ["50.0", "%"]
+
+
+def test_levels_are_those_of_all_users() -> None:
+    """statistics stops at the second of three levels, because it has all its tasks; the column says so, and the line counts it."""
+    printed = run("solve", LAB).stdout
+    levels = {
+        line.split()[0]: line.split("  ")[-1].strip() for line in printed.splitlines() if line.split()[:1] and line.split()[0] in USERS
+    }
+    assert levels == {**dict.fromkeys(USERS, "1"), "simulation": "3", "statistics": "all tasks"}
+    assert "Levels: 0.1 (6 users), 0.173611 (1 user), 0.357986 (1 user)" in printed

@@ -261,7 +261,7 @@ def test_rules_come_as_options_or_with_the_notion(spec: str) -> None:
     options += [] if "sum" in spec else ["--queue-share", "sum"]
     users = json.loads(run("solve", QUEUES, "--notion", spec, *options, "--json").stdout)["users"]
     assert [user["tasks"] for user in users] == pytest.approx(expected)
-    assert "(--guarantees clamp); the share of a queue is the sum of its users' shares (--queue-share sum)" in flat(
+    assert "(--guarantees clamp); queues are compared by the sums of their users' shares (--queue-share sum)" in flat(
         run("solve", QUEUES, "--notion", spec, *options).stdout
     )
 
@@ -310,3 +310,11 @@ def test_the_picture_of_queues(tmp_path: Path) -> None:
     refused = run("solve", EXAMPLES / "drf.yaml", "--plot-queues", tmp_path / "none.svg", status=2)
     assert "has no queues to draw" in flat(refused.stderr)
     assert not (tmp_path / "none.svg").exists()
+
+
+def test_the_legend_does_not_contradict_the_rule() -> None:
+    """The column adds up shares of users; what is compared is the dominant share of a queue, a column of its own."""
+    text = flat(run("solve", QUEUES).stdout)
+    assert "share: of a queue, its users' shares added up. dominant: the largest part of the cluster that it holds." in text
+    assert "queues are compared by their dominant shares (--queue-share dominant)" in text
+    assert "the share of a queue" not in text

@@ -60,3 +60,29 @@ def test_a_wrong_change_is_bad_input(command: tuple[Any, ...], tmp_path: Path, m
     message = flat(run(*command, *needed, "--set", "users.visoin.weight=4", status=2).stderr)
     assert message == f'error: {LAB} with users.visoin.weight=4: there is no user "visoin" (did you mean "vision"?)'
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_weight_without_effect_is_said_once(tmp_path: Path) -> None:
+    """Each user is alone in its queue, or beside weight 0: the weight of a queue counts, and another one changes no task."""
+    path = tmp_path / "lab.yaml"
+    path.write_text(
+        "servers: [{name: s, capacity: {gpu: 10}}]\nqueues: [{name: qa, weight: 3}, {name: qb}, {name: top}, {name: in, parent: top}]\n"
+        "users:\n- {name: a, queue: qa, demand: {gpu: 1}}\n- {name: b, queue: qb, demand: {gpu: 1}}\n"
+        "- {name: c, queue: in, demand: {gpu: 1}}\n- {name: d, queue: in, demand: {gpu: 1}, weight: 0}\n"
+    )
+    before = fo.load(path)
+    for name, queue, change in (("a", "qa", "users.a.weight=4"), ("b", "qb", "users.b.weight+=2"), ("c", "top", "users.c.weight=4")):
+        message = flat(run("solve", path, "--set", change, "--json").stderr)
+        assert message.count("has no effect") == 1
+        assert f"warning: {change}: the weight of {name} has no effect in the tree, because " in message
+        assert message.endswith(f"; the weight of the queue {queue} counts instead")
+        after = fo.load(path, changes=[change])
+        assert fo.solve(after).tasks_per_user == pytest.approx(fo.solve(before).tasks_per_user)
+    message = flat(run("solve", path, "--set", "queues.in.weight=4", "--json").stderr)
+    assert "the weight of the queue in has no effect in the tree, because the queue in is alone in the queue top;" in message
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("user,submit_s,run_s,gpu\na,0,10,1\nb,1,10,1\n")
+    message = flat(run("simulate", jobs, "--cluster", path, "--set", "users.a.weight=4").stderr)
+    assert message.count("has no effect") == 1
+    for change in ("queues.qa.weight=4", "users.d.weight=4", "users.a.weight=0", "users.a.demand.gpu=2"):
+        assert "has no effect" not in run("solve", path, "--set", change, "--json").stderr

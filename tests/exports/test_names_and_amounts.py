@@ -178,3 +178,22 @@ def test_memory_in_bytes_is_not_taken_for_gib(write: Callable[..., fo.Export]) -
         write(fo.solve(in_bytes, "drfh"))
     told = write(fo.solve(in_bytes, "drfh"), units={"memory": "B"})
     assert told.files == write(fo.solve(gib, "drfh")).files
+
+
+@pytest.mark.parametrize(
+    ("amounts", "most", "expected"),
+    [
+        ([1.2, 1.7, 1.5], 6, [2, 2, 2]),  # all rounded up fit
+        ([1.2, 1.7, 1.5], 5, [1, 2, 2]),  # one may not: the one with the least remainder
+        ([1.2, 1.7, 1.5], 4, [1, 2, 1]),  # one may be rounded up: the one with the largest remainder
+        ([1.2, 1.7, 1.5], 4.9, [1, 2, 1]),  # what is beyond 4 holds no unit
+        ([1.2, 1.7, 1.5], 3, [1, 1, 1]),
+        ([0.5, 0.5, 0.5], 2, [1, 1, 0]),  # equal remainders: the first ones
+        ([2.0, 0.1, 0.9], 3, [2, 0, 1]),  # a whole amount stays
+        ([2.0000000001, 1.5], 9, [2, 2]),  # rounding is no remainder
+        ([3.0, 3.0], 4, [3, 3]),  # never less than the whole part
+    ],
+)
+def test_the_largest_remainder(amounts: list[float], most: float, expected: list[int]) -> None:
+    """Worked out by hand (Hamilton's method)."""
+    assert whole_units(amounts, most) == expected

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 import fairopt as fo
+from fairopt.formats.changes import Changed
+from fairopt.formats.syntax import Parsed
 
+LEAVE = "leave the name behind it out"
+TAG = "stands for more than plain data, which is not read; remove it"
+BODY = "servers: [{name: s, capacity: {gpu: 1}}]\nusers: [{name: u, demand: {gpu: 1}}]\n"
 QUEUES = "examples/research-queues.yaml"
 LAB = "examples/gpu-lab"
 ROOT = Path(__file__).parents[2]
@@ -90,11 +95,49 @@ def test_entries_come_and_go() -> None:
         ("users.alice.weight+=x", '+= needs a number, found the text "x"'),
         ("servers.new.capacity*=2", "*= needs a number to begin with, and capacity is a mapping"),
         ("users.alice.name=bob", "a change cannot rename; rename it in the file"),
+        *(
+            (
+                f"{kind}.{name}={{name: other, {rest}}}",
+                f'the {kind[:-1]} is called "{name}" in front of the = and "other" behind it; {LEAVE}',
+            )
+            for kind, rest in (("users", "demand: {gpu: 1}"), ("servers", "capacity: {gpu: 1}"), ("queues", "weight: 2"))
+            for name in ("added", {"users": "alice", "servers": "new", "queues": "vision"}[kind])
+        ),
+        ('title=!!python/object/apply:os.system ["id"]', f'the tag "!!python/object/apply:os.system" {TAG}'),
+        ("title=!!binary aGk=", f'the tag "!!binary" {TAG}'),
+        ("users.alice.requires=!own model", f'the tag "!own" {TAG}'),
+        ("users.alice.demand={gpu: !!timestamp 2024-01-01}", f'the tag "!!timestamp" {TAG}'),
+        ("users.alice.demand={gpu: 1, gpu: 2}", 'the key "gpu" occurs twice in one mapping; remove one'),
+        ("title=*base", "not valid YAML: found undefined alias; correct it there or just before"),
     ],
 )
 def test_messages_name_the_change_and_what_is_allowed(change: str, message: str) -> None:
     """The checks are those of the file."""
     assert refusal(change) == f"{QUEUES} with {change}: {message}"
+
+
+def test_a_value_of_a_change_means_what_it_means_in_a_file(tmp_path: Path) -> None:
+    """A file refuses the same tags with the same words; what is no YAML at all is text in a change; a name may be given twice."""
+    path = tmp_path / "lab.yaml"
+    for value in ('!!python/object/apply:os.system ["id"]', "!!binary aGk=", "!own x", "*base"):
+        path.write_text(f"title: {value}\n{BODY}")
+        with pytest.raises(fo.InvalidInstance) as of_file:
+            fo.load(path)
+        path.write_text(BODY)
+        with pytest.raises(fo.InvalidInstance) as of_change:
+            fo.load(path, changes=[f"title={value}"])
+        assert str(of_change.value).partition(": ")[2] == str(of_file.value).partition(": ")[2]
+    for written, text in (
+        ("a: b", "a: b"),
+        ('"gpu model" = A100', '"gpu model" = A100'),
+        ("!!str 5", "5"),
+        ('"!x"', "!x"),
+        ("a\nb: c", "a\nb: c"),
+    ):
+        assert Changed(Parsed("lab.yaml", BODY), [f"title={written}"]).data["title"] == text
+    control = "there is a control character, 7, which YAML does not allow; remove it"
+    assert refusal("title=a\x07b") == f"{QUEUES} with title=a\\x07b: {control}"
+    assert fo.load(path, changes=["users.5={name: 5, demand: {gpu: 1}}"]).users == ("u", "5")
 
 
 def test_a_change_without_a_value() -> None:

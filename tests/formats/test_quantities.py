@@ -229,3 +229,66 @@ def test_units_in_traces(tmp_path: Path) -> None:
         formats.load_trace(tmp_path / "jobs.csv")
     trace = formats.load_trace(tmp_path / "jobs.csv", lenient=True)
     assert trace.demands.tolist() == [[0.5, 2**30], [1, 0]]
+
+
+ZERO = """\
+servers:
+- {name: A, capacity: {cpu: 8, memory: 4GiB}}
+- {name: B, capacity: {cpu: 8, memory: ZERO}}
+queues:
+- {name: q, guarantee: {memory: ZERO}, lending_limit: {memory: ZERO}, quotas: [{servers: [A], guarantee: {memory: ZERO}}]}
+users:
+- {name: a, queue: q, demand: {cpu: 1, memory: 1GiB}}
+- {name: b, demand: {cpu: 1, memory: ZERO}}
+"""
+
+
+@pytest.mark.parametrize("zero", ["0", "0.0", '"0m"', '" 0m "', "0GiB"])
+def test_nothing_has_no_unit(zero: str) -> None:
+    """0 is 0 in every unit, wherever an amount of a resource stands that has bytes elsewhere; any other number needs one."""
+    instance = instance_from(Parsed("lab.yaml", ZERO.replace("ZERO", zero)))
+    assert instance.capacities[:, 1].tolist() == [4 * 2**30, 0]
+    assert instance.demands[:, 1].tolist() == [2**30, 0]
+    assert (instance.queues[0].guarantee, instance.queues[0].lending_limit) == ({"memory": 0}, {"memory": 0})
+    assert instance.queues[0].quotas[0].guarantee == {"memory": 0}
+    for place in range(ZERO.count("ZERO")):
+        parts = ZERO.split("ZERO")
+        wrong = zero.join(parts[: place + 1]) + "1" + zero.join(parts[place + 1 :])
+        with pytest.raises(InvalidInstance, match="memory: 1 has no byte unit"):
+            instance_from(Parsed("lab.yaml", wrong))
+
+
+def test_calculations_with_nothing() -> None:
+    """0 may be added to bytes, and bytes to 0; another number without a unit may not."""
+    assert calculated("+", "1GiB", 0) == calculated("+", 0, "1GiB") == calculated("-", "1GiB", "0m") == "1073741824B"
+    for present, value in (("1GiB", 1), (1, "1GiB"), ("1GiB", "1m")):
+        with pytest.raises(ValueError, match=r"has a byte unit, and .* has none; give both one"):
+            calculated("-", present, value)
+    assert calculated("*", "1GiB", 0) == "0B"
+
+
+def test_what_calculations_give_and_say() -> None:
+    """A result below 0 is no number of bytes, and is told as a number; a third of a GiB keeps its digits; who has the unit is said."""
+    assert calculated("-", "1GiB", "2GiB") == -(2**30)
+    assert calculated("*", "1GiB", "1/3") == "1073741824/3B"
+    for present, value in (("1GiB", 2), (2, "1GiB")):
+        with pytest.raises(ValueError, match=r"^1GiB has a byte unit, and 2 has none; give both one$"):
+            calculated("+", present, value)
+
+
+def test_a_small_unit_is_no_byte_unit() -> None:
+    """64k is not 64,000 bytes by guess, and cannot take another unit behind its own."""
+    with pytest.raises(InvalidInstance, match=r"memory: 64k has no byte unit, but .*; give it one, such as GiB$"):
+        instance_from(Parsed("lab.yaml", LAB.replace("memory: 64GiB", "memory: 64k", 1)))
+
+
+def test_fractions_in_mappings_of_numbers() -> None:
+    """Rates by server, and weights by resource."""
+    text = (
+        "servers: [{name: A, capacity: {cpu: 8}}]\n"
+        "users:\n- {name: a, demand: {cpu: 1}, rates: {A: 1/2}, weight: {cpu: 1/4}}\n"
+        "- {name: b, demand: {cpu: 1}, rates: {A: 500m}, weight: {cpu: 1}}\n"
+    )
+    instance = instance_from(Parsed("lab.yaml", text))
+    assert instance.rates.tolist() == [[0.5], [0.5]]
+    assert instance.weights.tolist() == [[0.25], [1]]

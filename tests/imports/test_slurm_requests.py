@@ -250,3 +250,74 @@ def test_partitions_can_be_left_out(tmp_path: Path) -> None:
     assert {name: user["on"] for name, user in by_user(import_records(tmp_path, nodes, jobs[:1])).items()} == {"a": {"n1"}}
     users = by_user(import_records(tmp_path, nodes, jobs, ignore_partitions=True))
     assert {name: user["on"] for name, user in users.items()} == {"a": {"n1", "n2"}, "b": {"n2"}}
+
+
+# Sizes ---------------------------------------------------------------------------------------------------------------------------
+
+
+def demand_of_b(folder: Path, nodes: list[dict[str, Any]], *jobs: dict[str, Any]) -> dict[str, float]:
+    """Return what a task of account b demands."""
+    found = by_user(import_records(folder, nodes, list(jobs)))["b"]["demand"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_whole_cores_that_were_asked_for_say_nothing(tmp_path: Path) -> None:
+    """Cores have two threads. 2 CPUs were asked for and given: nobody asked for a part of a core, so that 1 CPU stays 1."""
+    asked = running(1, "n1", "cpu=2,mem=1G,node=1")
+    assert demand_of_b(tmp_path, [node("n1", threads=2)], asked, job(2, "cpu=1,mem=2G,node=1", account="b"))["cpu"] == 1
+
+
+def test_jobs_on_several_nodes_do_not_say_whether_cores_are_whole(tmp_path: Path) -> None:
+    """7 CPUs on two nodes may be 3 and 4; 2 instead of 1 on one node is a whole core, so that 3 become 4."""
+    jobs = [running(1, "n[1-2]", "cpu=7,mem=2G,node=2", node_count=2), running(2, "n1", "cpu=2,mem=1G,node=1", "cpu=1,mem=1G,node=1")]
+    nodes = [node("n1", threads=2), node("n2", threads=2)]
+    assert demand_of_b(tmp_path, nodes, *jobs, job(3, "cpu=3,mem=2G,node=1", account="b"))["cpu"] == 4
+
+
+def test_whole_cores_are_those_of_the_node_with_the_fewest_threads(tmp_path: Path) -> None:
+    """1 CPU may run on cores of two threads and of four: it takes two."""
+    given = running(1, "n1", "cpu=2,mem=1G,node=1", "cpu=1,mem=1G,node=1")
+    nodes = [node("n1", threads=2), node("n2", 48, threads=4)]
+    assert demand_of_b(tmp_path, nodes, given, job(2, "cpu=1,mem=2G,node=1", account="b"))["cpu"] == 2
+
+
+def test_an_exclusive_job_is_not_measured_by_another_one(tmp_path: Path) -> None:
+    """One like it was given all 48 CPUs of n2; on n1 it has 32."""
+    given = running(1, "n2", "cpu=48,mem=8G,node=1", "cpu=8,mem=8G,node=1", shared="none")
+    nodes = [node("n1", 32), node("n2", 48)]
+    assert demand_of_b(tmp_path, nodes, given, job(2, "cpu=8,mem=8G,node=1", account="b", shared="none"))["cpu"] == 32
+
+
+@pytest.mark.parametrize(("tasks", "expected"), [(2, (50, 2)), (3, None)])
+def test_a_job_that_fits_on_no_node_is_divided_if_its_cpus_are(tmp_path: Path, tasks: int, expected: tuple[int, int] | None) -> None:
+    """100 CPUs on nodes of 64: two tasks of 50; three would have a fraction of a CPU, so that it can never start."""
+    result = import_records(tmp_path, [node("n1"), node("n2")], [job(1, "cpu=100,mem=2G,node=1", tasks=tasks), job(2, account="b")])
+    users = by_user(result)
+    if expected is None:
+        assert set(users) == {"b"}
+        assert len(result.left_out) == 1
+    else:
+        assert (users["a"]["demand"]["cpu"], users["a"]["tasks"]) == expected
+
+
+def test_memory_per_cpu_of_a_partition_is_by_node(tmp_path: Path) -> None:
+    """8 CPUs on two nodes, 512 MiB each: 2 GiB on each node."""
+    (tmp_path / "partitions.json").write_text(
+        json.dumps({"partitions": [{"name": "batch", "nodes": "n[1-2]", "default_memory_per_cpu": 512, "default_memory_per_node": None}]})
+    )
+    waiting = job(1, "cpu=8,mem=128G,node=2", tasks=2, node_count=2, **NO_MEMORY)
+    result = import_records(tmp_path, [node("n1"), node("n2")], [waiting], partitions=tmp_path / "partitions.json")
+    assert (only(result)["demand"], only(result)["tasks"]) == ({"cpu": 4, "memory": 2}, 2)
+
+
+def test_every_task_of_an_array_counts_in_the_note(tmp_path: Path) -> None:
+    """18 tasks ask for whole nodes."""
+    result = import_records(tmp_path, [node("n1")], [job(7, array_job_id=7, array_task_string="2-19", shared="none")])
+    assert [note for note in result.notes if note.startswith("18 waiting jobs ask for whole nodes (--exclusive)")]
+
+
+def test_gpus_that_accounting_tracks_are_those_that_were_given(tmp_path: Path) -> None:
+    """One was asked for, and two were given."""
+    given = running(1, "g1", "cpu=4,mem=24G,node=1,gres/gpu=2", "cpu=4,mem=24G,node=1,gres/gpu=1")
+    assert only(import_records(tmp_path, GPUS, [given]))["demand"]["gpu"] == 2

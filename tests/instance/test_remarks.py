@@ -88,8 +88,26 @@ def test_guarantees_beyond_a_limit() -> None:
 def test_queues_without_users() -> None:
     """A queue that has users at any depth is not empty."""
     instance = lab(fo.Queue("a"), fo.Queue("b", parent="a"), fo.Queue("c"), fo.Queue("d", parent="c"), queue_of=["b"])
-    assert remarks(instance) == (
-        "no user is in the queues c and d or below them; they get nothing, and what they are guaranteed goes to others",
+    assert remarks(instance) == ("no user is in the queues c and d or below them; they get nothing",)
+
+
+def test_only_a_queue_with_a_guarantee_has_one() -> None:
+    """One of 0 is none; one on a group of servers is one."""
+    on_a = fo.Quota(["A"], guarantee={"gpu": 2})
+    queues = [fo.Queue("a"), fo.Queue("none"), fo.Queue("zero", guarantee={"gpu": 0}), fo.Queue("two", quotas=[on_a])]
+    assert remarks(lab(*queues, queue_of=["a"])) == (
+        "no user is in the queues none and zero or below them; they get nothing",
+        "no user is in the queue two or below it; it gets nothing, and what it is guaranteed goes to others",
+    )
+
+
+def test_a_guarantee_is_named_after_who_has_it() -> None:
+    """Queues b and c have none of their own, but user u1 in c and queue d; a has less than what is in it, and e more."""
+    inner = [fo.Queue("b"), fo.Queue("c", "b"), fo.Queue("d", "b", guarantee={"gpu": 4})]
+    outer = [fo.Queue("a", guarantee={"gpu": 5}), fo.Queue("e", guarantee={"gpu": 7}), fo.Queue("f", "e", guarantee={"gpu": 3})]
+    instance = lab(*inner, *outer, queue_of=["c", "d", "a", "f"], guarantees=[3, 0, 6, 0])
+    assert remarks(instance)[0] == (
+        "guarantees of gpu exceed the cluster by 4: e 7, d 4, u3 6 and u1 3, and there are 16; not all of them can be met"
     )
 
 

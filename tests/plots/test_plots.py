@@ -79,6 +79,25 @@ def test_many_users_are_a_curve_with_levels() -> None:
     assert f"level {largest.value:.4g}: {len(largest.users)} users" in texts(figure)
 
 
+def test_levels_of_a_tree_are_no_shares() -> None:
+    """They are times of the filling, so that no line is drawn at them; shares divided by weights are called so."""
+    rng = np.random.default_rng(3)
+    flat = fo.Instance(rng.uniform(10, 40, (3, 2)), rng.uniform(0.5, 4, (40, 2)), weights=rng.choice([1.0, 2.0], 40))
+    tree = flat.replace(queues=[fo.Queue("a", weight=2), fo.Queue("b")], queue_of=["a", "b"] * 20)
+    for instance, lines, heading in ((flat, True, "share / weight"), (tree, False, "share")):
+        left = fo.solve(instance, "drfh").plot().axes[0]
+        assert bool(left.texts) == lines
+        assert left.get_ylabel() == heading
+        assert left.get_title(loc="left") == f"{heading.capitalize()} of each user"
+    few = fo.Instance([[10]], [[1], [1]], weights=[4, 1], users=["a", "b"])
+    assert [text.get_text() for text in fo.solve(few, "drfh").plot().axes[0].texts] == [
+        "8  (share / weight 0.2)",
+        "2  (share / weight 0.2)",
+    ]
+    queued = few.replace(queues=[fo.Queue("q")], queue_of=["q", "q"])
+    assert [text.get_text() for text in fo.solve(queued, "drfh").plot().axes[0].texts] == ["8  (share 0.8)", "2  (share 0.2)"]
+
+
 def test_labels_are_text_and_not_mathematics() -> None:
     """A label may hold dollars, markup, control characters and be long."""
     names = ["$x^$", "a$\\frac$b", "bell\a", "a name that is far too long to be shown"]

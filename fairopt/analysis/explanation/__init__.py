@@ -13,7 +13,7 @@ from fairopt.drawing import ShowsItself
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Blocker", "Explanation", "Gain", "Number", "number"]
+__all__ = ["Blocker", "Explanation", "Gain", "Number", "none_helps", "number"]
 
 Number: TypeAlias = float | Fraction
 
@@ -76,8 +76,8 @@ class Gain:
     change : str
         The change in words: "+1 gpu on one server of rack", "weight 2 instead of 1", "may run on rack".
     kind : str
-        "capacity", "server" (one server more in the row), "weight", "limit" (of a queue), "guarantee" (of a queue), "parallelism" or
-        "placement".
+        "capacity", "server" (one server more in the row), "weight", "weight of a queue" (around the user, or above the queue), "limit" (of
+        a queue), "guarantee" (of a queue), "parallelism" or "placement".
     by_price : float, Fraction or None
         The gain by the prices of the user's level: how far the level could rise at these prices after the change, if users at lower levels
         keep their tasks. It is an upper bound on the rise of the level, and equal to the rise for small changes if the prices are unique.
@@ -100,6 +100,17 @@ class Gain:
         """The gain by solving, else by price; minus infinity if neither is known."""
         known = self.by_price if self.by_solving is None else self.by_solving
         return float("-inf") if known is None else known
+
+
+def none_helps(number: int) -> str:
+    """Return the sentence on so many changes, of which none gives more.
+
+    >>> none_helps(1), none_helps(3)
+    ('The change that was tried would not give it more.', 'None of the 3 changes that were tried would give it more.')
+    """
+    if number == 1:
+        return "The change that was tried would not give it more."
+    return f"None of the {number:,} changes that were tried would give it more."
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -25,6 +25,7 @@ from fairopt.analysis.explanation import Gain, Number, number
 from fairopt.analysis.explanation.changes import Change, limit_changes, step, step_of
 from fairopt.analysis.explanation.exact_prices import ExactLevelPrices
 from fairopt.analysis.explanation.level_prices import LevelPrices
+from fairopt.analysis.explanation.weights import weights_of_user
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, Instance, IntArray
@@ -32,7 +33,7 @@ from fairopt.instance.aggregation import merge
 from fairopt.instance.exact_merging import merge_exactly
 from fairopt.instance.fractions import rounding
 from fairopt.solvers.backend import Deadline
-from fairopt.wording import ROUNDED, figure, joined, named, percent, plural
+from fairopt.wording import ROUNDED, figure, named, percent, plural
 
 __all__ = ["change_of_capacity", "clean", "digits", "gains", "kinds_of_servers", "part_more", "prices_of_level", "solved"]
 
@@ -57,9 +58,10 @@ def gains(
     view = allocation.as_known
     prices = prices_of_level(allocation, user)
     changes = _placement(allocation, user)
+    weights = weights_of_user(allocation, user) if allocation.instance.servable[user] else []
     if allocation.instance.servable[user]:
         changes += [
-            *_weight(allocation, user),
+            *weights,
             *_parallelism(allocation, user),
             *limit_changes(allocation, np.arange(allocation.instance.n_users) == user),
             *_capacity(allocation, user, cells, prices, 2 * max(resolves, 3)),
@@ -68,18 +70,30 @@ def gains(
     own = number(view.tasks_per_user[user])
     found = [None if tasks is None else clean(tasks - own, own) for tasks in estimates]
 
-    # One solve each for weight and parallelism; at most _FEW for constraints that prices do not rule out; the rest in order of promise.
+    # Weights from the user upwards until one helps; one solve for parallelism and each limit; at most _FEW for constraints that prices do
+    # not rule out; the rest in order of promise.
     promising = sorted(range(len(changes)), key=lambda j: (-digits(found[j] or 0), -changes[j].hint))
     lifted = [j for j in promising if changes[j].kind == "placement"]
     hopeful = [j for j in lifted if found[j] is None or digits(found[j] or 0) > 0]
-    chosen = [*(j for j in promising if changes[j].kind in ("weight", "parallelism", "limit")), *hopeful[:_FEW]][:resolves]
-    rest = [j for j in promising if j not in chosen]
-    chosen += sorted(rest, key=lambda j: j in lifted)[: resolves - len(chosen)]
+    limit, tried = deadline or Deadline(None), dict[int, tuple[Number | None, str]]()
+
+    def try_it(j: int) -> Number | None:
+        tried[j] = solved(allocation, user, changes[j], limit)
+        if done is not None:
+            done(changes[j].words)
+        return tried[j][0]
+
+    of_weights = [j for j, change in enumerate(changes) if change in weights]
+    for j in of_weights[:resolves]:
+        if try_it(j) != 0:
+            break
+    chosen = [*(j for j in promising if changes[j].kind in ("parallelism", "limit")), *hopeful[:_FEW]]
+    rest = [j for j in promising if j not in chosen and j not in of_weights]
+    for j in [*chosen, *sorted(rest, key=lambda j: j in lifted)][: resolves - len(tried)]:
+        try_it(j)
     results = []
     for j, change in enumerate(changes):
-        by_solving, note = (None, "") if j not in chosen else solved(allocation, user, change, deadline or Deadline(None))
-        if j in chosen and done is not None:
-            done(change.words)
+        by_solving, note = tried.get(j, (None, ""))
         if by_solving is not None or found[j] is not None or note:
             results.append(Gain(change.words, change.kind, found[j], by_solving, note))
     return tuple(sorted(results, key=lambda gain: -digits(gain.best_known)))
@@ -126,19 +140,6 @@ def clean(difference: Number, own: Number) -> Number:
 
 
 # Changes -------------------------------------------------------------------------------------------------------------------------
-
-
-def _weight(allocation: Allocation, user: int) -> list[Change]:
-    instance = allocation.instance
-    weights = allocation.as_known.instance.weights.copy()
-    before = np.atleast_1d(weights[user]).copy()
-    more = np.where(before > 0, step(before), 1)
-    weights[user] = (before + more)[0] if weights.ndim == 1 else before + more
-    words = f"weight {figure(number(before[0] + more[0]))} instead of {figure(number(before[0]))}"
-    if weights.ndim == 2:
-        after, now = (joined([figure(number(weight)) for weight in each]) for each in (before + more, before))
-        words = f"weights {after} instead of {now}"
-    return [Change(words, "weight", lambda: instance.replace(weights=weights), hint=1.0)]
 
 
 def _parallelism(allocation: Allocation, user: int) -> list[Change]:

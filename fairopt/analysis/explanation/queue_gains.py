@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.analysis.explanation import Gain, Number
-from fairopt.analysis.explanation.changes import Change, limit_changes, raised, step_of, with_queue
+from fairopt.analysis.explanation import Gain, Number, none_helps
+from fairopt.analysis.explanation.changes import Change, limit_changes, raised, step_of
 from fairopt.analysis.explanation.gains import change_of_capacity, digits, kinds_of_servers, part_more, solved
+from fairopt.analysis.explanation.weights import OF_WEIGHTS, more_weight, weights_of_queue
 from fairopt.analysis.measures import takes_part
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.fractions import rounding
 from fairopt.program.queue_limits import Row
 from fairopt.solvers.backend import Deadline
-from fairopt.wording import figure, plural
+from fairopt.wording import plural
 
 __all__ = ["gains_of_queue", "what_would_help"]
 
@@ -40,7 +41,7 @@ def gains_of_queue(
         return ()
     changes = [
         *limit_changes(allocation, wanting),
-        _of_weight(allocation, node),
+        *weights_of_queue(allocation, node),
         *_guarantees(allocation, node),
         *_capacity(allocation, wanting, resolves),
     ]
@@ -64,11 +65,11 @@ def what_would_help(found: tuple[Gain, ...], tasks: Number) -> Iterator[str]:
     known = [gain for gain in found if gain.by_solving is not None]
     if known and not good:
         if len(known) > 1:
-            yield f"None of the {len(known)} changes that were tried would give it more."
+            yield none_helps(len(known))
         else:
             yield f"{known[0].change[0].upper()}{known[0].change[1:]} would give it nothing."
-    elif any(gain.kind == "weight" and gain.by_solving is not None and gain.by_solving <= 0 for gain in found):
-        yield "More weight would give it nothing."
+    else:
+        yield from more_weight([gain for gain in found if gain.kind in OF_WEIGHTS])
     late = [gain.note for gain in found if gain.note]
     if late:
         yield f"{plural(len(late), 'change was', 'changes were')} not solved: {late[0]}."
@@ -81,13 +82,6 @@ def _gain(gain: Gain, tasks: Number) -> str:
 
 
 # Changes -------------------------------------------------------------------------------------------------------------------------
-
-
-def _of_weight(allocation: Allocation, node: int) -> Change:
-    instance, queue = allocation.instance, allocation.as_known.instance.queues[node - 1]
-    more = queue.weight + (step_of(queue.weight) if queue.weight > 0 else 1)
-    words = f"weight {figure(more)} instead of {figure(queue.weight)}"
-    return Change(words, "weight", lambda: with_queue(instance, node, queue, weight=more))
 
 
 def _guarantees(allocation: Allocation, node: int) -> list[Change]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from fairopt.allocation.promises import Guaranteed
 from fairopt.analysis.explanation import Number, number
 from fairopt.analysis.measures import takes_part
 from fairopt.analysis.properties.guarantees import held_beyond
-from fairopt.instance import BoolArray, Instance
+from fairopt.instance import BoolArray, Instance, safe_ratio
 from fairopt.instance.fractions import rounding
 from fairopt.instance.keeping import keepings_of
 from fairopt.instance.units import bare_amount
@@ -26,7 +27,7 @@ from fairopt.program.kept_parts import counted_rows
 from fairopt.program.queue_limits import Row
 from fairopt.wording import figure, joined, named, percent, plural
 
-__all__ = ["Stop", "about_queue", "path_of", "reached_limits", "stops_of"]
+__all__ = ["Stop", "about_queue", "of_weight_0", "path_of", "reached_limits", "stops_of"]
 
 _SAME = 1e-6  # relative
 _FITS = 1e-9  # relative to a task: rounding
@@ -102,12 +103,27 @@ def path_of(instance: Instance, user: int) -> str:
     path = tree.path(int(tree.user_node[user]))
     if not path:
         return ""
-    beside = [named(instance.users[n]) for n in tree.users_of(int(tree.user_node[user])) if n != user]
+    node = int(tree.user_node[user])
+    beside = [named(instance.users[n]) for n in tree.users_of(node) if n != user]
+    beside += [f"the queue {named(tree.name(int(child)))}" for child in tree.children(node)]
     tier = int(tree.tiers[tree.user_node[user]])
     first = tree.tiers[tree.user_node] > tier
     served = f" Its tier is {tier}: {plural(first.sum(), 'user')} of higher tiers are served first." if first.any() else ""
     others = f", beside {joined(beside, _NAMES)}" if beside else ", alone"
     return f"It is in the queue {' > '.join(map(named, path))}{others}.{served}"
+
+
+def of_weight_0(instance: Instance, user: int) -> str:
+    """Return whose weight is 0, the user's or that of the nearest queue around it: who gets nothing beyond guarantees; "" for none."""
+    tree = instance.tree
+    if not np.any(instance.weights[user]):
+        return "its weight is 0"
+    node = int(tree.user_node[user])
+    while node:
+        if tree.weights[node] == 0:
+            return f"the weight of the queue {named(tree.name(node))} is 0"
+        node = int(tree.parent[node])
+    return ""
 
 
 # A queue -------------------------------------------------------------------------------------------------------------------------
@@ -191,6 +207,7 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
     counts_whole = allocation.certificate.whole_tasks and allocation.sharing == "rdm"
     left = instance.row_capacity - allocation.usage
     because: dict[str, list[str]] = {}
+    in_tree = allocation.equalizes
     for n in np.flatnonzero(tree.below[node]):
         asks = instance.demands[n] > 0 if allocation.sharing == "rdm" else np.ones(1, bool)
         stops = stops_of(allocation, int(n), reached)[0]
@@ -211,6 +228,8 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
                 reason = (
                     f"could run more: there is room for a task on {joined([named(instance.servers[i]) for i in rows], _NAMES)}{together}"
                 )
+            elif not what and in_tree and (without := of_weight_0(instance, int(n))):
+                reason = f"is stopped: nothing is due to it beyond guarantees, because {without}"
             elif not what:
                 reason = "is stopped"
             elif counts_whole:
@@ -226,17 +245,39 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
 
 
 def _siblings(allocation: Allocation, own: QueueHoldings, holdings: dict[int, QueueHoldings]) -> Iterator[str]:
-    tree = allocation.instance.tree
-    beside = [holdings[int(v)] for v in tree.children(int(tree.parent[own.node])) if v != own.node]
+    instance, tree = allocation.instance, allocation.instance.tree
+    above = int(tree.parent[own.node])
+    beside = [
+        _Sibling(named(each.name), each.dominant_share, each.dominant_resource, each.weight, each.tier)
+        for each in (holdings[int(v)] for v in tree.children(above) if v != own.node)
+    ]
+    parts = safe_ratio(allocation.tasks_per_user[:, None] * instance.demands, instance.total_capacity)
+    for n in tree.users_of(above):
+        weight = instance.weights[n] if instance.weights.ndim == 1 else None
+        tier = int(tree.tiers[above])
+        beside.append(_Sibling(named(instance.users[n]), parts[n].max(), allocation.dominant_resources[n], weight, tier))
     if not beside:
         yield "It has no sibling."
         return
-    told = []
-    for each in beside[:_NAMES]:
-        held = f"{percent(each.dominant_share)} of the {named(each.dominant_resource)}" if each.dominant_resource else "nothing"
-        tier = f", in tier {each.tier}" if each.tier != own.tier else ""
-        told.append(f"{named(each.name)} {held} (weight {figure(each.weight)}{tier})")
-    more = [plural(len(beside) - _NAMES, "other queue")] if len(beside) > _NAMES else []
-    mine = f"{percent(own.dominant_share)} of the {named(own.dominant_resource)}" if own.dominant_resource else "nothing"
-    tier = f", in tier {own.tier}" if any(each.tier != own.tier for each in beside) else ""
-    yield f"Beside its siblings it holds {mine} (weight {figure(own.weight)}{tier}); {joined([*told, *more])}."
+    tiers = any(each.tier != own.tier for each in beside)
+    told = [f"{each.name} {each.held(own.tier)}" for each in beside[:_NAMES]]
+    more = [f"{len(beside) - _NAMES:,} more"] if len(beside) > _NAMES else []
+    mine = _Sibling("", own.dominant_share, own.dominant_resource, own.weight, own.tier).held(None if tiers else own.tier)
+    yield f"Beside its siblings it holds {mine}; {joined([*told, *more])}."
+
+
+class _Sibling(NamedTuple):
+    """A queue or a user among the children of a node: its dominant share, and its weight (None: weights per resource)."""
+
+    name: str
+    share: Number
+    resource: str
+    weight: Number | None
+    tier: int
+
+    def held(self, tier: int | None) -> str:
+        """Return what it holds, its weight, and its tier where that is not the one given."""
+        held = f"{percent(self.share)} of the {named(self.resource)}" if self.share else "nothing"
+        facts = [] if self.weight is None else [f"weight {figure(self.weight)}"]
+        facts += [f"in tier {self.tier}"] if self.tier != tier else []
+        return f"{held} ({', '.join(facts)})" if facts else held

@@ -9,26 +9,24 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import GIVEN, Allocation, Exact, Greedy
-from fairopt.analysis.explanation import Gain, Number, number
+from fairopt.analysis.explanation import Gain, Number, none_helps, number
 from fairopt.analysis.explanation.gains import part_more
-from fairopt.analysis.explanation.queues import path_of, stops_of
+from fairopt.analysis.explanation.optimum import against_optimum, notion_of_allocation
+from fairopt.analysis.explanation.queues import of_weight_0, path_of, stops_of
 from fairopt.analysis.explanation.room import Room
+from fairopt.analysis.explanation.weights import OF_WEIGHTS, idle_weight, more_weight
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
-from fairopt.errors import FairoptError
-from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.models import CRITERIA, NOTIONS, Notion
+from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import LimitKind
 from fairopt.solvers.backend import Deadline
-from fairopt.solving import solve
 from fairopt.wording import figure, joined, named, percent, plural
 
-__all__ = ["Sentences", "against_optimum"]
+__all__ = ["Sentences"]
 
 _SAME = 1e-6  # relative: numbers that differ by less are equal
 _NAMES = 3  # the most names in a list
 _ALIKE = 1e-3  # relative: gains that differ by less are equally good
 _CLOSE = 1e-2  # relative: a gain by price that differs by less from the solved gain is not mentioned
-_REFERENCE = "drfh"  # the notion to compare with, if the allocation has none
 
 
 class Sentences:
@@ -44,7 +42,7 @@ class Sentences:
         self.whole = allocation.certificate.whole_tasks
         self.exact = isinstance(allocation.question, Exact) and not allocation.certificate.best_found
         self.takes_part = bool(takes_part(self.instance)[user])
-        self.notion = _notion_of(allocation)
+        self.notion = notion_of_allocation(allocation)
         self.would = could_run_with(allocation, user)
         self.other = self._largest_bundle() if other is None else other
 
@@ -108,6 +106,8 @@ class Sentences:
     def _level(self) -> list[str]:
         allocation, n = self.allocation, self.n
         k = allocation.level_of_user[n]
+        if allocation.complete[n] and self.exact:
+            return []
         if k is not None and allocation.levels[k - 1].part:
             same = [named(name) for name in allocation.levels[k - 1].users if name != self.instance.users[n]]
             place = f"it stops in {allocation.levels[k - 1].part}, {f'together with {_some(same)}' if same else 'alone'}"
@@ -117,15 +117,33 @@ class Sentences:
             before, after = allocation.levels[: k - 1], allocation.levels[k:]
             numbers = [sum(len(each.users) for each in part) for part in (before, after)]
             place = f"{company}, {_either(numbers, 'stops', 'lower', 'higher')}" if same or any(numbers) else "no other user is stopped"
-        elif self.exact:  # the goal is a sum, or the user has all its tasks
+        elif self.exact:  # the goal is a sum
             return []
         else:
-            shares = allocation.shares[takes_part(self.instance)]
-            own = allocation.shares[n]
-            rounding = self.room.rounding(_SAME)
-            lower, higher = int((shares < own * (1 - rounding)).sum()), int((shares > own * (1 + rounding)).sum())
-            place = _either([lower, higher], "has", "a smaller one", "a larger one")
-        return [f"Its share is {self._share(number(allocation.shares[n]))}; {place}."]
+            place = self._beside()
+        share = self._share(number(allocation.shares[n]))
+        return [f"Its share is {share}; {place}." if place else f"Its share is {share}."]
+
+    def _beside(self) -> str:
+        """Return how many users have a smaller or a larger share; in a tree users of the same queue for their weights; "" for nobody."""
+        shares, rounding = self._for_weight(), self.room.rounding(_SAME)
+        own, others = shares[self.n], takes_part(self.instance)
+        others[self.n] = False
+        if self.allocation.shares_by_weight:
+            where, smaller, larger = "", "a smaller one", "a larger one"
+        else:
+            tree = self.instance.tree
+            others &= tree.user_node == tree.user_node[self.n]
+            where, smaller, larger = "beside it ", "less for each unit of weight", "more for each unit of weight"
+            if not others.any():
+                return ""
+        lower, higher = (shares[others] < own * (1 - rounding)).sum(), (shares[others] > own * (1 + rounding)).sum()
+        return where + _either([int(lower), int(higher)], "has", smaller, larger)
+
+    def _for_weight(self) -> FloatArray:
+        """Return the shares divided by weights, (users,); a weight of 0 counts as 1."""
+        allocation, weights = self.allocation, self.instance.weights
+        return allocation.shares if allocation.shares_by_weight else allocation.shares / np.where(weights > 0, weights, 1)
 
     def _share_there(self) -> list[str]:
         held = self.allocation.tasks[self.n]
@@ -139,9 +157,14 @@ class Sentences:
 
     def _share(self, share: Number) -> str:
         write = percent if self.notion is not None and self.notion.share_is_part else figure
-        if self.instance.weights.ndim == 2 or (weight := number(self.instance.weights[self.n])) == 1 or share == 0:
+        weights = np.asarray(self.instance.weights[self.n])
+        if (weights == 1).all() or (weights == 0).all() or share == 0:
             return write(share)
-        return f"{write(share * weight)}, which is {write(share)} for each unit of its weight {figure(weight)}"
+        if weights.ndim:
+            return f"{write(share)}, divided by its weights"
+        weight = number(weights[()])
+        held, for_each = (share * weight, share) if self.allocation.shares_by_weight else (share, share / weight)
+        return f"{write(held)}, which is {write(for_each)} for each unit of its weight {figure(weight)}"
 
     # What stops it --------------------------------------------------------------------------------------------------------------
 
@@ -155,7 +178,12 @@ class Sentences:
         exists, own = instance.counts > 0, instance.eligibility[self.n]
         if self._sliced():
             return [f"What stops it is the end of its own slice of {self._rows(own)}, whatever others leave."]
-        own = own & (room.helps | ~exists)
+        without = of_weight_0(self.instance, self.n) if self.allocation.equalizes else ""
+        stopped = self._stopped(own & (room.helps | ~exists), exists)
+        return [*stopped, *([f"It gets nothing beyond guarantees: {without}."] if without else [])]
+
+    def _stopped(self, own: BoolArray, exists: BoolArray) -> list[str]:
+        """Return the limits of queues that are reached, and elsewhere what is full."""
         queues, there = stops_of(self.allocation, self.n)
         if queues:
             stopped = [f"What stops it: {joined([stop.words(self.instance) for stop in queues])}."]
@@ -273,20 +301,22 @@ class Sentences:
 
     def helps(self, found: Sequence[Gain]) -> list[str]:
         """Return the best change of each kind, and what it would give."""
+        idle = idle_weight(self.allocation, user=self.n)
         if not found:
-            return []
+            return idle
         capacity = [gain for gain in found if gain.kind in ("capacity", "server")]
-        kinds = ("weight", "parallelism", "placement", "limit")
-        weight, parallelism, placement, limit = ([gain for gain in found if gain.kind == kind] for kind in kinds)
+        weight = [gain for gain in found if gain.kind in OF_WEIGHTS]
+        kinds = ("parallelism", "placement", "limit")
+        parallelism, placement, limit = ([gain for gain in found if gain.kind == kind] for kind in kinds)
         sentences = []
         if (best := _best(capacity)) is not None:
             equals = sum(gain.best_known >= best.best_known * (1 - self.room.rounding(_ALIKE)) for gain in capacity) - 1
             also = f"; {plural(equals, 'other change')} of this kind would give as much" if equals else ""
             sentences.append(f"What would help: {best.change} would give it {self._gain(best)}{also}.")
+        sentences += idle
         if (best := _best(weight)) is not None:
             sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {self._gain(best)}.")
-        elif any(gain.by_solving == 0 for gain in weight):
-            sentences.append("More weight would give it nothing.")
+        sentences += more_weight(weight)
         if (best := _best(limit)) is not None:
             sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {self._gain(best)}.")
         if (best := _best(parallelism)) is not None:
@@ -294,7 +324,7 @@ class Sentences:
         if (best := _best(placement)) is not None:
             sentences.append(f"If it {best.change}, it would have {self._gain(best)}.")
         if not any(map(_best, (capacity, weight, limit, parallelism, placement))):
-            sentences = [f"None of the {plural(len(found), 'change')} that were tried would give it more."]
+            sentences = [*idle, none_helps(len(found))]
         late = [gain.note for gain in found if gain.note]
         return [*sentences, *([f"{plural(len(late), 'change was', 'changes were')} not solved: {late[0]}."] if late else [])]
 
@@ -333,6 +363,7 @@ class Sentences:
         if not envy_applies(self.allocation) or (self.instance.weights[[self.n, m]] == 0).any():
             return [has]
         would, rounding = min(number(self.would[m]), number(self.instance.tasks[self.n])), self.room.rounding(_SAME)
+        would = would if would > self.room.rounding(1e-9) else would * 0
         if would > self.x * (1 + rounding) + self.room.rounding(1e-9):
             verdict = f"{figure(would - self.x)} more than it has: it has reason to envy {name}"
         elif would >= self.x * (1 - rounding):
@@ -344,8 +375,11 @@ class Sentences:
         return [f"{has} With what {name} holds{times}, {self.who} could run {_tasks(would)}, {verdict}."]
 
     def _why_ahead(self, m: int) -> str:
-        shares, instance, x = self.allocation.shares, self.instance, self.allocation.tasks
-        if shares.ndim == 2 or self.given or shares[m] <= shares[self.n] * (1 + self.room.rounding(_SAME)):
+        instance, x = self.instance, self.allocation.tasks
+        if self.allocation.shares.ndim == 2 or self.given:
+            return ""
+        shares = self._for_weight()
+        if shares[m] <= shares[self.n] * (1 + self.room.rounding(_SAME)):
             return ""
         if 2 * x[m, ~instance.eligibility[self.n]].sum() > x[m].sum():
             return f", most of them where {self.who} may not run"
@@ -364,33 +398,6 @@ class Sentences:
         chosen = np.asarray(list(rows))
         positions = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
         return _some([named(self.instance.servers[i]) for i in positions])
-
-
-def against_optimum(allocation: Allocation, users: Sequence[int] | IntArray, deadline: Deadline) -> str:
-    """Return what the exact allocation of the notion would give these users together."""
-    notion: Notion | str = _notion_of(allocation) or _REFERENCE
-    name = notion if isinstance(notion, str) else notion.name
-    sharing: Any = allocation.sharing
-    try:
-        if deadline.left == 0.0:
-            raise deadline.passed({})
-        limit, exactly = None if deadline.seconds is None else deadline.left, allocation.as_known is not allocation
-        best = solve(allocation.instance, notion, sharing=sharing, time_limit=limit, exact=exactly)
-    except FairoptError as error:
-        return f"There is no exact allocation of {name} to compare with: {error}."
-    has, would = (number(each.tasks_per_user[users].sum()) for each in (allocation.as_known, best.as_known))
-    rounding = 0 if isinstance(has, Fraction) and isinstance(would, Fraction) else _SAME
-    same = abs(would - has) <= rounding * max(would, has)
-    how_many = "as much" if same else f"{figure(would)} instead of {figure(has)}"
-    return f"The exact allocation of {name}, of divisible tasks, would give it {how_many}."
-
-
-def _notion_of(allocation: Allocation) -> Notion | None:
-    """Return the notion with its options; if these are not recorded, the notion of that name without options, or None."""
-    if allocation.question is not None:
-        return allocation.question.notion
-    kind = {**NOTIONS, **CRITERIA}.get(allocation.notion)
-    return None if kind is None else kind()
 
 
 def _best(found: Sequence[Gain]) -> Gain | None:

@@ -124,18 +124,19 @@ def _shares(share: FloatArray, tasks: FloatArray, case: Case) -> FloatArray:
 def _proved(case: Case, program: Program) -> bool:
     """Say whether the prices of the allocation's levels prove that the shares are max-min fair; a certificate checks the prices."""
     levels = case.allocation.levels
-    if not levels or any(level.prices is None for level in levels):
+    position = {user: n for n, user in enumerate(case.instance.users)}
+    stopped = [np.array([position[user] for user in level.users if not case.complete[position[user]]], dtype=np.int64) for level in levels]
+    if not any(len(users) and level.prices is not None for level, users in zip(levels, stopped, strict=True)):
         return False
     limits = program.limits
     x = case.allocation.tasks[program.pair_users, program.pair_servers]
     shares = program.per_user(program.utilities * x)
-    position = {user: n for n, user in enumerate(case.instance.users)}
     stages = []
-    for level in levels:
-        members = np.array([position[user] for user in level.users], dtype=np.int64)
+    for level, members in zip(levels, stopped, strict=True):
+        if level.prices is None:  # who else stops there, the certificate misses
+            continue
         prices = np.zeros(len(limits))
         rows = np.flatnonzero(limits.of_servers)
-        assert level.prices is not None
         prices[rows] = level.prices[limits.keys[rows, 0], np.maximum(limits.keys[rows, 1], 0)]
         if members.size:
             stages.append(Stage(float(shares[members].min()), members, prices))

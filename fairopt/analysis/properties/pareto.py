@@ -43,7 +43,7 @@ from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, merge
 from fairopt.instance.exact_merging import merge_exactly
 from fairopt.instance.fractions import fractions_of, rational, rationals
-from fairopt.models.efficiency import Efficiency
+from fairopt.models import Efficiency
 from fairopt.program import Program, Total
 from fairopt.program.exact import ExactProgram
 from fairopt.program.parallelism import servers_at_once
