@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairopt.instance import safe_ratio
 from fairopt.program import Nested, Program, Solution
 from fairopt.program.nested import NOTHING
 
@@ -58,9 +59,10 @@ def nested_gaps(program: Program, goal: Nested, solution: Solution) -> tuple[flo
         paid = pays * size
         if not (paid[agents] > 0).all():
             return _NEVER
-        optimality = max(optimality, gap / float(paid[rising].sum()), float((np.abs(sums - level) / size)[agents].max()))
+        off = safe_ratio(sums - level, size)  # 0 of nothing is no residual, and anything else of nothing an infinite one
+        optimality = max(optimality, gap / float(paid[rising].sum()), float(np.abs(off[agents]).max()))
         fairness = max(fairness, gap / float(paid[agents].min()))
-        optimality = max(optimality, float(((level - sums) / size)[rising].max()))
+        optimality = max(optimality, float(-off[rising].min()))
         settled[agents] = True
     if not (settled | (sums <= NOTHING * reach)).all():
         return _NEVER
