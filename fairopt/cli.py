@@ -21,6 +21,7 @@ from typer.main import get_command
 
 import fairopt as fo
 from fairopt.registry import line_at_fault
+from fairopt.streams import claim_stdout
 
 __all__ = ["app", "main"]
 
@@ -68,6 +69,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # print labels that the terminal's encoding lacks as escapes
+    claim_stdout()
     try:
         app()
     except SystemExit as leaving:

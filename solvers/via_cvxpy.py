@@ -27,6 +27,7 @@ from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Status, Way, final_levels
+from fairopt.solvers.highs_model import without_banner
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
 
@@ -105,6 +106,8 @@ def _imported(solver: str) -> Any:
         installed: list[str] = cvxpy.installed_solvers()  # type: ignore[no-untyped-call]
     if solver not in installed:
         raise SolverUnavailable(f'CVXPY has no solver "{solver}" here; it has {", ".join(installed)}')
+    if solver == "HIGHS":
+        without_banner()
     return cvxpy
 
 
