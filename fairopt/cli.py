@@ -20,8 +20,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import fairopt as fo
-from fairopt.registry import line_at_fault
-from fairopt.streams import claim_stdout
+from fairopt.registry import FILES, line_at_fault
+from fairopt.streams import claim_stdout, quiet_libraries
 
 __all__ = ["app", "main"]
 
@@ -70,6 +70,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # print labels that the terminal's encoding lacks as escapes
     claim_stdout()
+    quiet_libraries(own=FILES)
     try:
         app()
     except SystemExit as leaving:

@@ -1,4 +1,4 @@
-"""Keep what libraries print off stdout.
+"""Keep what libraries print off the stdout and stderr of a command.
 
 Native code prints on file descriptor 1, whatever ``sys.stdout`` is. HiGHS, for example, prints a banner when its first object is made,
 before any option can be set. There are two measures:
@@ -8,7 +8,8 @@ before any option can be set. There are two measures:
 * `unheard` is for one call that is known to print, in a process that is not ours. Descriptor 1 leads nowhere during the call; what other
   threads print at that moment is lost, so the call must be short.
 
-stderr stays as it is: it is where a process says why it crashed.
+`quiet_libraries` keeps Python's warnings and the log messages of libraries off the stderr of a command. Its descriptor stays as it is:
+there a process says why it crashed.
 
 >>> with unheard():
 ...     _ = os.write(1, b"a banner")
@@ -18,13 +19,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["claim_stdout", "unheard", "write_device"]
+__all__ = ["claim_stdout", "quiet_libraries", "unheard", "write_device"]
 
 _STDOUT = 1  # its descriptor
 _NAMES = {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}
@@ -66,6 +69,18 @@ def claim_stdout() -> None:
     own.reconfigure(line_buffering=stream.line_buffering or stream.write_through)
     _lead_nowhere()
     sys.stdout = sys.__stdout__ = own  # type: ignore[misc]
+
+
+def quiet_libraries(own: str) -> None:
+    """Show no warnings, except those of modules whose names match ``own``, and no log messages but fairopt's, unless ``-W`` asks for them.
+
+    Processes that this one starts show no warnings at all.
+    """
+    if not sys.warnoptions:
+        warnings.filterwarnings("ignore", module=f"(?!(?:{own})$)")
+        os.environ["PYTHONWARNINGS"] = "ignore"
+    if logging.lastResort is not None:  # prints what no handler takes
+        logging.lastResort.addFilter(lambda record: record.name.partition(".")[0] == "fairopt")
 
 
 def write_device(path: Path, data: bytes) -> None:

@@ -107,7 +107,7 @@ def _connected(backend: str, jobs: int, address: str | None) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             if not ray.is_initialized():
                 try:
-                    ray.init(address=address, num_cpus=None if jobs == -1 or address else jobs, log_to_driver=False)
+                    ray.init(address=address, num_cpus=None if jobs == -1 or address else jobs, log_to_driver=False, logging_level="error")
                 except (OSError, ValueError) as error:  # includes ConnectionError
                     why = _first_line(error)
                     raise Unsupported(f"no Ray cluster answers at {address}: {why}; start one with: ray start --head") from error
