@@ -76,7 +76,7 @@ for _tag, _pattern, _first in RESOLVERS:
 def compose(text: str) -> yaml.Node | None:
     """Return the nodes of a text; None if it is empty.
 
-    libyaml reads ahead and may refuse the depth of a text before our loader does. The text before that place is deep enough for our refusal.
+    libyaml reads ahead and may refuse a depth before our loader does; the text before that place is deep enough for our refusal.
 
     >>> compose("[\\n" * 5000)
     Traceback (most recent call last):

@@ -9,10 +9,9 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from scipy.optimize import linprog
 from strategies import instances
+from support.processes import process
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
@@ -332,26 +332,6 @@ if __name__ == "__main__":
         done=lambda finished, total: print(finished, total, flush=True))
     frame.to_pickle("frame.pkl")
 """
-
-
-@contextlib.contextmanager
-def process(*command: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """Start a program in a session of its own, of which nothing is left at the end."""
-    program = subprocess.Popen(
-        command,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env=os.environ | {"COLUMNS": "200"},
-    )
-    try:
-        yield program
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(program.pid, signal.SIGKILL)
-        program.communicate()
 
 
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def constraints(requirements: Iterable[str], minor: int = sys.version_info.minor
     for requirement in requirements:
         match = _REQUIREMENT.fullmatch(requirement)
         if match is None:
-            raise ValueError(f'"{requirement}" is not NAME>=BOUND; python_version>=\'3.N\'; write it so, or extend this script')
+            raise ValueError(f"\"{requirement}\" is not NAME>=BOUND; python_version>='3.N'; write it so, or extend this script")
         name, bound, least = match.groups()
         if bound and int(least or 0) <= minor:
             bounds[name] = bound
