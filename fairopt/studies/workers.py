@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from fairopt.errors import FairoptError, NoSolution, SolverUnavailable, Unsupported
 from fairopt.processes import carrying, workers
 from fairopt.validation import check_jobs
-from fairopt.wording import did_you_mean
+from fairopt.wording import did_you_mean, installing
 
 __all__ = ["BACKENDS", "check_workers", "run"]
 
@@ -126,7 +126,7 @@ def _package(name: str, backend: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         raise SolverUnavailable(
-            f"the backend \"{backend}\" needs a package that is not installed: pip install 'fairopt[{backend}]'"
+            f'the backend "{backend}" needs a package that is not installed; install it with: {installing(backend)}'
         ) from None
 
 

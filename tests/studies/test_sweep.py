@@ -604,7 +604,7 @@ def test_an_output_that_cannot_be_is_refused(make: Callable[[Path], Path], messa
 def test_a_missing_package_is_named(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With what to install."""
     monkeypatch.setitem(sys.modules, "distributed" if backend == "dask" else "ray", None)
-    with pytest.raises(fo.SolverUnavailable, match=rf"pip install 'fairopt\[{backend}\]'"):
+    with pytest.raises(fo.SolverUnavailable, match=rf"pip install '\.\[{backend}\]' in the checkout of fairopt"):
         fo.study({"x": drawn}, **QUICK | {"backend": backend})
 
 
