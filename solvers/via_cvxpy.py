@@ -81,9 +81,10 @@ class CVXPY(Backend):
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features."""
         solver = (self.within or "").upper() or ("CLARABEL" if isinstance(program.goal, AlphaFair | Tradeoff) else "HIGHS")
-        task = _Task(_imported(solver), solver, program, deadline)
-        if not task.scaled.n_columns:
+        cvxpy = _imported(solver)
+        if not program.scaled().n_columns:  # CVXPY 1.8 has no variables without entries
             return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)))
+        task = _Task(cvxpy, solver, program, deadline)
         if isinstance(program.goal, Total):
             solution = task.total(program.goal)
         elif isinstance(program.goal, AlphaFair):

@@ -112,6 +112,7 @@ def test_no_cluster_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs pip install '.[ray]'")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")  # files that Ray 2.49 leaves open
 def test_ray_gives_the_same_table() -> None:
     """A cluster of this machine."""
     options: dict[str, Any] = {"instances": {"x": SPEC}, "notions": ["drfh"], "seeds": range(5)}
