@@ -1,8 +1,5 @@
 """The lower bounds of pyproject.toml as constraints for pip, so that the oldest versions that fairopt allows can be installed.
 
-    python tests/support/lower_bounds.py > oldest.txt
-    python -m pip install --constraint oldest.txt '.[report]'
-
 A requirement without a lower bound has no constraint. Of several bounds of one package, the last one whose marker holds for this Python
 counts. Packages that fairopt does not name have no constraint either: pip takes their newest versions that fit.
 """
@@ -15,9 +12,9 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["constraints"]
+__all__ = ["constraints", "requirements"]
 
-_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*(?:>=\s*([0-9.]+)[^;]*)?(?:;\s*python_version\s*>=\s*'3\.([0-9]+)')?")
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*(?:>=\s*([0-9.]+)\s*)?(?:;\s*python_version\s*>=\s*'3\.([0-9]+)')?")
 
 
 def constraints(requirements: Iterable[str], minor: int = sys.version_info.minor) -> list[str]:
@@ -44,7 +41,7 @@ def constraints(requirements: Iterable[str], minor: int = sys.version_info.minor
     return [f"{name}=={bound}" for name, bound in sorted(bounds.items(), key=lambda item: item[0].lower())]
 
 
-if __name__ == "__main__":
+def requirements() -> list[str]:
+    """Return all requirements of pyproject.toml, those of extras too."""
     project = tomllib.loads(Path(__file__).parents[2].joinpath("pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"].values()
-    print("\n".join(constraints([*project["dependencies"], *(one for extra in extras for one in extra)])))
+    return [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
