@@ -59,8 +59,8 @@ def claim_stdout() -> None:
     stream of descriptor 1, because a caller has replaced it, nothing is done.
     """
     stream = sys.stdout
-    if stream is None:  # type: ignore[redundant-expr]  # it was closed when Python started
-        _lead_nowhere()  # type: ignore[unreachable]
+    if stream is None:  # it was closed when Python started
+        _lead_nowhere()
         return
     if not isinstance(stream, io.TextIOWrapper) or stream is not sys.__stdout__ or stream.fileno() != _STDOUT:
         return
