@@ -8,7 +8,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # Tests start many processes, and each would compile all files of fairopt again where the environment forbids Python to keep them.
 KEEP_COMPILED := PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test test-slurm check bench bench-growth picture docs strip clean
+.PHONY: demo test test-newest test-oldest test-slurm check bench bench-growth picture docs strip clean
 
 demo: $(INSTALLED)  ## the exact fair allocation of 12,583 servers, what fairness costs in a lab of 37, and a report about it
 	$(BIN)/fairopt solve examples/google-cluster.yaml --notion drfh
@@ -17,6 +17,14 @@ demo: $(INSTALLED)  ## the exact fair allocation of 12,583 servers, what fairnes
 
 test: $(INSTALLED)  ## on all cores; pytest by hand runs one test after another
 	$(ONE_THREAD) $(KEEP_COMPILED) $(BIN)/python -m pytest $(PARALLEL)
+
+# Each in environments of their own under build, made anew. All extras are installed but torch, which is large: of it only the bound is declared.
+# TESTS names some tests, and ONE=--one takes one Python: make test-newest ONE=--one TESTS=tests/commands
+test-newest:  ## with the newest versions of all dependencies, on every Python from 3.11 to 3.14 that this machine has
+	$(PYTHON) tests/support/environments.py newest $(ONE) $(TESTS)
+
+test-oldest:  ## with the lower bounds of pyproject.toml, on Python 3.11
+	$(PYTHON) tests/support/environments.py oldest $(TESTS)
 
 test-slurm: $(INSTALLED)  ## with a real Slurm on this machine, as root: slurmctld slurmd slurmdbd mariadb-server munge of Debian
 	$(BIN)/python -m pytest -m slurm tests/commands/test_real_slurm.py

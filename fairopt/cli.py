@@ -21,7 +21,8 @@ from typer.main import get_command
 
 import fairopt as fo
 from fairopt.commands.said import SAID
-from fairopt.registry import line_at_fault
+from fairopt.registry import FILES, line_at_fault
+from fairopt.streams import claim_stdout, quiet_libraries
 
 __all__ = ["app", "main"]
 
@@ -69,6 +70,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # print labels that the terminal's encoding lacks as escapes
+    claim_stdout()
+    quiet_libraries(own=FILES)
     try:
         app()
     except SystemExit as leaving:

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fairopt.errors import InvalidInstance
+from fairopt.streams import write_device
 from fairopt.wording import did_you_mean
 
 __all__ = ["is_device", "read_bytes", "read_text", "refuse_existing", "write_files"]
@@ -94,7 +95,7 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
             if target.exists():
                 shutil.copymode(target, temporary)
         for path in devices:
-            path.write_bytes(data[path])
+            write_device(path, data[path])
         for path in written:
             temporary, target = written[path]
             temporary.replace(target)

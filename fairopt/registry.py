@@ -30,10 +30,12 @@ from typing import Any, TypeVar
 from fairopt.errors import Unsupported
 from fairopt.wording import did_you_mean, joined
 
-__all__ = ["Carried", "Registry", "carried", "contents", "is_reference", "line_at_fault", "load_object", "words"]
+__all__ = ["FILES", "Carried", "Registry", "carried", "contents", "is_reference", "line_at_fault", "load_object", "words"]
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
+
+FILES = r".*_[0-9a-f]{8}"  # the names of modules that are users' files
 
 _REGISTRIES: dict[str, Registry[Any]] = {}
 _FILES: dict[Path, dict[str, Any]] = {}  # what the files define
@@ -238,7 +240,7 @@ def _run(file: str, path: Path) -> dict[str, Any]:
     """
     if not path.is_file():
         raise Unsupported(f"there is no file {file}; give the path of a Python file, as in mine.py:PowerShare")
-    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"  # FILES
     module = ModuleType(name)
     module.__file__ = str(path)
     folder = str(path.parent)

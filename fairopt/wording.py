@@ -25,6 +25,7 @@ __all__ = [
     "found",
     "fractions",
     "in_latex",
+    "installing",
     "joined",
     "named",
     "percent",
@@ -106,6 +107,15 @@ def written(value: object) -> str:
 
 
 # Names and lists ------------------------------------------------------------------------------------------------------------------
+
+
+def installing(extra: str) -> str:
+    """Return how to install an extra. fairopt is in no package index, where its name may be somebody else's.
+
+    >>> installing("report")
+    "pip install '.[report]' in the checkout of fairopt"
+    """
+    return f"pip install '.[{extra}]' in the checkout of fairopt"
 
 
 def joined(words: Sequence[str], most: int | None = None) -> str:

@@ -1,4 +1,4 @@
-"""The only place that talks to highspy: arrays in, arrays out, statuses mapped totally, its exceptions kept inside."""
+"""The only place that talks to highspy: arrays in, arrays out, statuses mapped totally, its exceptions kept inside, its banner unheard."""
 
 from __future__ import annotations
 
@@ -13,8 +13,22 @@ import scipy.sparse as sp
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.solvers.backend import Deadline, Status
+from fairopt.streams import unheard
 
-__all__ = ["HighsModel", "Outcome", "Status", "solved"]
+__all__ = ["HighsModel", "Outcome", "Status", "solved", "without_banner"]
+
+
+@cache
+def without_banner() -> None:
+    """Have HiGHS print its banner, if this version has one, where nobody hears it; call this before any package makes a HiGHS object.
+
+    highspy 1.16 prints it on descriptor 1 when a process makes its first object. No option can be set before that, and later objects print
+    none.
+    """
+    import highspy
+
+    with unheard():
+        highspy.Highs()  # type: ignore[no-untyped-call]
 
 
 def status_of(native: Any) -> Status:
@@ -84,6 +98,7 @@ class HighsModel:
     ) -> None:
         import highspy
 
+        without_banner()
         self._magnified = magnified
 
         self._matrix = sp.csr_array(matrix, copy=True)

@@ -27,6 +27,7 @@ from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Status, Way, final_levels
+from fairopt.solvers.highs_model import without_banner
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
 
@@ -80,9 +81,10 @@ class CVXPY(Backend):
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features."""
         solver = (self.within or "").upper() or ("CLARABEL" if isinstance(program.goal, AlphaFair | Tradeoff) else "HIGHS")
-        task = _Task(_imported(solver), solver, program, deadline)
-        if not task.scaled.n_columns:
+        cvxpy = _imported(solver)
+        if not program.scaled().n_columns:  # CVXPY 1.8 has no variables without entries
             return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)))
+        task = _Task(cvxpy, solver, program, deadline)
         if isinstance(program.goal, Total):
             solution = task.total(program.goal)
         elif isinstance(program.goal, AlphaFair):
@@ -105,6 +107,8 @@ def _imported(solver: str) -> Any:
         installed: list[str] = cvxpy.installed_solvers()  # type: ignore[no-untyped-call]
     if solver not in installed:
         raise SolverUnavailable(f'CVXPY has no solver "{solver}" here; it has {", ".join(installed)}')
+    if solver == "HIGHS":
+        without_banner()
     return cvxpy
 
 

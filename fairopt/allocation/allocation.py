@@ -345,7 +345,7 @@ class Allocation(ShowsItself):
         return frame_of(self.queue_holdings()) if by == "queue" else user_frame(self)
 
     def to_xarray(self) -> xr.Dataset:
-        """Return tasks, shares, usage, utilization and prices with labels; needs xarray (``fairopt[xarray]``).
+        """Return tasks, shares, usage, utilization and prices with labels; needs xarray (the extra ``xarray``).
 
         Raises
         ------

@@ -17,6 +17,7 @@ from fairopt.commands import completion
 from fairopt.commands.console import work
 from fairopt.commands.options import Changes, File
 from fairopt.specs import read_notion
+from fairopt.wording import installing
 
 __all__ = ["explore"]
 
@@ -45,7 +46,7 @@ def explore(
     Ctrl-C ends it.
     """
     if find_spec("panel") is None:
-        raise fo.SolverUnavailable("fairopt explore needs panel; install with pip install 'fairopt[explore]'")
+        raise fo.SolverUnavailable(f"fairopt explore needs panel; install it with: {installing('explore')}")
     read_notion(notion)  # an unknown one is refused before anything is served
     from fairopt.reporting.exploring.exploration import Exploration
 

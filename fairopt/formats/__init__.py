@@ -5,7 +5,7 @@
 ``cluster.json``             the same document, for programs
 ``cluster/``                 ``servers.csv``, ``users.csv`` and ``queues.csv``, for spreadsheets: :mod:`fairopt.formats.tables`
 ``cluster.parquet/``         the same tables as Parquet files, for programs
-``cluster.xlsx``             the same tables as sheets of a workbook (needs openpyxl: ``pip install 'fairopt[tables]'``)
+``cluster.xlsx``             the same tables as sheets of a workbook (needs openpyxl: the extra ``tables``)
 ``jobs.csv``, ``.parquet``   a trace, a row per job, for simulations: :mod:`fairopt.formats.traces`; `load_trace` reads it
 ===========================  ==================================================================================================
 

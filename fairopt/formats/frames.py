@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairopt.errors import SolverUnavailable, Unsupported
-from fairopt.wording import joined
+from fairopt.wording import installing, joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ def dataset(instance: Instance, arrays: Mapping[str, tuple[tuple[str, ...], Any]
     try:
         import xarray as xr
     except ImportError:
-        raise SolverUnavailable("arrays with labels need xarray; install with pip install 'fairopt[xarray]'") from None
+        raise SolverUnavailable(f"arrays with labels need xarray; install it with: {installing('xarray')}") from None
     labels = {"user": list(instance.users), "server": list(instance.servers), "resource": list(instance.resources)}
     used = {name for dimensions, _ in arrays.values() for name in dimensions}
     return xr.Dataset(dict(arrays), coords={name: values for name, values in labels.items() if name in used}, attrs=dict(facts))

@@ -3,7 +3,7 @@ r"""Tables of results as files: CSV, Parquet, workbooks, Markdown and LaTeX, by 
 ==============  ===============================================================================================================
 ``.csv``        for spreadsheets: :mod:`fairopt.formats.spreadsheets` says what becomes of labels that could be formulas
 ``.parquet``    for programs: every label and number as it is
-``.xlsx``       a workbook of one sheet; labels are text, whatever they begin with (needs openpyxl: ``pip install 'fairopt[tables]'``)
+``.xlsx``       a workbook of one sheet; labels are text, whatever they begin with (needs openpyxl: the extra ``tables``)
 ``.md``         a table of Markdown with 6 significant digits and without empty columns; labels are escaped
 ``.tex``        a tabular of LaTeX with the rules of booktabs, as brief as that; labels are escaped
 ==============  ===============================================================================================================

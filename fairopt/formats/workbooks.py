@@ -21,7 +21,7 @@ from fairopt.files import read_bytes
 from fairopt.formats.cells import Table
 from fairopt.formats.syntax import plain_numbers
 from fairopt.formats.typed_cells import table_of
-from fairopt.wording import did_you_mean, joined
+from fairopt.wording import did_you_mean, installing, joined
 
 __all__ = ["LONGEST_TEXT", "Workbook", "require_openpyxl", "to_xlsx"]
 
@@ -41,9 +41,7 @@ def require_openpyxl(what: str) -> None:
     SolverUnavailable
     """
     if find_spec("openpyxl") is None:
-        raise SolverUnavailable(
-            f"{what} needs the package openpyxl, which is not installed; install it with: pip install 'fairopt[tables]'"
-        )
+        raise SolverUnavailable(f"{what} needs the package openpyxl, which is not installed; install it with: {installing('tables')}")
 
 
 class Workbook:

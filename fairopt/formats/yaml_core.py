@@ -26,7 +26,8 @@ except ImportError:  # pragma: no cover
 
 __all__ = ["SCALARS", "compose", "dump", "scalars"]
 
-MAX_DEPTH = 50  # an instance has 6 levels; at some ten thousand libyaml would overflow the stack of the process
+MAX_DEPTH = 50  # an instance has 6 levels; at some ten thousand libyaml itself may overflow the stack of the process
+_OWN_LIMIT = "maximum nesting depth"  # of libyaml in PyYAML 6.0.4: a thousand
 
 # What unquoted text means, by its first characters: the core schema of YAML 1.2, section 10.3.2.
 RESOLVERS = (
@@ -73,7 +74,25 @@ for _tag, _pattern, _first in RESOLVERS:
 
 
 def compose(text: str) -> yaml.Node | None:
-    """Return the nodes of a text; None if it is empty."""
+    """Return the nodes of a text; None if it is empty.
+
+    libyaml reads ahead and may refuse a depth before our loader does; the text before that place is deep enough for our refusal.
+
+    >>> compose("[\\n" * 5000)
+    Traceback (most recent call last):
+    yaml.composer.ComposerError: lists or mappings nested more than 50 deep
+      in "<unicode string>", line 50, column 1
+    """
+    try:
+        return _composed(text)
+    except yaml.MarkedYAMLError as error:
+        if error.problem_mark is None or _OWN_LIMIT not in (error.problem or ""):
+            raise
+        _composed(text[: error.problem_mark.index])
+        raise
+
+
+def _composed(text: str) -> yaml.Node | None:
     loader = _Loader(text)
     try:
         return loader.get_single_node()

@@ -602,7 +602,7 @@ class Instance(ShowsItself):
         return frame
 
     def to_xarray(self) -> xr.Dataset:
-        """Return the arrays with labels: capacities, counts, demands, weights, eligibility, tasks; needs xarray (``fairopt[xarray]``).
+        """Return the arrays with labels: capacities, counts, demands, weights, eligibility, tasks; needs xarray (the extra ``xarray``).
 
         Raises
         ------

@@ -111,7 +111,7 @@ def report(
     Raises
     ------
     SolverUnavailable
-        The packages of the extra are missing: ``pip install 'fairopt[report]'``.
+        The packages of the extra ``report`` are missing.
     InvalidInstance, Unsupported
         A notion, placement or user does not exist, or the file cannot be written. Every other failure is reported on the page.
     """

@@ -38,7 +38,7 @@ from fairopt.reporting.tables import (
     user_table,
 )
 from fairopt.reporting.words import about_instance, about_notion, summary
-from fairopt.wording import joined, plural
+from fairopt.wording import installing, joined, plural
 
 __all__ = ["require", "upright", "write_page"]
 
@@ -58,7 +58,7 @@ def require() -> None:
 
     missing = [name.replace("vl_convert", "vl-convert-python") for name in _NEEDS if find_spec(name) is None]
     if missing:
-        raise SolverUnavailable(f"a report needs {joined(missing)}; install with pip install 'fairopt[report]'")
+        raise SolverUnavailable(f"a report needs {joined(missing)}; install with: {installing('report')}")
 
 
 def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed: int) -> str:

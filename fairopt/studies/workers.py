@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from fairopt.errors import FairoptError, NoSolution, SolverUnavailable, Unsupported
 from fairopt.processes import carrying, workers
 from fairopt.validation import check_jobs
-from fairopt.wording import did_you_mean
+from fairopt.wording import did_you_mean, installing
 
 __all__ = ["BACKENDS", "check_workers", "run"]
 
@@ -107,7 +107,7 @@ def _connected(backend: str, jobs: int, address: str | None) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             if not ray.is_initialized():
                 try:
-                    ray.init(address=address, num_cpus=None if jobs == -1 or address else jobs, log_to_driver=False)
+                    ray.init(address=address, num_cpus=None if jobs == -1 or address else jobs, log_to_driver=False, logging_level="error")
                 except (OSError, ValueError) as error:  # includes ConnectionError
                     why = _first_line(error)
                     raise Unsupported(f"no Ray cluster answers at {address}: {why}; start one with: ray start --head") from error
@@ -126,7 +126,7 @@ def _package(name: str, backend: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         raise SolverUnavailable(
-            f"the backend \"{backend}\" needs a package that is not installed: pip install 'fairopt[{backend}]'"
+            f'the backend "{backend}" needs a package that is not installed; install it with: {installing(backend)}'
         ) from None
 
 

@@ -29,6 +29,7 @@ from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Leximin, LimitKind, Limits, Program, Total, Tradeoff
 from fairopt.solvers.backend import Deadline, Status
+from fairopt.solvers.highs_model import without_banner
 
 __all__ = ["COMPONENT", "build", "in_units", "inside", "prices", "require_solved", "run", "solver", "status_of", "values", "with_duals"]
 
@@ -223,6 +224,7 @@ def solver(name: str | None) -> Any:
     if not there:
         raise SolverUnavailable(f'Pyomo has no solver "{name}" here; install it where Pyomo finds it, or leave it out: "pyomo" runs HiGHS')
     if name in _HIGHS:
+        without_banner()
         for option, value in _TIGHT.items():
             found.options[option] = value
     return found

@@ -11,7 +11,9 @@ from fairopt.commands import exploring
 def test_without_panel_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sentence with the command, and the status of bad input."""
     monkeypatch.setattr(exploring, "find_spec", lambda name: None)
-    assert "fairopt explore needs panel; install with pip install 'fairopt[explore]'" in flat(run("explore", PAPER, status=2).stderr)
+    assert "fairopt explore needs panel; install it with: pip install '.[explore]' in the checkout of fairopt" in flat(
+        run("explore", PAPER, status=2).stderr
+    )
 
 
 @pytest.mark.parametrize(

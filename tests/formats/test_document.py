@@ -160,6 +160,10 @@ NOT_DOCUMENTS = [
         "c.yaml, line 1: not valid YAML: lists or mappings nested more than 50 deep; correct it there or just before",
     ),
     (
+        "é: [\n" + "[é, é: [\n" * 3_000,  # 2 on line 1, then 3 a line: the 50th is on line 17, and holds the 51st
+        "c.yaml, line 17: not valid YAML: lists or mappings nested more than 50 deep; correct it there or just before",
+    ),
+    (
         "servers: []\nusers: [3]",
         "c.yaml, line 1: servers: the list is empty; there must be at least one of the servers (and 1 more error in the file)",
     ),

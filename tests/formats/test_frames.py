@@ -106,5 +106,5 @@ def test_arrays_with_labels() -> None:
 def test_without_xarray(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence says what to install."""
     monkeypatch.setitem(sys.modules, "xarray", None)
-    with pytest.raises(fo.SolverUnavailable, match=r"need xarray; install with pip install 'fairopt\[xarray\]'"):
+    with pytest.raises(fo.SolverUnavailable, match=r"need xarray; install it with: pip install '\.\[xarray\]' in the checkout of fairopt"):
         lab().to_xarray()

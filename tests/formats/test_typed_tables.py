@@ -344,7 +344,8 @@ def test_without_openpyxl(monkeypatch: pytest.MonkeyPatch) -> None:
     book()
     found = importlib.util.find_spec
     monkeypatch.setattr("fairopt.formats.workbooks.find_spec", lambda name: None if name == "openpyxl" else found(name))
-    message = "lab.xlsx needs the package openpyxl, which is not installed; install it with: pip install 'fairopt\\[tables\\]'$"
+    how = r"pip install '\.\[tables\]' in the checkout of fairopt"
+    message = f"lab.xlsx needs the package openpyxl, which is not installed; install it with: {how}$"
     with pytest.raises(SolverUnavailable, match=f"^reading {message}"):
         formats.load("lab.xlsx")
     with pytest.raises(SolverUnavailable, match=f"^writing {message}"):

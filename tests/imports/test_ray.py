@@ -280,7 +280,9 @@ finally:
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs pip install ray[default]")
+@pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None or importlib.util.find_spec("aiohttp_cors") is None, reason="needs pip install ray[default]"
+)
 def test_a_real_cluster(tmp_path: Path) -> None:
     """What it says that it has lent is what is held: 6 CPUs, two halves of a GPU; 3 of 5 tasks run, and one never can."""
     script = tmp_path / "cluster.py"

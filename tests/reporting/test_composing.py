@@ -296,7 +296,9 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: 
         (["altair", "jinja2", "vl_convert"], "altair, jinja2 and vl-convert-python"),
     ):
         monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest, gone=missing: None if name in gone else real(name, *rest))
-        with pytest.raises(fo.SolverUnavailable, match=rf"^a report needs {words}; install with pip install 'fairopt\[report\]'$"):
+        with pytest.raises(
+            fo.SolverUnavailable, match=rf"^a report needs {words}; install with: pip install '\.\[report\]' in the checkout of fairopt$"
+        ):
             report(INSTANCE, tmp_path / "report.html")
 
 

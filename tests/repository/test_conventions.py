@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,6 @@ def test_the_citation_is_of_this_version() -> None:
     assert citation["version"] == of["version"]
     assert citation["license"] == of["license"]
     assert [author["name"] for author in citation["authors"]] == [author["name"] for author in of["authors"]]
-    assert citation["repository-code"] == of["urls"]["Source"]
-    assert citation["url"] == of["urls"]["Documentation"]
 
 
 def test_the_workflow_runs_what_everybody_can_run_at_home() -> None:
@@ -74,3 +73,51 @@ def test_the_image_gets_the_packages() -> None:
     assert set(folders) <= set(copied)
     used = re.findall(r"'\.\[([a-z,]+)\]'", "\n".join(lines))
     assert set(used[0].split(",")) <= project()["optional-dependencies"].keys()
+
+
+def strangers(text: str) -> list[str]:
+    """Return the instructions of a text that install fairopt from an index, and the addresses of pages that it does not have."""
+    extras = "|".join(project()["optional-dependencies"])
+    patterns = (
+        r"(?:pip3? (?:install|download)|uv add|pipx (?:install|run)|uvx|conda install)(?: -\S+)* ['\"]?fairopt\b(?![/\\])[^\n]{,20}",
+        rf"\bfairopt\\*\[(?:{extras})\b",  # an extra of that package
+        r"\bfairopt\.(?:readthedocs|github)\b[^\n]{,20}",
+        r"\b(?:github|gitlab)\.com/fairopt\b[^\n]{,20}",
+        r"\bpypi\.org/\S*fairopt\b",
+    )
+    return [found for pattern in patterns for found in re.findall(pattern, text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pip install fairopt",
+        "pip install --upgrade 'fairopt'",
+        'python -m pip install "fairopt[dask]"',
+        "needs `fairopt[report]`",
+        r"match=r'fairopt\[report\]'",
+        "https://fairopt.readthedocs.io/en/latest",
+        "https://github.com/fairopt/fairopt/issues",
+    ],
+)
+def test_a_stranger_is_seen(text: str) -> None:
+    """In every form that has been used."""
+    assert strangers(text)
+
+
+def test_nothing_leads_to_a_stranger() -> None:
+    """fairopt is in no package index and has no pages: whoever takes the name there would be installed, or read."""
+    assert not strangers("pip install '.[report]' in the checkout of fairopt; pip install . --prefix /opt/fairopt; fairopt.solve(x)")
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    found = {}
+    for name in names:
+        path = ROOT / name
+        if not name or path.is_symlink() or not path.is_file() or path == Path(__file__):
+            continue
+        data = path.read_bytes()
+        if b"\0" not in data and (seen := strangers(data.decode(errors="replace"))):
+            found[name] = seen
+    assert found == {}
+    assert "urls" not in project()
+    assert not {"url", "repository", "repository-code"} & read("CITATION.cff").keys()

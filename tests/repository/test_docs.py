@@ -116,7 +116,7 @@ def test_commands_of_the_gallery_are_commands() -> None:
     assert len(shown) == len(written) > 10
 
 
-@pytest.mark.skipif(find_spec("sphinx") is None, reason="Sphinx is not installed: pip install fairopt[docs]")
+@pytest.mark.skipif(find_spec("sphinx") is None, reason="Sphinx is not installed: pip install '.[docs]'")
 def test_a_page_draws_its_pictures(tmp_path: Path) -> None:
     """By commands and by Python, in one session; what fails is said, and the rest goes on."""
     page = (
@@ -131,7 +131,7 @@ def test_a_page_draws_its_pictures(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "page").iterdir()] == ["a.svg"]
 
 
-@pytest.mark.skipif(find_spec("sphinx") is None, reason="Sphinx is not installed: pip install fairopt[docs]")
+@pytest.mark.skipif(find_spec("sphinx") is None, reason="Sphinx is not installed: pip install '.[docs]'")
 @pytest.mark.parametrize("path", sorted(EXTENSIONS.glob("*.py")), ids=lambda path: path.stem)
 def test_examples_of_extensions(path: Path) -> None:
     """What generates pages has examples too."""
@@ -148,7 +148,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the pages, warnings being errors; notebooks and pictures without what takes a run, which tests of their own do."""
     for package in ("sphinx", "myst_nb", "furo", "sphinx_copybutton"):
         if find_spec(package) is None:
-            pytest.skip(f"{package} is not installed: pip install fairopt[docs]")
+            pytest.skip(f"{package} is not installed: pip install '.[docs]'")
     folder = tmp_path_factory.mktemp("docs")
     command = [
         sys.executable,

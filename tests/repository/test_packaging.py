@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.version import Version
+from support.environments import EXTRAS
+from support.lower_bounds import constraints, requirements
 
 import fairopt as fo
 
@@ -208,3 +211,30 @@ def test_constraints_hold_versions_only_of_all_that_is_needed() -> None:
     for requirement in (*data["dependencies"], *data["optional-dependencies"]["dev"]):
         name = re.split(r"[<>=!~;\[ ]", requirement, maxsplit=1)[0]
         assert re.sub(r"[-_.]+", "-", name).lower() in fixed, requirement
+
+
+@in_repository
+@pytest.mark.parametrize("minor", [11, 12, 13, 14])
+def test_lower_bounds_are_exact_and_below_the_constraints(minor: int) -> None:
+    """So that ``make test-oldest`` installs each as it is written, and users of constraints.txt have what pyproject.toml asks for."""
+    bounds = dict(line.split("==") for line in constraints(requirements(), minor))
+    names = [re.split(r"[<>=!~;\[ ]", requirement, maxsplit=1)[0] for requirement in project()["project"]["dependencies"]]
+    assert set(names) <= bounds.keys()
+    fixed = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
+    assert {name: bound for name, bound in bounds.items() if name in fixed and Version(fixed[name]) < Version(bound)} == {}
+
+
+def test_lower_bounds_are_read_by_hand() -> None:
+    """Extras and markers; whatever is not understood is refused, not left out."""
+    some = ["a>=1.2", "a>=2.0.1; python_version>='3.13'", "b", "c[x]>=3"]
+    assert constraints(some, minor=12) == ["a==1.2", "c==3"]
+    assert constraints(some, minor=13) == ["a==2.0.1", "c==3"]
+    for other in ("a<2", "a>=1,<2", "a==1", "a>=1; sys_platform=='linux'", "a>=1; python_version<'3.13'"):
+        with pytest.raises(ValueError, match=r"NAME>=BOUND"):
+            constraints([other])
+
+
+@in_repository
+def test_environments_have_all_extras_but_torch() -> None:
+    """A new extra is tested with the newest and the oldest versions, too; ``cvxpy`` and ``pyomo`` are empty."""
+    assert set(EXTRAS.split(",")) == project()["project"]["optional-dependencies"].keys() - {"torch", "cvxpy", "pyomo"}

@@ -63,7 +63,7 @@ def cluster(folder: Path) -> Iterator[tuple[str, dict[int, subprocess.Popen[byte
 
 def test_a_killed_worker_leaves_its_cells_to_the_other(tmp_path: Path) -> None:
     """SIGKILL while it computes a cell: the study ends with all rows, none twice, the same as without a cluster."""
-    pytest.importorskip("distributed", reason="needs pip install fairopt[dask]")
+    pytest.importorskip("distributed", reason="needs pip install '.[dask]'")
     folder, spec = str(tmp_path), SPEC
 
     def gated(seed: int) -> fo.Instance:  # a closure: it travels by value
@@ -105,13 +105,14 @@ def test_a_killed_worker_leaves_its_cells_to_the_other(tmp_path: Path) -> None:
 
 def test_no_cluster_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """With how to start one; the message of Dask is in it."""
-    pytest.importorskip("distributed", reason="needs pip install fairopt[dask]")
+    pytest.importorskip("distributed", reason="needs pip install '.[dask]'")
     monkeypatch.setattr("fairopt.studies.workers._PATIENCE", 0.2)
     with pytest.raises(fo.Unsupported, match=r"no Dask scheduler answers at tcp://127.0.0.1:1: .*; start one with: dask scheduler"):
         fo.study({"x": SPEC}, jobs=1, backend="dask", address="tcp://127.0.0.1:1")
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs pip install fairopt[ray]")
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs pip install '.[ray]'")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")  # files that Ray 2.49 leaves open
 def test_ray_gives_the_same_table() -> None:
     """A cluster of this machine."""
     options: dict[str, Any] = {"instances": {"x": SPEC}, "notions": ["drfh"], "seeds": range(5)}

@@ -9,10 +9,9 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from scipy.optimize import linprog
 from strategies import instances
+from support.processes import process
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
@@ -334,26 +334,6 @@ if __name__ == "__main__":
 """
 
 
-@contextlib.contextmanager
-def process(*command: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """Start a program in a session of its own, of which nothing is left at the end."""
-    program = subprocess.Popen(
-        command,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env=os.environ | {"COLUMNS": "200"},
-    )
-    try:
-        yield program
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(program.pid, signal.SIGKILL)
-        program.communicate()
-
-
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     """SIGKILL with three of six cells on disk: the same program then computes the other three, and the table is that of one run."""
     (tmp_path / "program.py").write_text(PROGRAM)
@@ -624,7 +604,7 @@ def test_an_output_that_cannot_be_is_refused(make: Callable[[Path], Path], messa
 def test_a_missing_package_is_named(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With what to install."""
     monkeypatch.setitem(sys.modules, "distributed" if backend == "dask" else "ray", None)
-    with pytest.raises(fo.SolverUnavailable, match=rf"pip install 'fairopt\[{backend}\]'"):
+    with pytest.raises(fo.SolverUnavailable, match=rf"pip install '\.\[{backend}\]' in the checkout of fairopt"):
         fo.study({"x": drawn}, **QUICK | {"backend": backend})
 
 

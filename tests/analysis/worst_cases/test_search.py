@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from fractions import Fraction
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.processes import process
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
@@ -359,22 +359,13 @@ def test_ctrl_c_gives_the_worst_so_far(jobs: int) -> None:
     """One line about it, the answer on stdout, status 0."""
     program = (sys.executable, "-c", TELLING)
     options = ("--divisible", "--json", "--capacities", "12", "24", "--tries", "1000000", "--jobs", str(jobs))
-    process = subprocess.Popen(
-        (*program, "worst-case", "drfh:first-fit", *options),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "tried\n"
-    time.sleep(0.5)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: workers hear it too
-    try:
-        out, err = process.communicate(timeout=180)
-    finally:
-        process.kill()
-    assert process.returncode == 0, err
+    with process(*program, "worst-case", "drfh:first-fit", *options) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "tried\n"
+        time.sleep(0.5)
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does: workers hear it too
+        out, err = running.communicate(timeout=180)
+    assert running.returncode == 0, err
     found = json.loads(out[out.index("{") :])
     assert found["stopped"] == "interrupted"
     assert 0 < found["tries"] < 10**6

@@ -157,6 +157,6 @@ def test_a_weight_is_dragged(address: str, tmp_path: Path) -> None:
         assert messages == []
         events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]  # type: ignore[no-untyped-call]
         urls = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
-        assert {url for url in urls if not url.startswith((address, "data:", "blob:", "chrome:"))} == set()
+        assert {url for url in urls if not url.startswith((address, "data:", "blob:", "chrome:", "chrome-untrusted:"))} == set()
     finally:
         driver.quit()

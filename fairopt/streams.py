@@ -1,0 +1,107 @@
+"""Keep what libraries print off the stdout and stderr of a command.
+
+Native code prints on file descriptor 1, whatever ``sys.stdout`` is. HiGHS, for example, prints a banner when its first object is made,
+before any option can be set. There are two measures:
+
+* `claim_stdout` is for a command, which owns its process. ``sys.stdout`` moves to a descriptor of its own, and descriptor 1 leads nowhere
+  from then on, in this process and in those that it starts. A file named ``/dev/stdout`` still means the stdout of the command.
+* `unheard` is for one call that is known to print, in a process that is not ours. Descriptor 1 leads nowhere during the call; what other
+  threads print at that moment is lost, so the call must be short.
+
+`quiet_libraries` keeps Python's warnings and the log messages of libraries off the stderr of a command. Its descriptor stays as it is:
+there a process says why it crashed.
+
+>>> with unheard():
+...     _ = os.write(1, b"a banner")
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["claim_stdout", "quiet_libraries", "unheard", "write_device"]
+
+_STDOUT = 1  # its descriptor
+_NAMES = {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}
+_REDIRECTING = threading.Lock()  # two threads at once would each restore what the other has set
+
+
+@contextlib.contextmanager
+def unheard() -> Iterator[None]:
+    """Lead descriptor 1 nowhere during a call. Where it is closed, nothing is heard anyway."""
+    with _REDIRECTING:
+        _flush(sys.stdout)
+        try:
+            kept = os.dup(_STDOUT)
+        except OSError:
+            yield
+            return
+        try:
+            _lead_nowhere()
+            yield
+        finally:
+            os.dup2(kept, _STDOUT)
+            os.close(kept)
+
+
+def claim_stdout() -> None:
+    """Let ``sys.stdout`` alone write to the stdout of this process. It stays so until the process ends.
+
+    A closed stdout stays closed: descriptor 1 is taken, so that no file that is opened later gets it. Where ``sys.stdout`` is no longer the
+    stream of descriptor 1, because a caller has replaced it, nothing is done.
+    """
+    stream = sys.stdout
+    if stream is None:  # it was closed when Python started
+        _lead_nowhere()
+        return
+    if not isinstance(stream, io.TextIOWrapper) or stream is not sys.__stdout__ or stream.fileno() != _STDOUT:
+        return
+    _flush(stream)
+    own = open(os.dup(_STDOUT), "w", encoding=stream.encoding, errors=stream.errors)  # noqa: SIM115 - open until the process ends
+    own.reconfigure(line_buffering=stream.line_buffering or stream.write_through)
+    _lead_nowhere()
+    sys.stdout = sys.__stdout__ = own  # type: ignore[misc]
+
+
+def quiet_libraries(own: str) -> None:
+    """Show no warnings, except those of modules whose names match ``own``, and no log messages but fairopt's, unless ``-W`` asks for them.
+
+    Processes that this one starts show no warnings at all.
+    """
+    if not sys.warnoptions:
+        warnings.filterwarnings("ignore", module=f"(?!(?:{own})$)")
+        os.environ["PYTHONWARNINGS"] = "ignore"
+    if logging.lastResort is not None:  # prints what no handler takes
+        logging.lastResort.addFilter(lambda record: record.name.partition(".")[0] == "fairopt")
+
+
+def write_device(path: Path, data: bytes) -> None:
+    """Write to a pipe or a device; the names of stdout mean the stream that `claim_stdout` has kept."""
+    if os.path.abspath(path) in _NAMES and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    else:
+        path.write_bytes(data)
+
+
+def _lead_nowhere() -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, _STDOUT)
+    if nowhere != _STDOUT:
+        os.close(nowhere)
+
+
+def _flush(stream: object) -> None:
+    """Write out what has been printed before: it belongs to stdout."""
+    if isinstance(stream, io.TextIOWrapper):
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it, or it is closed
+            stream.flush()

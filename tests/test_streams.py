@@ -1,0 +1,248 @@
+"""stdout and stderr of a command hold what fairopt says, and nothing else: in processes of their own, at the level of descriptors."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command_line import EXAMPLES, PAPER
+
+import fairopt as fo
+
+# A HiGHS that prints on descriptor 1 whenever an object is made, as 1.16 does the first time, and whenever one is run.
+NOISY = """
+import os
+import highspy
+
+class Noisy(highspy.Highs):
+    def __init__(self):
+        os.write(1, b"Running HiGHS\\n")
+        super().__init__()
+
+    def run(self):
+        os.write(1, b"run\\n")
+        return super().run()
+
+highspy.Highs = Noisy
+"""
+BANNER = """
+import os
+import highspy
+
+class First(highspy.Highs):
+    before = False
+
+    def __init__(self):
+        if not First.before:
+            os.write(1, b"Running HiGHS\\n")
+        First.before = True
+        super().__init__()
+
+highspy.Highs = First
+"""
+MAIN = "from fairopt.cli import main; main()"
+ANSWER = [2.6087, 3.1304, 6.2609]  # of DRFH on PAPER, as published
+
+
+def done(*arguments: object, code: str = MAIN, status: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh Python, with these arguments."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    found = subprocess.run(command, capture_output=True, text=True, **options)
+    assert found.returncode == status, found.stderr
+    return found
+
+
+# Engines -------------------------------------------------------------------------------------------------------------------------
+
+DRFH = ("highs", "interior-point", "cvxpy", "cvxpy:HIGHS", "cvxpy:CLARABEL", "cvxpy:SCS", "cvxpy:OSQP", "pyomo", "pyomo:highs")
+OTHERS = (
+    *(("solve", PAPER, "--notion", notion) for notion in ("psdsf", "proportional", "efficiency", "uniform")),
+    ("solve", PAPER, "--notion", "proportional", "--solver", "cvxpy"),
+    ("solve", PAPER, "--notion", "proportional", "--solver", "trajectory"),
+    ("solve", PAPER, "--notion", "drfh", "--integral"),
+    ("solve", PAPER, "--notion", "drfh", "--exact"),
+    ("solve", EXAMPLES / "drf.yaml", "--notion", "drf", "--solver", "water-filling"),
+    ("solve", EXAMPLES / "bbf-section-3.yaml", "--notion", "bbf"),
+    ("solve", EXAMPLES / "gpu-lab", "--notion", "drfh"),
+    ("audit", PAPER, "--notion", "tsf"),
+    ("compare", PAPER, "--notions", "drfh,psdsf", "--schedules", "drfh:best-fit", "--integral"),
+    ("study", PAPER, "--notions", "drfh", "--seeds", "2", "--jobs", "2"),
+    ("worst-case", "drfh:first-fit", "--servers", "2", "--users", "2", "--tries", "10", "--jobs", "2"),
+)
+
+# Imports once what all need, and then runs each list of arguments in a process of its own, which has made no HiGHS object before.
+FORKS = """
+import json, os, sys, tempfile
+import cvxpy, highspy, pyomo.environ, scipy.optimize
+import fairopt as fo
+from fairopt.cli import main
+
+def solve():
+    fo.solve(fo.load(sys.argv[1]), "drfh", solver=sys.argv[2])
+
+def run(arguments):
+    sys.argv = ["fairopt", *arguments]
+    files = [tempfile.TemporaryFile("w+") for _ in range(2)]
+    if not (child := os.fork()):
+        for descriptor, file in zip((1, 2), files):
+            os.dup2(file.fileno(), descriptor)
+        status = 1
+        try:
+            main() if len(arguments) > 2 else solve()
+            status = 0
+        except SystemExit as leaving:
+            status = leaving.code or 0
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    for file in files:
+        file.seek(0)
+    return status, *(file.read() for file in files)
+
+print(json.dumps([run(arguments) for arguments in json.loads(sys.argv[1])]))
+"""
+
+
+def each(*commands: tuple[object, ...], prelude: str = "") -> list[str]:
+    """Return what each command prints; its status is 0, and its stderr is empty."""
+    answers = json.loads(done(json.dumps([[str(part) for part in command] for command in commands]), code=prelude + FORKS).stdout)
+    for command, (status, _, errors) in zip(commands, answers, strict=True):
+        assert (status, errors) == (0, ""), command
+    return [output for _, output, _ in answers]
+
+
+def test_every_engine_is_run_here() -> None:
+    """A new engine is noticed."""
+    others = {"trajectory", "water-filling", "best-response"}  # the last by psdsf
+    assert {*(solver.partition(":")[0] for solver in DRFH), *others} == set(fo.SOLVERS)
+
+
+def test_a_command_prints_one_document_of_json() -> None:
+    """Whatever solves, compiles or starts workers."""
+    for answer in each(*((*command, "--json") for command in OTHERS)):
+        json.loads(answer)
+
+
+@pytest.mark.parametrize("prelude", ["", NOISY], ids=["HiGHS as it is", "HiGHS that prints whenever it can"])
+def test_an_engine_prints_nothing_in_a_command(prelude: str) -> None:
+    """Also with a HiGHS that prints, because not every version does."""
+    for answer in each(*(("solve", PAPER, "--notion", "drfh", "--json", "--solver", solver) for solver in DRFH), prelude=prelude):
+        assert [user["tasks"] for user in json.loads(answer)["users"]] == pytest.approx(ANSWER, abs=1e-4)
+
+
+def test_no_engine_prints_in_a_program() -> None:
+    """No command has claimed stdout there."""
+    assert each(*((PAPER, solver) for solver in DRFH)) == [""] * len(DRFH)
+
+
+def test_a_banner_is_not_heard_in_a_program() -> None:
+    """The first object of HiGHS has one, as in 1.16; whichever engine makes it."""
+    assert each(*((PAPER, solver) for solver in DRFH), prelude=BANNER) == [""] * len(DRFH)
+
+
+def test_a_script_that_exports_is_a_script() -> None:
+    """As ``fairopt export slurm ... > limits.sh``: the first line tells the shell what to do with it."""
+    assert done("export", "slurm", EXAMPLES / "gpu-lab", "--notion", "drfh", code=NOISY + MAIN).stdout.startswith("#!/bin/sh\n")
+
+
+def test_the_banner_alone_costs_no_print_of_the_program() -> None:
+    """What the program prints before and after stays in order, through a buffer, too."""
+    code = "import sys, fairopt as fo; print('before'); fo.solve(fo.load(sys.argv[1]), 'drfh'); print('after')"
+    assert done(PAPER, code=code).stdout == "before\nafter\n"
+
+
+def test_a_program_that_has_closed_its_stdout_goes_on() -> None:
+    """As a daemon does."""
+    code = "import os, sys, fairopt as fo; os.close(1); fo.solve(fo.load(sys.argv[1]), 'drfh'); print('solved', file=sys.stderr)"
+    command = [sys.executable, "-c", code, str(PAPER)]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.stderr.startswith("solved\n")
+
+
+# stdout --------------------------------------------------------------------------------------------------------------------------
+
+CLAIM = "import os, subprocess, sys; from fairopt.streams import claim_stdout, unheard; "
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_claimed_stdout(unbuffered: str) -> None:
+    """Before and after, in order; neither native code nor a child is heard, and escapes stay as they were set."""
+    code = CLAIM + (
+        "sys.stdout.reconfigure(errors='backslashreplace'); print('one'); claim_stdout(); claim_stdout(); os.write(1, b'native'); "
+        "print('two \\u20ac'); subprocess.run([sys.executable, '-c', 'print(3)'], check=True); sys.__stdout__.write('four\\n')"
+    )
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUNBUFFERED": unbuffered}
+    assert done(code=code, env=environment).stdout == "one\ntwo \\u20ac\nfour\n"
+
+
+def test_a_stream_that_a_caller_has_put_there_stays() -> None:
+    """As in a notebook."""
+    code = CLAIM + "import io; sys.stdout = io.StringIO(); claim_stdout(); os.write(1, sys.stdout.getvalue().encode() + b'native')"
+    assert done(code=code).stdout == "native"
+
+
+def test_stdout_by_name_is_the_stdout_of_the_command(tmp_path: Path) -> None:
+    """``-o /dev/stdout``, into a pipe and into a file."""
+    command = ("solve", PAPER, "--notion", "drfh", "--json")
+    file = tmp_path / "answer.json"
+    assert [user["tasks"] for user in json.loads(done(*command, "-o", "/dev/stdout").stdout)["users"]] == pytest.approx(ANSWER, abs=1e-4)
+    with file.open("w") as stdout:
+        subprocess.run([sys.executable, "-c", MAIN, *map(str, command), "-o", "/dev/stdout"], stdout=stdout, check=True)
+    assert [user["tasks"] for user in json.loads(file.read_text())["users"]] == pytest.approx(ANSWER, abs=1e-4)
+
+
+def test_a_command_without_stdout_writes_its_file_alone(tmp_path: Path) -> None:
+    """``>&-``: no file that is opened later gets descriptor 1 and, with it, what libraries print."""
+    script = f'exec "{sys.executable}" -c "$0" "$@" >&-'
+    output = tmp_path / "answer.json"
+    arguments = ("solve", str(PAPER), "--notion", "drfh", "-o", str(output))
+    subprocess.run(["sh", "-c", script, NOISY + MAIN, *arguments], check=True, capture_output=True)
+    assert json.loads(output.read_text())["notion"] == "drfh"
+
+
+# stderr --------------------------------------------------------------------------------------------------------------------------
+
+QUIET = (
+    "import logging, warnings; from fairopt.streams import quiet_libraries; quiet_libraries(own='.*_[0-9a-f]{8}'); "
+    "warnings.warn_explicit('of a library', UserWarning, 'library.py', 1, module='library'); "
+    "warnings.warn_explicit('of a notion', RuntimeWarning, 'mine.py', 2, module='mine_0123abcd'); "
+    "logging.getLogger('matplotlib').warning('of matplotlib'); logging.getLogger('fairopt.solving').warning('of fairopt')"
+)
+
+
+def test_libraries_are_quiet() -> None:
+    """A warning in the user's own file is shown, and what fairopt says."""
+    assert done(code=QUIET).stderr == "mine.py:2: RuntimeWarning: of a notion\nof fairopt\n"
+
+
+def test_warnings_that_are_asked_for_are_shown() -> None:
+    """By ``python -W``."""
+    found = subprocess.run([sys.executable, "-W", "default", "-c", QUIET], capture_output=True, text=True, check=True)
+    assert "library.py:1: UserWarning: of a library\n" in found.stderr
+
+
+def test_a_picture_where_no_folder_can_be_written_is_drawn_without_a_word(tmp_path: Path) -> None:
+    """matplotlib would warn that it has nowhere to keep its fonts."""
+    environment = os.environ | {"HOME": "/proc/none", "XDG_CONFIG_HOME": "/proc/none", "XDG_CACHE_HOME": "/proc/none", "MPLCONFIGDIR": ""}
+    found = done("solve", PAPER, "--notion", "drfh", "--json", "--plot", tmp_path / "a.svg", env=environment)
+    assert (json.loads(found.stdout)["notion"], found.stderr) == ("drfh", "")
+    assert (tmp_path / "a.svg").exists()
+
+
+def test_a_warning_in_a_file_of_the_user_is_shown(tmp_path: Path) -> None:
+    """It is about the user's own code."""
+    (tmp_path / "mine.py").write_text(
+        "import warnings\nimport fairopt as fo\n\n\nclass Mine(fo.NOTIONS['drfh']):\n    name = 'mine'\n\n"
+        "    def formulate(self, instance, **options):\n        warnings.warn('look here', RuntimeWarning)\n"
+        "        return super().formulate(instance, **options)\n"
+    )
+    found = done("solve", PAPER, "--notion", "mine.py:Mine", "--json", cwd=tmp_path)
+    assert json.loads(found.stdout)["users"]
+    assert "RuntimeWarning: look here" in found.stderr
