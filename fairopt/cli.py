@@ -196,11 +196,13 @@ for _panel, _commands in _PANELS.items():
 def _load(name: str) -> Any:
     """Return a command: the group of commands of its module, or else the function with its name."""
     module, _, example = next(commands[name] for commands in _PANELS.values() if name in commands)
+    from fairopt.commands.outputs import guarded
+
     there = import_module(f"fairopt.commands.{module}")
     if hasattr(there, "app"):
         return get_command(there.app)
     alone = typer.Typer(add_completion=False)
-    alone.command(name, epilog=f"Example: fairopt {name} {example}".rstrip())(getattr(there, name.replace("-", "_")))
+    alone.command(name, epilog=f"Example: fairopt {name} {example}".rstrip())(guarded(getattr(there, name.replace("-", "_"))))
     return get_command(alone)
 
 

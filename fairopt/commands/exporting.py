@@ -14,8 +14,8 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import as_text, check_file, say, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, QueueShare, with_rules
+from fairopt.commands.outputs import Written, guarded
 from fairopt.commands.tables import add_numbers, add_words, label, print_note, simple_table
-from fairopt.files import refuse_existing
 from fairopt.specs import read_notion
 from fairopt.wording import figure, joined, plural
 
@@ -37,8 +37,7 @@ Given = Annotated[
     Path | None,
     typer.Option("--allocation", metavar="CSV", help="Export your own allocation instead: columns user, server, tasks."),
 ]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file; default: print.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file; default: print."), Written()]
 _RESOURCE = "Name of a resource in the scheduler, such as gpu=nvidia.com/gpu. Can be repeated."
 Resources = Annotated[list[str] | None, typer.Option("--resource", metavar="NAME=KEY", help=_RESOURCE)]
 _UNIT = "Unit of a resource of FILE, such as memory=MiB or cpu=millicores; default: GiB and cores. Can be repeated."
@@ -55,7 +54,7 @@ Everything = Annotated[bool, typer.Option("--all", help="Show every user, howeve
 
 
 def _example(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return app.command(epilog=f"Example: fairopt export {text}")
+    return lambda command: app.command(epilog=f"Example: fairopt export {text}")(guarded(command))
 
 
 @_example("slurm cluster.yaml --notion drfh --level account-user --headroom 1.1 -o limits.sh --undo undo.sh")
@@ -92,8 +91,7 @@ def slurm(
     time_limit: TimeLimit = None,
     changes: Changes = None,
     output: Output = None,
-    undo: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the script that takes the limits back.")] = None,
-    force: Force = False,
+    undo: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the script that takes the limits back."), Written()] = None,
     as_json: Json = False,
     everything: Everything = False,
 ) -> None:
@@ -112,7 +110,7 @@ def slurm(
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"limits": output, "undo": undo},
-        *(force, as_json, everything),
+        *(as_json, everything),
     )
 
 
@@ -135,7 +133,6 @@ def kueue(
     time_limit: TimeLimit = None,
     changes: Changes = None,
     output: Output = None,
-    force: Force = False,
     as_json: Json = False,
     everything: Everything = False,
 ) -> None:
@@ -150,7 +147,7 @@ def kueue(
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"queues": output},
-        *(force, as_json, everything),
+        *(as_json, everything),
     )
 
 
@@ -167,7 +164,6 @@ def resourcequota(
     time_limit: TimeLimit = None,
     changes: Changes = None,
     output: Output = None,
-    force: Force = False,
     as_json: Json = False,
     everything: Everything = False,
 ) -> None:
@@ -181,7 +177,7 @@ def resourcequota(
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"queues": output},
-        *(force, as_json, everything),
+        *(as_json, everything),
     )
 
 
@@ -189,6 +185,7 @@ def _queues(system: str, what: str, example: str = "") -> None:
     """Add the command of a system whose queues need no options of their own."""
 
     @app.command(system, help=what, epilog=f"Example: fairopt export {system} cluster.yaml --notion drfh{example} -o queues.yaml")
+    @guarded
     def command(
         file: File,
         notion: Notion = "drfh",
@@ -201,7 +198,6 @@ def _queues(system: str, what: str, example: str = "") -> None:
         time_limit: TimeLimit = None,
         changes: Changes = None,
         output: Output = None,
-        force: Force = False,
         as_json: Json = False,
         everything: Everything = False,
     ) -> None:
@@ -214,7 +210,7 @@ def _queues(system: str, what: str, example: str = "") -> None:
                 units=_assigned(unit, "--unit", "NAME"),
             ),
             {"queues": output},
-            *(force, as_json, everything),
+            *(as_json, everything),
         )
 
 
@@ -242,7 +238,6 @@ def yarn(
     time_limit: TimeLimit = None,
     changes: Changes = None,
     output: Output = None,
-    force: Force = False,
     as_json: Json = False,
     everything: Everything = False,
 ) -> None:
@@ -258,7 +253,7 @@ def yarn(
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"queues": output},
-        *(force, as_json, everything),
+        *(as_json, everything),
     )
 
 
@@ -319,7 +314,6 @@ def _run(
     source: Callable[[], fo.Allocation],
     export: Callable[[fo.Allocation], fo.Export],
     outputs: dict[str, Path | None],
-    force: bool,
     as_json: bool,
     everything: bool,
 ) -> None:
@@ -327,9 +321,8 @@ def _run(
     paths = {what: path for what, path in outputs.items() if path is not None}
     for what, path in paths.items():
         check_file(path, "--output" if what == next(iter(outputs)) else f"--{what}")
-        refuse_existing(path, force=force)
     found = work("exporting the allocation", lambda: export(source()))
-    found.write(paths, force=force)
+    found.write(paths, force=True)
     if as_json:
         typer.echo(as_text(found.to_dict()), nl=False)
         return

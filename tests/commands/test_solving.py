@@ -315,7 +315,7 @@ def test_output_goes_to_a_file(three: Path, tmp_path: Path, option: str, check: 
     target = tmp_path / "out" / "answer"
     target.parent.mkdir()
     target.write_text("old")
-    assert run("solve", three, option, "--output", target).stdout == ""
+    assert run("solve", three, option, "--output", target, "--force").stdout == ""
     assert check(target.read_text())
     assert [path.name for path in target.parent.iterdir()] == ["answer"]
 
