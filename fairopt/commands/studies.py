@@ -190,7 +190,7 @@ def _table(title: str, rows: pd.DataFrame, numbers: dict[str, str], percents: di
     add_numbers(table, *(label(word).plain for word in chosen))
     for entry, row in rows.iterrows():
         cells = [_mean(row[column], row[f"{column} error"], word in percents) for word, column in chosen.items()]
-        table.add_row(label(str(entry)), *((str(row["kind"]),) if title == "measures" else ()), *cells)
+        table.add_row(label(str(entry)), *((label(str(row["kind"])),) if title == "measures" else ()), *cells)
     return table
 
 
