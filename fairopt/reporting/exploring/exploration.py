@@ -130,9 +130,9 @@ class Exploration:
             It is the file that was read, it exists and shall not be replaced, or it cannot be written.
         """
         path = Path(name).expanduser()
-        refuse_read(path, [self.path])
         if not replace:
             refuse_existing(path, force=False)
+        refuse_read(path, [self.path])
         save(self.changed(asked.changes), path)
         return path
 
