@@ -71,7 +71,8 @@ def compiled(kernel: ModuleType) -> SimpleNamespace:
                 for steps, qualified, inner in ((names, f"{name}.inner", True), (outer, name, False)):
                     copy = FunctionType(function.__code__, names, name, function.__defaults__)
                     copy.__module__, copy.__qualname__, copy.__doc__ = kernel.__name__, qualified, function.__doc__
-                    options = names.get("_OPTIONS", {}) | function.options
+                    # What is called from outside counts references: else it would keep every generator of random numbers for ever.
+                    options = names.get("_OPTIONS", {}) | function.options | ({} if inner else {"_nrt": True})
                     steps[name] = njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=inner, **options)(copy)
         _compiled[kernel.__name__] = SimpleNamespace(**outer)
     return _compiled[kernel.__name__]
