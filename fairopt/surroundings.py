@@ -37,7 +37,7 @@ def without_settings() -> Iterator[None]:
     """
     with _guard:
         exists = os.path.exists
-        os.path.exists = lambda path: path not in _SETTINGS and exists(path)  # type: ignore[assignment]
+        os.path.exists = lambda path: path not in _SETTINGS and exists(path)
         try:
             yield
         finally:

@@ -84,7 +84,7 @@ def _numba() -> Any:
     with without_settings():
         import numba
     if ours:  # numba looks again whenever it compiles
-        numba.core.config._config_fname = os.devnull  # type: ignore[attr-defined]  # its stubs have no config
+        numba.core.config._config_fname = os.devnull
     return numba
 
 

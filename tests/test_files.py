@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import fairopt as fo
-from fairopt import files
 from fairopt.files import refuse_existing, refuse_read, write_files
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
@@ -26,7 +25,7 @@ def test_a_file_is_flushed_before_it_has_its_name(tmp_path: Path, monkeypatch: p
         content = "" if stat.S_ISDIR(os.fstat(number).st_mode) else path.read_text()
         seen.append((content, [each.read_text() for each in (first, second) if each.exists()]))
 
-    monkeypatch.setattr(files.os, "fsync", flush)
+    monkeypatch.setattr(os, "fsync", flush)
     write_files({first: "one", second: "two"})
     if Path("/proc/self/fd").exists():
         assert seen == [("one", ["old"]), ("two", ["old"]), ("", ["one", "two"])]
@@ -39,7 +38,8 @@ def test_a_file_keeps_the_mode_of_what_it_replaces(tmp_path: Path, monkeypatch: 
     path = tmp_path / "a.txt"
     path.write_text("old")
     path.chmod(mode)
-    opened, create, change = [], os.open, Path.chmod
+    opened: list[int] = []
+    create, change = os.open, Path.chmod
 
     def record() -> None:
         opened.extend(stat.S_IMODE(each.stat().st_mode) for each in tmp_path.glob(".*.tmp"))
@@ -54,7 +54,7 @@ def test_a_file_keeps_the_mode_of_what_it_replaces(tmp_path: Path, monkeypatch: 
         change(self, bits)
         record()
 
-    monkeypatch.setattr(files.os, "open", watched)
+    monkeypatch.setattr(os, "open", watched)
     monkeypatch.setattr(Path, "chmod", changed)
     before = os.umask(0)
     try:

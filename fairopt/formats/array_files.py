@@ -53,4 +53,4 @@ def _array(content: bytes) -> np.ndarray[Any, Any]:
     shape, _, kind = head(file)
     if kind.hasobject or math.prod(shape) * kind.itemsize != len(content) - file.tell():
         raise ValueError("an array is not as large as it says, or holds objects")
-    return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)  # type: ignore[no-any-return]
+    return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)

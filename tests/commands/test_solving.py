@@ -258,7 +258,7 @@ def test_a_full_disk_is_a_message(three: Path, monkeypatch: pytest.MonkeyPatch) 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("fairopt.commands.console.print_allocation", full)
-    assert run("solve", three, status=2).stderr == "error: No space left on device\n"
+    assert run("solve", three, status=2).stderr == "error: stdout: No space left on device\n"
 
 
 def test_a_utility_keeps_fractions(three: Path, tmp_path: Path) -> None:

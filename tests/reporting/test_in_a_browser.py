@@ -173,7 +173,7 @@ def hostile_report(folder: Path) -> Path:
 
 def hostile_history(folder: Path) -> Path:
     """Write the page of a hostile log."""
-    rows = {"user": HOSTILE, "submit": 0.0, "start": 3600.0 * np.arange(len(HOSTILE)), "tasks": 4, "cpu": 1}
+    rows: dict[str, Any] = {"user": HOSTILE, "submit": 0.0, "start": 3600.0 * np.arange(len(HOSTILE)), "tasks": 4, "cpu": 1}
     rows["end"] = rows["start"] + 3600.0
     found = fo.history(pd.DataFrame(rows), fo.Instance([[8]], [[1]], resources=["cpu"], servers=[HOSTILE[1]], users=["nobody"]))
     write_history_page(found, folder / "history.html", title=HOSTILE[2])

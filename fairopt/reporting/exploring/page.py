@@ -63,7 +63,8 @@ def _slider_of(**settings: Any) -> Any:
     Panel moves the end by a script that it sends as text, which the policy of the page forbids to run. Here the server moves it.
     """
     slider = pn.widgets.EditableFloatSlider(**settings)
-    Callback.registry.pop(getattr(slider, "_value_edit", None), None)
+    registry: Any = Callback.registry
+    registry.pop(getattr(slider, "_value_edit", None), None)
 
     def widen(event: Any) -> None:
         slider.end = max(slider.end, event.new)
