@@ -13,7 +13,7 @@ KEEP_COMPILED := PYTHONDONTWRITEBYTECODE=
 demo: $(INSTALLED)  ## the exact fair allocation of 12,583 servers, what fairness costs in a lab of 37, and a report about it
 	$(BIN)/fairopt solve examples/google-cluster.yaml --notion drfh
 	$(BIN)/fairopt frontier examples/gpu-lab
-	$(BIN)/fairopt report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html
+	$(BIN)/fairopt report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html --force
 
 test: $(INSTALLED)  ## on all cores; pytest by hand runs one test after another
 	$(ONE_THREAD) $(KEEP_COMPILED) $(BIN)/python -m pytest $(PARALLEL)
@@ -53,7 +53,7 @@ bench-growth: $(INSTALLED)  ## how time and memory grow with pairs, users, serve
 	$(BIN)/python benchmarks/in_fractions.py largest
 
 picture: $(INSTALLED)
-	$(BIN)/fairopt solve examples/gpu-lab --notion drfh --plot docs/images/gpu-lab.svg
+	$(BIN)/fairopt solve examples/gpu-lab --notion drfh --plot docs/images/gpu-lab.svg --force
 
 docs: $(INSTALLED)  ## the pages, in docs/_build/html; built from scratch with their pictures and notebooks, because these come from the code: some minutes
 	$(ONE_THREAD) $(BIN)/python -m sphinx -E -W -n --keep-going -q -d docs/_build/doctrees docs docs/_build/html

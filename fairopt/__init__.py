@@ -8,9 +8,16 @@ array([10., 10.])
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
 
-from fairopt.doors import door
+# ``python -m fairopt`` puts the current folder first on the path. It is taken off before anything is imported, unless fairopt is there.
+_run = sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)].removeprefix("-m") == "fairopt" and not sys.flags.safe_path
+if _run and not __file__.startswith((f"{sys.path[0]}/", f"{sys.path[0]}\\")):
+    del sys.path[0]
+
+from typing import TYPE_CHECKING  # noqa: E402
+
+from fairopt.doors import door  # noqa: E402
 
 if TYPE_CHECKING:
     from fairopt.allocation import Allocation, Level

@@ -2,15 +2,18 @@
 
 Exit status: 0 for success; 1 if ``reproduce`` finds an unexpected difference, a check fails (``audit --fail-on``, ``compare --fail-if``),
 or rows of a study have no allocation;
-2 for bad input (a file, an option, an engine that is not installed); 3 if there is no solution; 130 after Ctrl-C. Messages and progress go
-to stderr, so that stdout can be piped.
+2 for bad input (a file, an option, an engine that is not installed) or output that cannot be written; 3 if there is no solution; 70 for an
+error of fairopt itself; 130 after Ctrl-C; 141 if the reader of a pipe closed it. Messages and progress go to stderr, so that stdout can be
+piped.
 """
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
+import traceback
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
@@ -27,6 +30,9 @@ from fairopt.streams import claim_stdout, quiet_libraries
 __all__ = ["app", "main"]
 
 _INTERRUPTED = 130
+_INTERNAL = 70  # EX_SOFTWARE of sysexits.h
+_PIPE_CLOSED = 141  # as of a program that SIGPIPE ends
+_TRACEBACK = "FAIROPT_TRACEBACK"  # if this variable is set, an error of fairopt itself comes with its traceback
 
 
 class _Commands(TyperGroup):
@@ -36,22 +42,32 @@ class _Commands(TyperGroup):
         name, listed, rest = super().resolve_command(ctx, args)
         return name, _load(name) if name and listed else listed, rest
 
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        try:
+            return super().make_context(*arguments, **options)
+        except (BrokenPipeError, SystemExit):  # rich makes the one the other
+            raise SystemExit(_without_stdout()) from None
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except fo.FairoptError as error:
             _say(str(error))
             raise typer.Exit(3 if isinstance(error, fo.NoSolution | fo.CertificateError) else 2) from None
-        except BrokenPipeError:  # the reader of a pipe has closed it
-            raise
+        except (BrokenPipeError, SystemExit):  # the reader of a pipe has closed it; rich makes the one the other
+            raise typer.Exit(_without_stdout()) from None
         except OSError as error:
-            _say(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
+            where = error.filename or ("stdout" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else "")
+            _say(": ".join(str(part) for part in (where, error.strerror or error) if part))
             raise typer.Exit(2) from None
         except Exception as error:
-            if not (line := line_at_fault(error)):
+            if isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "format_message"):  # a usage error
                 raise
-            _say(f"{line}: {type(error).__name__}: {error}; what this file defines must run on this instance")
-            raise typer.Exit(2) from None
+            if line := line_at_fault(error):
+                _say(f"{line}: {type(error).__name__}: {error}; what this file defines must run on this instance")
+                raise typer.Exit(2) from None
+            _report(error)
+            raise typer.Exit(_INTERNAL) from None
 
 
 app = typer.Typer(
@@ -67,6 +83,11 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; the console script."""
+    if sys.stderr is None:  # closed: files that are opened must not get its number
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # until the end
+    if sys.stdout is None:
+        _say("stdout is closed; to have no output, redirect it to /dev/null")
+        raise SystemExit(2)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # print labels that the terminal's encoding lacks as escapes
@@ -74,11 +95,41 @@ def main() -> None:
     quiet_libraries(own=FILES)
     try:
         app()
+        status: Any = 0
     except SystemExit as leaving:
-        if leaving.code == _INTERRUPTED:
-            sys.stdout.flush()
-            os._exit(_INTERRUPTED)  # an engine may still be computing in its thread, which cannot be stopped
-        raise
+        status = leaving.code
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        status = _without_stdout() if status == 0 else status
+    except OSError as error:
+        _without_stdout()
+        _say(f"stdout: {error.strerror or error}")
+        status = 2 if status == 0 else status
+    if status == _INTERRUPTED:
+        os._exit(_INTERRUPTED)  # an engine may still be computing in its thread, which cannot be stopped
+    sys.exit(status)
+
+
+def _without_stdout() -> int:
+    """Print nothing more, also at the exit of Python; return the exit status of a closed pipe."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # until the end
+    return _PIPE_CLOSED
+
+
+def _report(error: Exception) -> None:
+    """Say that fairopt has failed, where, and what to report."""
+    if os.environ.get(_TRACEBACK):
+        traceback.print_exception(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    here = os.path.dirname(os.path.abspath(__file__))
+    frame = next((each for each in reversed(frames) if each.filename.startswith(here)), frames[-1])
+    what = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}".removesuffix(": ")
+    place = f"{os.path.basename(frame.filename)}, line {frame.lineno}"
+    _say(
+        f"fairopt {fo.__version__} failed: {what} ({place}); this is not the fault of your input. Please report this line, the command and "
+        f"the smallest file that shows it; {_TRACEBACK}=1 also prints the traceback"
+    )
 
 
 def _version(wanted: bool) -> None:
@@ -200,11 +251,13 @@ for _panel, _commands in _PANELS.items():
 def _load(name: str) -> Any:
     """Return a command: the group of commands of its module, or else the function with its name."""
     module, _, example = next(commands[name] for commands in _PANELS.values() if name in commands)
+    from fairopt.commands.outputs import guarded
+
     there = import_module(f"fairopt.commands.{module}")
     if hasattr(there, "app"):
         return get_command(there.app)
     alone = typer.Typer(add_completion=False)
-    alone.command(name, epilog=f"Example: fairopt {name} {example}".rstrip())(getattr(there, name.replace("-", "_")))
+    alone.command(name, epilog=f"Example: fairopt {name} {example}".rstrip())(guarded(getattr(there, name.replace("-", "_"))))
     return get_command(alone)
 
 

@@ -17,6 +17,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import logging
+import os
 import pickle
 import sys
 import traceback
@@ -211,7 +212,7 @@ def load_object(reference: str) -> Any:
         If there is no such file, it fails, or it defines no such thing.
     """
     file, _, name = reference.rpartition(":")
-    path = Path(file).resolve()
+    path = Path(os.path.realpath(file))
     if path not in _FILES:
         _FILES[path] = _run(file, path)
     defined = _FILES[path]

@@ -14,6 +14,8 @@ kind, contiguous and writable.
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -24,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.surroundings import without_settings
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -57,8 +60,7 @@ def step(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 def compiled(kernel: ModuleType) -> SimpleNamespace:
     """Return the steps of a kernel as numba's dispatchers. Each is compiled, or loaded from disk, when it is called first."""
     if kernel.__name__ not in _compiled:
-        import numba
-
+        numba = _numba()
         njit: Any = numba.njit  # its stubs leave out options
 
         names = dict(vars(kernel))  # what the compiled steps call: each other, instead of the plain ones
@@ -69,10 +71,21 @@ def compiled(kernel: ModuleType) -> SimpleNamespace:
                 for steps, qualified, inner in ((names, f"{name}.inner", True), (outer, name, False)):
                     copy = FunctionType(function.__code__, names, name, function.__defaults__)
                     copy.__module__, copy.__qualname__, copy.__doc__ = kernel.__name__, qualified, function.__doc__
-                    options = names.get("_OPTIONS", {}) | function.options
+                    # What is called from outside counts references: else it would keep every generator of random numbers for ever.
+                    options = names.get("_OPTIONS", {}) | function.options | ({} if inner else {"_nrt": True})
                     steps[name] = njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=inner, **options)(copy)
         _compiled[kernel.__name__] = SimpleNamespace(**outer)
     return _compiled[kernel.__name__]
+
+
+def _numba() -> Any:
+    """Return numba, which reads no settings of the current folder: they can name a cache, and what is in a cache runs."""
+    ours = "numba" not in sys.modules
+    with without_settings():
+        import numba
+    if ours:  # numba looks again whenever it compiles
+        numba.core.config._config_fname = os.devnull
+    return numba
 
 
 def _mark(function: Any) -> Path:

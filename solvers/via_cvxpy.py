@@ -30,6 +30,7 @@ from fairopt.solvers.backend import Backend, Deadline, Status, Way, final_levels
 from fairopt.solvers.highs_model import without_banner
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
+from fairopt.surroundings import refuse_settings
 
 __all__ = ["CVXPY", "status_of"]
 
@@ -100,6 +101,8 @@ class CVXPY(Backend):
 
 
 def _imported(solver: str) -> Any:
+    if solver not in _TIME_OPTION:
+        refuse_settings(f'the solver "{solver}" of CVXPY')
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import cvxpy

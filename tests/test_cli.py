@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +83,57 @@ def test_a_reader_may_close_the_pipe(many: Path) -> None:
         running.stdout.readline()
         running.stdout.close()
         assert b"Traceback" not in running.stderr.read()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of a shell")
+@pytest.mark.parametrize("words", [["schema"], ["notions"], ["solve", str(PAPER)], ["--help"], ["study", "--help"], ["--version"]])
+def test_a_closed_pipe_is_status_141(words: list[str]) -> None:
+    """As of a program that SIGPIPE ends; 1 is the status of a failed check. Nothing is said."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(program(*words), stdout=writer, stderr=subprocess.PIPE)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes a stream")
+def test_a_closed_stdout_is_an_error(tmp_path: Path) -> None:
+    """So is one that takes nothing; a closed stderr or stdin is not, and no file gets their number."""
+    shell = " ".join(f"'{word}'" for word in program("solve", PAPER, "--csv"))
+    run = partial(subprocess.run, shell=True, capture_output=True, text=True, cwd=tmp_path)
+    done = run(f"{shell} >&-")
+    assert (done.returncode, flat(done.stderr)) == (2, "error: stdout is closed; to have no output, redirect it to /dev/null")
+    if Path("/dev/full").exists():
+        done = run(f"{shell} > /dev/full")
+        assert (done.returncode, flat(done.stderr)) == (2, "error: stdout: No space left on device")
+    for closed in ("2>&-", "<&-", "<&- 2>&-"):
+        done = run(f"{shell} {closed}")
+        assert done.returncode == 0
+        assert done.stdout.rstrip().splitlines()[-1].startswith("user-3,")
+
+
+def test_an_error_of_fairopt_itself_is_status_70() -> None:
+    """One line that says what to report, and the traceback where it is wanted."""
+    broken = "import fairopt; fairopt.solve = lambda *_, **__: {}['ta\\nsks']; "
+    command = [sys.executable, "-c", broken + "from fairopt.cli import main; main()", "solve", str(PAPER)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (70, "", 1)
+    assert re.search(r"error: fairopt \S+ failed: KeyError: 'ta\\nsks' \(solving\.py, line \d+\); this is not the fault of", done.stderr)
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "FAIROPT_TRACEBACK": "1"})
+    assert (done.returncode, done.stderr.count("Traceback"), done.stderr.splitlines()[-2]) == (70, 1, "KeyError: 'ta\\nsks'")
+
+
+def test_no_exception_leaves_as_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is raised, in whatever thread of the command."""
+    for error, status in ((RuntimeError("x"), 70), (AssertionError(), 70), (RecursionError("deep"), 70), (OverflowError(), 70)):
+
+        def fail(*_: object, raised: Exception = error, **__: object) -> None:
+            raise raised
+
+        monkeypatch.setattr(fo, "solve", fail)
+        assert "failed: " + type(error).__name__ in run("solve", PAPER, status=status).stderr
 
 
 def test_interrupt_is_status_130(many: Path) -> None:

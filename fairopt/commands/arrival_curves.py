@@ -15,6 +15,7 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, read_instance, words
+from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import percent, plural
 
@@ -55,7 +56,7 @@ def arrivals(
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each seed, point and curve.")] = False,
     output: Output = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf."), Written()] = None,
 ) -> None:
     """Let the tasks of FILE arrive in random order, and measure how much of a resource each placement allocates.
 

@@ -35,6 +35,7 @@ from fairopt.commands.options import (
     with_rules,
     words,
 )
+from fairopt.commands.outputs import Written
 from fairopt.commands.what_if_table import print_what_if
 
 __all__ = ["compare"]
@@ -99,8 +100,11 @@ def compare(
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also draw the comparison (of two instances: who gains, who loses): .svg, .png or .pdf."),
+        Written(),
     ] = None,
-    plot_queues: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw what each queue holds in each allocation.")] = None,
+    plot_queues: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also draw what each queue holds in each allocation."), Written()
+    ] = None,
 ) -> None:
     """Compare exact allocations of FILE, schedules and your own allocations in one table.
 

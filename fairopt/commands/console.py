@@ -95,7 +95,8 @@ def check_folder(path: Path | None, option: str) -> None:
     """Refuse a file in a folder that is not there. A pipe or a device needs no folder."""
     if path is None or is_device(path):
         return
-    folder, shown = path.resolve().parent, path.resolve().parent if path.is_symlink() else path.parent
+    folder = Path(os.path.realpath(path)).parent
+    shown = folder if path.is_symlink() else path.parent
     if not folder.is_dir():  # refused before an hour of solving, not after
         raise typer.BadParameter(f"there is no folder {shown}; make it first", param_hint=option)
     if not os.access(folder, os.W_OK):

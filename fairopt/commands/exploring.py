@@ -67,7 +67,7 @@ def explore(
             webbrowser.open(address)
 
     try:
-        serve(lambda: Page(explored, notion, turn).template(), port=port, started=started)
+        serve(lambda nonce: Page(explored, notion, turn).template(nonce), port=port, started=started)
     except OSError as error:
         raise typer.BadParameter(
             f"port {port} cannot be used: {error.strerror}; leave --port out, or give another", param_hint="--port"

@@ -14,8 +14,8 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import as_text, check_file, say, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, QueueShare, with_rules
+from fairopt.commands.outputs import Written, guarded
 from fairopt.commands.tables import add_numbers, add_words, label, print_note, simple_table
-from fairopt.files import refuse_existing
 from fairopt.specs import read_notion
 from fairopt.wording import figure, joined, plural
 
@@ -37,8 +37,7 @@ Given = Annotated[
     Path | None,
     typer.Option("--allocation", metavar="CSV", help="Export your own allocation instead: columns user, server, tasks."),
 ]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file; default: print.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file; default: print."), Written()]
 _RESOURCE = "Name of a resource in the scheduler, such as gpu=nvidia.com/gpu. Can be repeated."
 Resources = Annotated[list[str] | None, typer.Option("--resource", metavar="NAME=KEY", help=_RESOURCE)]
 _UNIT = (
@@ -58,7 +57,7 @@ Everything = Annotated[bool, typer.Option("--all", help="Show every user, howeve
 
 
 def _example(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return app.command(epilog=f"Example: fairopt export {text}")
+    return lambda command: app.command(epilog=f"Example: fairopt export {text}")(guarded(command))
 
 
 @_example("slurm cluster.yaml --notion drfh --level account-user --headroom 1.1 -o limits.sh --undo undo.sh")
@@ -95,8 +94,7 @@ def slurm(
     time_limit: TimeLimit = None,
     changes: Changes = None,
     output: Output = None,
-    undo: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the script that takes the limits back.")] = None,
-    force: Force = False,
+    undo: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the script that takes the limits back."), Written()] = None,
     as_json: Json = False,
     everything: Everything = False,
 ) -> None:
@@ -115,7 +113,7 @@ def slurm(
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"limits": output, "undo": undo},
-        *(force, as_json, everything),
+        *(as_json, everything),
     )
 
 
@@ -138,7 +136,6 @@ def kueue(
     time_limit: TimeLimit = None,
     changes: Changes = None,
     output: Output = None,
-    force: Force = False,
     as_json: Json = False,
     everything: Everything = False,
 ) -> None:
@@ -153,7 +150,7 @@ def kueue(
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"queues": output},
-        *(force, as_json, everything),
+        *(as_json, everything),
     )
 
 
@@ -170,7 +167,6 @@ def resourcequota(
     time_limit: TimeLimit = None,
     changes: Changes = None,
     output: Output = None,
-    force: Force = False,
     as_json: Json = False,
     everything: Everything = False,
 ) -> None:
@@ -184,7 +180,7 @@ def resourcequota(
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"queues": output},
-        *(force, as_json, everything),
+        *(as_json, everything),
     )
 
 
@@ -192,6 +188,7 @@ def _queues(system: str, what: str, example: str = "") -> None:
     """Add the command of a system whose queues need no options of their own."""
 
     @app.command(system, help=what, epilog=f"Example: fairopt export {system} cluster.yaml --notion drfh{example} -o queues.yaml")
+    @guarded
     def command(
         file: File,
         notion: Notion = "drfh",
@@ -204,7 +201,6 @@ def _queues(system: str, what: str, example: str = "") -> None:
         time_limit: TimeLimit = None,
         changes: Changes = None,
         output: Output = None,
-        force: Force = False,
         as_json: Json = False,
         everything: Everything = False,
     ) -> None:
@@ -217,7 +213,7 @@ def _queues(system: str, what: str, example: str = "") -> None:
                 units=_assigned(unit, "--unit", "NAME"),
             ),
             {"queues": output},
-            *(force, as_json, everything),
+            *(as_json, everything),
         )
 
 
@@ -245,7 +241,6 @@ def yarn(
     time_limit: TimeLimit = None,
     changes: Changes = None,
     output: Output = None,
-    force: Force = False,
     as_json: Json = False,
     everything: Everything = False,
 ) -> None:
@@ -261,7 +256,7 @@ def yarn(
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"queues": output},
-        *(force, as_json, everything),
+        *(as_json, everything),
     )
 
 
@@ -322,7 +317,6 @@ def _run(
     source: Callable[[], fo.Allocation],
     export: Callable[[fo.Allocation], fo.Export],
     outputs: dict[str, Path | None],
-    force: bool,
     as_json: bool,
     everything: bool,
 ) -> None:
@@ -330,9 +324,8 @@ def _run(
     paths = {what: path for what, path in outputs.items() if path is not None}
     for what, path in paths.items():
         check_file(path, "--output" if what == next(iter(outputs)) else f"--{what}")
-        refuse_existing(path, force=force)
     found = work("exporting the allocation", lambda: export(source()))
-    found.write(paths, force=force)
+    found.write(paths, force=True)
     if as_json:
         typer.echo(as_text(found.to_dict()), nl=False)
         return

@@ -15,6 +15,7 @@ from fairopt.commands import completion
 from fairopt.commands.comparison_table import low_share
 from fairopt.commands.console import choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, Schedules, Sharing, read_instance, words
+from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, sharing_note, simple_table
 from fairopt.wording import figure, percent, plural
 
@@ -46,7 +47,7 @@ def frontier(
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
     output: Output = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf."), Written()] = None,
 ) -> None:
     """Compute the exact trade-off of FILE between the total of tasks and the smallest share, and where each notion lies.
 

@@ -14,6 +14,7 @@ from rich.text import Text
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import check_instance, work
+from fairopt.commands.outputs import Written
 from fairopt.commands.tables import simple_table
 from fairopt.generators.trees import OPTIONS
 
@@ -35,6 +36,7 @@ def generate(
         typer.Option(
             "--output", "-o", metavar="FILE", help="The .yaml or .json file, or the folder of CSV tables, to write; needed with SPEC."
         ),
+        Written(tables=True),
     ] = None,
 ) -> None:
     """Draw a random instance and write it; without SPEC, list the generators."""

@@ -16,6 +16,7 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import check_instance, check_page, choose_form, draw, hand_over, table_form, work
 from fairopt.commands.options import Changes, Guarantees, Json, QueueShare, with_rules
+from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, add_words, label, print_note, print_paragraph, simple_table
 from fairopt.files import write_files
 from fairopt.formats.results import rendered
@@ -79,6 +80,7 @@ def history(
     keep: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Keep results in this folder after each part; the same command goes on from there."),
+        Written(own=True),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random moments.")] = 0,
     lenient: Annotated[
@@ -104,18 +106,25 @@ def history(
             metavar="FILE",
             help="Write to this file instead of stdout: the table of --by (.csv, .parquet, .xlsx, .md, .tex), all (.json) or text (.txt).",
         ),
+        Written(),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the history: .svg, .png or .pdf.")] = None,
-    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page with the picture and all tables: .html.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the history: .svg, .png or .pdf."), Written()] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a page with the picture and all tables: .html."), Written()
+    ] = None,
     instance: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also write the cluster with what was asked for on average, for compare, audit and export."),
+        Written(tables=True),
     ] = None,
     held: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also write what ran on average, for --allocation of compare and audit (.csv, .parquet)."),
+        Written(),
     ] = None,
-    due: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the exact allocation, on average (.csv, .parquet).")] = None,
+    due: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the exact allocation, on average (.csv, .parquet)."), Written()
+    ] = None,
 ) -> None:
     """Judge the log of a cluster: what owners received, and what the exact allocation would have given them.
 

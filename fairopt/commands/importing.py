@@ -14,6 +14,7 @@ from rich.text import Text
 import fairopt as fo
 from fairopt.commands.console import as_text, check_instance, deliver, table_form, work
 from fairopt.commands.options import Json
+from fairopt.commands.outputs import Written, guarded
 from fairopt.commands.tables import add_numbers, label, print_note, simple_table
 from fairopt.formats.results import rendered
 from fairopt.wording import figure, percent, plural
@@ -25,10 +26,15 @@ app = typer.Typer(help="Make an instance from the exports of a real cluster.", n
 _ROWS = 20  # owners that are shown
 _LINES = 12  # reasons that are listed
 
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the instance: .yaml, .json, .xlsx or a folder.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write the instance: .yaml, .json, .xlsx or a folder."),
+    Written(tables=True),
+]
 Current = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Also write the tasks that run now (.csv, .parquet, .xlsx), for: fairopt compare --allocation."),
+    Written(),
 ]
 Weights = Annotated[
     list[str] | None, typer.Option("--weight", metavar="OWNER=W", help="Weight of an owner, or of a queue. Can be repeated.")
@@ -42,7 +48,7 @@ Everything = Annotated[bool, typer.Option("--all", help="Show every owner, howev
 
 
 def _example(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return app.command(epilog=f"Example: fairopt import {text}")
+    return lambda command: app.command(epilog=f"Example: fairopt import {text}")(guarded(command))
 
 
 @_example("kubernetes --nodes nodes.json --pods pods.json --queues queues.yaml -o cluster.yaml --current held.csv")

@@ -12,6 +12,7 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import work
+from fairopt.commands.outputs import Written
 from fairopt.instance import FloatArray
 from fairopt.instance.fractions import ExactArray, as_written
 from fairopt.program import Leximin
@@ -121,23 +122,29 @@ Output = Annotated[
         metavar="FILE",
         help="Write to this file instead of stdout, by its ending: .json, .csv, .parquet, .xlsx, .md, .tex or .txt.",
     ),
+    Written(),
 ]
 JsonOutput = Annotated[
     Path | None,
     typer.Option(
         "--output", "-o", metavar="FILE", help="Write to this file instead of stdout; its ending (.json, .txt) chooses the format."
     ),
+    Written(),
 ]
-Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf.")]
-PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw who envies whom, in tasks.")]
-PlotQueues = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw what each queue holds, with its guarantee and its limit.")]
+Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf."), Written()]
+PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw who envies whom, in tasks."), Written()]
+PlotQueues = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Also draw what each queue holds, with its guarantee and its limit."), Written()
+]
 PlotPath = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Also draw how the answer was reached: the path of --solver trajectory, or the sweeps of psdsf."),
+    Written(),
 ]
 PlotPolytope = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="With --solver trajectory and two or three users: also draw the path inside the feasible polytope."),
+    Written(),
 ]
 
 

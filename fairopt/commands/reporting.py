@@ -24,6 +24,7 @@ from fairopt.commands.options import (
     with_rules,
     words,
 )
+from fairopt.commands.outputs import Written
 from fairopt.reporting.composing import NOTIONS, check_page, default_notions
 from fairopt.reporting.findings import number_of_steps
 
@@ -34,9 +35,9 @@ _NOTIONS = ", ".join(NOTIONS)
 
 def report(
     file: File,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write; its name ends in .html.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write; its name ends in .html."), Written()
+    ] = Path("report.html"),
     notions: Annotated[
         str | None,
         typer.Option(

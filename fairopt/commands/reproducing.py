@@ -16,6 +16,7 @@ from rich.text import Text
 from fairopt.commands import completion
 from fairopt.commands.console import as_text, work
 from fairopt.commands.options import Json
+from fairopt.commands.outputs import Written
 from fairopt.commands.tables import simple_table
 from fairopt.wording import figure, plural
 
@@ -33,6 +34,9 @@ _VERDICTS = {  # of fairopt.reproduction.reproducing: word and colour in a row, 
     "not run": ("not run *", "yellow", "not run"),
     "differs": ("DIFFERS *", "bold red", "different UNEXPECTEDLY"),
 }
+
+
+_FIGURES = {"drfh-trace": ("drfh-figure-5", "drfh-figure-6", "drfh-figure-7", "drfh-figure-8"), "psdsf-figure-6": ("psdsf-figure-6",)}
 
 
 def reproduce(
@@ -53,6 +57,7 @@ def reproduce(
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Also draw the figures of drfh-trace and psdsf-figure-6 as .png files in this folder."),
+        Written(pictures=_FIGURES),
     ] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Answer the small examples of the papers in fractions; without IDs, these only.")

@@ -17,6 +17,7 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import INTERRUPTED, check_page, choose_form, draw, hand_over, say, work
 from fairopt.commands.options import Changes, Json, read_instance
+from fairopt.commands.outputs import Written
 from fairopt.commands.side_by_side_table import print_side_by_side
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.histories.clock import span_of
@@ -84,6 +85,7 @@ def simulate(
             metavar="FOLDER",
             help="Keep the state in this folder from time to time; a run that is stopped goes on from there.",
         ),
+        Written(own=True),
     ] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip bad rows and count them.")] = False,
     changes: Changes = None,
@@ -97,11 +99,13 @@ def simulate(
             metavar="FILE",
             help="Write to this file instead of stdout: jobs (.csv, .xlsx, .md, .tex), samples (.parquet), all (.json) or text (.txt).",
         ),
+        Written(),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the simulation: .svg, .png or .pdf.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the simulation: .svg, .png or .pdf."), Written()] = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="With several schedulers: also write a page with the pictures and all tables: .html."),
+        Written(),
     ] = None,
 ) -> None:
     """Follow the jobs of a trace on a cluster over time, under a scheduler.
@@ -149,6 +153,7 @@ def simulate(
     bar = progress.add_task("tasks", total=jobs.n_tasks)
     ended = threading.Event()
     schedulers = scheduler or ["drfh:best-fit"]
+    written = any(path is not None for path in (output, plot, report))
     if len(schedulers) > 1:
         several = work(
             "simulating",
@@ -166,7 +171,7 @@ def simulate(
             progress,
             ended,
         )
-        _tell_how_to_go_on(keep, several.complete)
+        _tell_how_to_go_on(keep, several.complete, written)
         draw(several, plot)
         if report is not None:
             from fairopt.reporting.side_by_side import write_side_by_side_page
@@ -194,7 +199,7 @@ def simulate(
         progress,
         ended,
     )
-    _tell_how_to_go_on(keep, found.complete)
+    _tell_how_to_go_on(keep, found.complete, written)
     draw(found, plot)
     if form == "parquet" and output is not None:
         found.save(output)
@@ -202,9 +207,10 @@ def simulate(
         hand_over(found.to_dict, lambda: found.jobs, lambda console: print_simulation(console, found), form, output)
 
 
-def _tell_how_to_go_on(folder: Path | None, complete: bool) -> None:
+def _tell_how_to_go_on(folder: Path | None, complete: bool, written: bool) -> None:
     if folder is not None and not complete:
-        say("stopped", f"the same command goes on from there, with what {folder} keeps")
+        force = " and --force, which replaces what this run writes" if written else ""
+        say("stopped", f"the same command goes on from there, with what {folder} keeps{force}")
 
 
 def _is_log(path: Path) -> bool:

@@ -20,6 +20,7 @@ from fairopt.commands import completion
 from fairopt.commands.comparison_table import MEASURES, low_share
 from fairopt.commands.console import as_text, choose_form, deliver, say, table_form, work
 from fairopt.commands.options import Changes, Guarantees, Json, Notions, QueueShare, Schedules, Sharing, read_instance, with_rules, words
+from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.formats.results import rendered
 from fairopt.wording import figure, percent, plural
@@ -66,6 +67,7 @@ def study(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="PATH", help="Keep all rows in this .parquet file or folder, and continue from it."),
+        Written(own=True),
     ] = None,
     jobs: Annotated[int, typer.Option(metavar="N", help="Workers; -1: one per core.")] = -1,
     backend: Annotated[str, typer.Option(metavar="WORD", help="Where workers run: loky (processes), threading, dask or ray.")] = "loky",
@@ -76,10 +78,10 @@ def study(
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each instance and allocation.")] = False,
     table: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the means and errors: .csv, .parquet, .xlsx, .md or .tex.")
+        Path | None, typer.Option(metavar="FILE", help="Also write the means and errors: .csv, .parquet, .xlsx, .md or .tex."), Written()
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also draw fairness against efficiency, with errors: .svg, .png or .pdf.")
+        Path | None, typer.Option(metavar="FILE", help="Also draw fairness against efficiency, with errors: .svg, .png or .pdf."), Written()
     ] = None,
 ) -> None:
     """Run notions and schedules on all instances with all seeds, and print means and standard errors.
@@ -188,7 +190,7 @@ def _table(title: str, rows: pd.DataFrame, numbers: dict[str, str], percents: di
     add_numbers(table, *(label(word).plain for word in chosen))
     for entry, row in rows.iterrows():
         cells = [_mean(row[column], row[f"{column} error"], word in percents) for word, column in chosen.items()]
-        table.add_row(label(str(entry)), *((str(row["kind"]),) if title == "measures" else ()), *cells)
+        table.add_row(label(str(entry)), *((label(str(row["kind"])),) if title == "measures" else ()), *cells)
     return table
 
 

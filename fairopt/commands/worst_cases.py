@@ -20,6 +20,7 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import as_text, check_instance, work
 from fairopt.commands.options import Json
+from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import figure, plural
 
@@ -71,7 +72,9 @@ def worst_case(
     jobs: Annotated[int, typer.Option(metavar="N", help="Worker processes; -1: one per core.")] = 1,
     as_json: Json = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write the instance: .yaml, .json or a folder.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Also write the instance: .yaml, .json or a folder."),
+        Written(tables=True),
     ] = None,
 ) -> None:
     """Search small instances for the one on which a schedule is worst, then shrink it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,7 @@ class Export:
             if what not in self.files:
                 raise InvalidInstance(f'this export has no "{what}"; it has {" and ".join(self.files)}')
         targets = {Path(path): self.files[what] for what, path in paths.items()}
-        if len({path.resolve() for path in targets}) < len(paths):
+        if len({os.path.realpath(path) for path in targets}) < len(paths):
             raise InvalidInstance(f"two texts cannot go to one file, {next(iter(targets))}; give each its own")
         for path in targets:
             refuse_existing(path, force=force)

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from fairopt.files import write_files
+from fairopt.formats.array_files import read_arrays
 from fairopt.histories.changes import Changes, Moments
 from fairopt.histories.entitlement import Entitlement
 from fairopt.histories.envy import envy_at
@@ -93,9 +94,10 @@ class Sums:
     @classmethod
     def read(cls, path: Path, like: Sums) -> Sums | None:
         """Return the sums of a file; None if there is none, or it is damaged."""
-        with contextlib.suppress(OSError, ValueError, KeyError, EOFError), np.load(path, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in _NAMES}
-            if all(arrays[name].shape == getattr(like, name).shape for name in _NAMES):
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            held = read_arrays(path)
+            arrays = {name: held[name].astype(float, casting="safe") for name in _NAMES}
+            if all(each.shape == getattr(like, name).shape and np.isfinite(each).all() for name, each in arrays.items()):
                 return cls(**arrays)
         return None
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from fairopt.surroundings import without_settings
+
+with without_settings():
+    import matplotlib  # noqa: F401  # first, so that a matplotlibrc in the current folder counts for nothing
+
 from fairopt.plots.allocation import plot_allocation
 from fairopt.plots.arrival_curves import plot_arrivals
 from fairopt.plots.comparison import plot_comparison

@@ -159,7 +159,7 @@ def check_page(output: str | os.PathLike[str]) -> Path:
     path = Path(output)
     if path.suffix.lower() not in (".html", ".htm"):
         raise Unsupported(f"{path} would be a web page; end its name in .html")
-    if not path.resolve().parent.is_dir():
+    if not Path(os.path.realpath(path)).parent.is_dir():
         raise InvalidInstance(f"{path} cannot be written: there is no folder {path.parent}; make it first")
     require()
     return path

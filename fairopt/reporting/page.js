@@ -45,7 +45,9 @@
 
   const draw = async () => {
     for (const [place, chart] of Object.entries(block.charts)) {
-      const { view } = await window.vegaEmbed(`#${place}`, { ...chart, datasets: sets }, { actions: false, renderer: "svg" });
+      // ast: expressions are interpreted, since the policy of the page forbids to make functions of them; it also forbids foreign styles
+      const how = { actions: false, renderer: "svg", ast: true, defaultStyle: false, tooltip: { disableDefaultStyle: true } };
+      const { view } = await window.vegaEmbed(`#${place}`, { ...chart, datasets: sets }, how);
       view.addEventListener("click", (_, item) => {
         const user = item && item.datum && item.datum.user;
         if (typeof user === "string") pick(user);

@@ -30,6 +30,7 @@ import numpy as np
 
 from fairopt.drawing import draw
 from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.formats.array_files import read_arrays
 from fairopt.instance import FloatArray, Instance
 from fairopt.simulation.baselines.options import half_life_of
 from fairopt.simulation.result import Simulation
@@ -94,20 +95,34 @@ class Course:
         return buffer.getvalue()
 
     @classmethod
-    def from_file(cls, path: Path) -> Course:
-        """Return what `to_bytes` wrote.
+    def from_file(cls, path: Path, users: int, resources: int, jobs: int) -> Course:
+        """Return what `to_bytes` wrote of a simulation of this size.
 
         Raises
         ------
         InvalidInstance
         """
         try:
-            with np.load(path, allow_pickle=False) as data:
-                values: dict[str, Any] = {name: data[name] for name in cls.__slots__}
-        except (OSError, ValueError, KeyError) as error:
+            values: dict[str, Any] = dict(read_arrays(path))
+            moments = values["times"].size
+            shapes = {
+                **dict.fromkeys(("name", "kind", "until", "complete"), ()),
+                **{"times": (moments,), "shares": (moments, users), "running": (moments, users), "waiting": (moments, users)},
+                **{"utilization": (moments, resources), "started": (jobs,), "finished": (jobs,)},
+            }
+            kinds = {"name": "U", "kind": "U", "complete": "b"}
+            for name in cls.__slots__:
+                value = values[name]
+                if value.shape != shapes[name] or value.dtype.kind not in kinds.get(name, "fiu"):
+                    raise ValueError(f"{name} is not of the right shape")
+                if name not in (*kinds, "until", "started", "finished") and not np.isfinite(value).all():
+                    raise ValueError(f"{name} is not finite")
+            if (np.diff(values["times"]) < 0).any():
+                raise ValueError("its times do not ascend")
+        except (ValueError, KeyError) as error:
             raise InvalidInstance(f"{path} holds no finished scheduler: {error}; delete it, and it is simulated again") from error
         plain = {name: values[name].item() for name in ("name", "kind", "until", "complete")}
-        return cls(**(values | plain))
+        return cls(**{name: plain.get(name, values[name]) for name in cls.__slots__})
 
     def lengths(self) -> FloatArray:
         """Return how long each sample holds, in seconds, (K,)."""

@@ -5,7 +5,8 @@ samples so far, and the state of random numbers. A continued simulation has the 
 scheduler starts each linear program from the last one, except after every `SECTION` solves (`fairopt.simulation.flow_state`); its state is
 the last one before such a start.
 
-A file records which simulation it belongs to. It is refused if the trace, the cluster, the scheduler, an option or the version of fairopt
+A file records which simulation it belongs to. It may be damaged, or come from somebody else: what is no such file is refused, and so is a
+state with which the simulation fails. It is refused if the trace, the cluster, the scheduler, an option or the version of fairopt
 differs.
 """
 
@@ -16,7 +17,6 @@ import io
 import json
 import sys
 import time
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.files import read_bytes, write_files
+from fairopt.files import write_files
+from fairopt.formats.array_files import read_arrays
 from fairopt.instance import Instance
 from fairopt.registry import contents
 from fairopt.trace import Trace
@@ -140,13 +141,19 @@ class Keeper:
         now = time.monotonic()
         self._due = now + max(_SECONDS, _PART * (now - began))
 
+    def refusal(self, error: Exception) -> InvalidInstance:
+        """Return the refusal of a state from which a simulation cannot go on, for the reason that it failed."""
+        why = str(error).partition("\n")[0]
+        return InvalidInstance(f"{self.path} holds no state of a simulation: {why}; delete it, and the simulation begins anew")
+
     def _read(self, path: Path) -> State:
         try:
-            with np.load(io.BytesIO(read_bytes(path)), allow_pickle=False) as data:
-                found: State = {name: data[name] for name in data.files}
+            found: State = dict(read_arrays(path))
             request = json.loads(str(found.pop("request")))
-        except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise InvalidInstance(f"{path} holds no state of a simulation: {error}; delete it, and the simulation begins anew") from error
+            if not isinstance(request, dict):
+                raise ValueError("it does not say of which simulation it is")
+        except (ValueError, KeyError, RecursionError) as error:
+            raise self.refusal(error) from error
         if self._request is not None:
             self._request.check(request, path)
         return found

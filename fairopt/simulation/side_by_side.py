@@ -133,6 +133,7 @@ class _Kept:
     def __init__(self, folder: Path, trace: Trace, cluster: Instance, until: float | None, step: float) -> None:
         self.folder = folder_of(folder)
         self.digest = digest_of(trace, cluster, [until, step])
+        self.sizes = len(streams_of(trace, cluster).users), len(cluster.resources), len(trace.jobs)
 
     def path(self, name: str) -> Path:
         """Return the file of a scheduler."""
@@ -142,7 +143,7 @@ class _Kept:
     def read(self, name: str) -> Course | None:
         """Return what was kept of a scheduler, if anything was."""
         path = self.path(name)
-        return Course.from_file(path) if path.exists() else None
+        return Course.from_file(path, *self.sizes) if path.exists() else None
 
     def write(self, name: str, course: Course) -> None:
         """Keep a scheduler, completely or not at all."""

@@ -48,9 +48,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import Notion
+from fairopt.registry import line_at_fault
 from fairopt.simulation import Simulation
 from fairopt.simulation.asynchronous import run_asynchronous
 from fairopt.simulation.baselines.events import run_baseline
@@ -179,12 +180,18 @@ def simulate(
         check_step(step, min(last, float(streams.times[-1])) - float(streams.times[0]))
     hooks = (done or (lambda now, number: None), stopped or (lambda: False), _keeper(keep, trace, cluster, scheduler, (until, step)))
     if isinstance(plan, Asynchronous):
-        return _asynchronous(streams, name, plan, last, step, regret, hooks, began)
-    if isinstance(plan, Baseline):
-        return _whole_tasks(streams, name, plan, last, step, regret, hooks, began)
-    if isinstance(plan, Notion | OwnScheduler | Memory | Karma):
-        return _fluid(streams, name, plan, last, step, regret, hooks, began)
-    return _whole_tasks(streams, name, plan, last, step, regret, hooks, began)
+        run: Callable[..., Simulation] = _asynchronous
+    else:
+        run = _fluid if isinstance(plan, Notion | OwnScheduler | Memory | Karma) else _whole_tasks
+    try:
+        return run(streams, name, plan, last, step, regret, hooks, began)
+    except FairoptError:
+        raise
+    except Exception as error:
+        keeper = hooks[2]
+        if keeper.found is None or line_at_fault(error):
+            raise
+        raise keeper.refusal(error) from error
 
 
 def _keeper(keep: str | os.PathLike[str] | None, trace: Trace, cluster: Instance, scheduler: Any, options: tuple[object, ...]) -> Keeper:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairopt.allocation import GIVEN, Allocation
+from fairopt.analysis.comparison import BEST_FOUND
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import Instance
 from fairopt.models import Notion
@@ -69,6 +70,11 @@ class Grid:
             self.entries |= {name: "exact"} | ({f"{name}, whole tasks": "exact, whole tasks"} if options["integral"] else {})
         self.entries |= {name: GIVEN if isinstance(plan, OwnScheduler) else "greedy" for name, plan in plans}
         self.place = {name: j for j, name in enumerate(self.entries)}
+
+    @property
+    def kinds(self) -> dict[str, set[str]]:
+        """What the row of each entry may be: its kind, or the best that was found within a time limit."""
+        return {name: {kind, BEST_FOUND} for name, kind in self.entries.items()}
 
     @property
     def keys(self) -> list[tuple[str, int]]:

@@ -4,6 +4,9 @@ A row is an entry of a cell. A cell is computed at once and named by an instance
 is a sorted table at any moment, and every Parquet reader understands it. Writes are rare enough to take a small part of the time. The
 metadata of the file hold the *request* (plain data), so results of another request are never added.
 
+Nothing of a file is believed before it is checked (`_request`, `_rows`): it may come from somebody else. A file with anything that no study
+writes is refused as a whole.
+
 Only one process writes. It holds a lock of the operating system (`filelock`: flock, or its equivalent on Windows). The lock ends with the
 process, also if the process is killed.
 """
@@ -16,7 +19,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -27,7 +30,10 @@ from fairopt.files import write_files
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Key", "Store", "frame_of", "output_file"]
+__all__ = ["MEASURES", "Key", "Store", "frame_of", "output_file"]
+
+MEASURES = ("tasks", "efficiency", "price of fairness", "smallest_share", "jain", "envy", "regret level", "regret worst", "seconds")
+"""The columns of numbers of every study; a study also has a column for the use of each resource."""
 
 Key: TypeAlias = tuple[str, int]  # instance and seed of a cell
 Row: TypeAlias = dict[str, Any]
@@ -38,6 +44,7 @@ _LEAST = 1.0  # least number of seconds between two writes
 _PART = 0.02  # a killed run loses at most this fraction of the time so far
 _EFFORT = 20  # the time between two writes is at least this multiple of the time of one
 _TEXTS = ("instance", "entry", "kind", "against", "message")
+_LARGEST = 1e150  # of a number: its square is a number, too
 _LAST = ("seconds", "message")
 
 
@@ -131,8 +138,20 @@ class Store:
                 self._timer.cancel()
             self.write()
 
-    def ask(self, request: dict[str, Any], order: Sequence[str]) -> None:
-        """Set the request that the rows answer, and the order of the instances."""
+    def ask(self, request: dict[str, Any], order: Sequence[str], kinds: Mapping[str, Collection[str]]) -> None:
+        """Set the request that the rows answer, the order of the instances, and the entries of each cell with what each may be.
+
+        Raises
+        ------
+        InvalidInstance
+            The rows are not of such a study.
+        """
+        for (instance, seed), rows in self.rows.items():
+            if instance not in request["instances"] or {row["entry"] for row in rows} != kinds.keys() or len(rows) != len(kinds):
+                raise _damaged(self.path, f"its rows of {instance}, seed {seed}, are not those of its question")
+            for row in rows:
+                if row["kind"] not in kinds[row["entry"]]:
+                    raise _damaged(self.path, f"{row['kind']!r} is no kind of {row['entry']}")
         self._changed |= request != self.request and bool(self.rows)
         self.request = request
         self._order = {name: j for j, name in enumerate(order)}
@@ -184,10 +203,59 @@ class Store:
             reason = str(error).partition("\n")[0]
             raise InvalidInstance(f"{path} is no Parquet file, or a damaged one: {reason}; delete it, or give another output") from error
         held: Mapping[bytes, bytes] = table.schema.metadata or {}
-        if _KEY not in held or not {"instance", "seed", "entry"} <= set(table.column_names):
+        if _KEY not in held:
             raise InvalidInstance(f"{path} is a Parquet file, but not of a study; give another output")
-        self.request = json.loads(held[_KEY])
-        for read in table.to_pylist():
-            # A row has no value in the columns of resources of other instances.
-            row = {name: value for name, value in read.items() if value is not None or not name.startswith("use of ")}
+        self.request = _request(held[_KEY], path)
+        for row in _rows(table, path):
             self.rows.setdefault((row["instance"], row["seed"]), []).append(row)
+
+
+def _damaged(path: Path | None, why: str) -> InvalidInstance:
+    return InvalidInstance(f"{path} is a Parquet file, but not of a study: {why}; delete it, or give another output")
+
+
+def _request(text: bytes, path: Path) -> dict[str, Any]:
+    """Return the request that a file answers, of the form that `fairopt.studies.grid` gives it."""
+    try:
+        request = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _damaged(path, "its question is no JSON") from None
+    instances = request.get("instances") if isinstance(request, dict) else None
+    if not (
+        isinstance(instances, dict)
+        and all(isinstance(each, dict) and each.keys() == {"drawn", "fingerprint"} for each in instances.values())
+        and all(each["drawn"] is None or (type(each["drawn"]) is int and 0 <= each["drawn"] < 2**63) for each in instances.values())
+        and all(isinstance(each["fingerprint"], str) for each in instances.values())
+        and isinstance(request.get("order"), list)
+        and all(isinstance(name, str) for name in request["order"])
+        and isinstance(request.get("entries"), dict)
+    ):
+        raise _damaged(path, "its question is of another form")
+    return dict(request)
+
+
+def _rows(table: Any, path: Path) -> Iterator[Row]:
+    """Yield the rows of a table whose columns and values are those that a study writes."""
+    from pyarrow import types
+
+    names = table.column_names
+    for name in dict.fromkeys((*_TEXTS, "seed", *MEASURES, *names)):
+        if name not in names:
+            raise _damaged(path, f"it has no column {name}")
+        kind = table.schema.field(name).type
+        if name in _TEXTS:
+            good = types.is_string(kind) or types.is_large_string(kind)
+        else:
+            good = types.is_integer(kind) if name == "seed" else name in MEASURES or name.startswith("use of ")
+            good = good and (types.is_integer(kind) or types.is_floating(kind))
+        if not good:
+            raise _damaged(path, f"its column {name} holds {kind}")
+    for read in table.to_pylist():
+        # A row has no value in the columns of resources of other instances.
+        row = {name: value for name, value in read.items() if value is not None or not name.startswith("use of ")}
+        for name, value in row.items():
+            if value is None and name in (*_TEXTS, "seed"):
+                raise _damaged(path, f"a row has no {name}")
+            if isinstance(value, int | float) and abs(value) > _LARGEST:
+                raise _damaged(path, f"a row has the number {value:g} in the column {name}")
+        yield row

@@ -20,7 +20,7 @@ from fairopt.models import Sharing
 from fairopt.specs import NotionSpec, ScheduleSpec
 from fairopt.studies.cell import measure
 from fairopt.studies.grid import Grid, Source
-from fairopt.studies.store import Store, frame_of, output_file
+from fairopt.studies.store import MEASURES, Store, frame_of, output_file
 from fairopt.studies.workers import check_workers, run
 from fairopt.wording import plural
 
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 __all__ = ["MEASURES", "study", "summary"]
-
-MEASURES = ("tasks", "efficiency", "price of fairness", "smallest_share", "jain", "envy", "regret level", "regret worst", "seconds")
-"""The columns of numbers of every study; a study also has a column for the use of each resource."""
 
 
 def study(
@@ -128,7 +125,7 @@ def study(
     grid = Grid(instances, notions, schedules, seeds, {"integral": integral, "sharing": sharing, "time_limit": time_limit})
     path = None if output is None else output_file(Path(output))
     with Store(path) as store:
-        store.ask(grid.request(store.request, path), grid.order(store.request))
+        store.ask(grid.request(store.request, path), grid.order(store.request), grid.kinds)
         missing = [cell for cell in grid.cells() if (cell.name, cell.seed) not in store.rows]
         total = len(grid.sources) * len(grid.seeds)
 

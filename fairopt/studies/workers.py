@@ -10,12 +10,14 @@ its first worker was lost, is not counted twice.
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
 from fairopt.errors import FairoptError, NoSolution, SolverUnavailable, Unsupported
-from fairopt.processes import carrying, workers
+from fairopt.processes import carrying, safe_path, workers
 from fairopt.validation import check_jobs
 from fairopt.wording import did_you_mean, installing
 
@@ -60,7 +62,7 @@ def run(
         return
     # joblib warns about unfinished tasks after Ctrl-C, or if the caller stops early. The caller knows this already.
     warnings.filterwarnings("ignore", r".*You could benefit from adjusting the input task iterator", UserWarning, r"joblib\.")
-    with _connected(backend, jobs, address):
+    with safe_path(), _connected(backend, jobs, address):
         step = _BLOCK * effective_n_jobs(jobs) if backend == "ray" else len(tasks)
         how = "list" if backend == "ray" else "generator_unordered"
         for first in range(0, len(tasks), step):
@@ -107,7 +109,9 @@ def _connected(backend: str, jobs: int, address: str | None) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             if not ray.is_initialized():
                 try:
-                    ray.init(address=address, num_cpus=None if jobs == -1 or address else jobs, log_to_driver=False, logging_level="error")
+                    cores = None if jobs == -1 or address else jobs
+                    quiet = {"log_to_driver": False, "logging_level": "error"}
+                    ray.init(address=address, num_cpus=cores, job_config=_job(ray), **quiet)
                 except (OSError, ValueError) as error:  # includes ConnectionError
                     why = _first_line(error)
                     raise Unsupported(f"no Ray cluster answers at {address}: {why}; start one with: ray start --head") from error
@@ -117,6 +121,22 @@ def _connected(backend: str, jobs: int, address: str | None) -> Iterator[None]:
     else:
         with parallel_config(backend=backend):
             yield
+
+
+def _job(ray: Any) -> Any:
+    """Return settings with which Ray's workers have the folder of the script, or the current folder, on their path if this process has.
+
+    By itself, Ray always puts the current folder first, except where a job has a working folder of its own.
+    """
+
+    class Job(ray.job_config.JobConfig):  # type: ignore[misc]
+        def _runtime_env_has_working_dir(self) -> bool:
+            return True
+
+    job, path = Job(), [os.path.abspath(folder) for folder in sys.path]
+    script = os.path.dirname(os.path.realpath(sys.argv[0]))
+    job._py_driver_sys_path = [folder for folder in (script, os.getcwd()) if folder in path]
+    return job
 
 
 def _package(name: str, backend: str) -> Any:

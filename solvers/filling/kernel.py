@@ -34,7 +34,7 @@ __all__ = [
     *("fitting_in_tree", "next_in_tree", "place_in_tree", "record", "settle"),
 ]
 
-_OPTIONS = {"_nrt": False}  # no step allocates an array, so none counts references: a third less to compile
+_OPTIONS = {"_nrt": False}  # no step allocates an array, so none counts references within: a third less to compile
 
 _STEP = 1e9  # scores are compared in steps of its inverse
 _OFFSET = 0.2718  # steps end where no simple fraction lies, so that equal scores do not fall on two sides

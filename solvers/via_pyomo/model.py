@@ -30,6 +30,7 @@ from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Leximin, LimitKind, Limits, Program, Total, Tradeoff
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import without_banner
+from fairopt.surroundings import refuse_settings
 
 __all__ = ["COMPONENT", "build", "in_units", "inside", "prices", "require_solved", "run", "solver", "status_of", "values", "with_duals"]
 
@@ -65,10 +66,16 @@ def status_of(native: Any) -> Status:
 
 @contextmanager
 def inside() -> Iterator[None]:
-    """Keep Pyomo's exceptions, warnings and log messages in."""
+    """Keep Pyomo's exceptions, warnings and log messages in, and have it run no program of the current folder."""
+    from pyomo.common import fileutils
+
+    finders = (fileutils.find_executable, fileutils.find_library)
+    before = [find.__defaults__ for find in finders]
     logger = logging.getLogger("pyomo")
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)
+    for find in finders:
+        find.__defaults__ = (False, *find.__defaults__[1:])  # cwd: by default it looks there first
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -79,6 +86,8 @@ def inside() -> Iterator[None]:
         raise FairoptError(f"Pyomo failed: {error}") from error
     finally:
         logger.setLevel(level)
+        for find, defaults in zip(finders, before, strict=True):
+            find.__defaults__ = defaults
 
 
 def build(program: Program, transformation: str | None = "bigm") -> Any:
@@ -218,6 +227,8 @@ def solver(name: str | None) -> Any:
     import pyomo.environ as pyo
 
     name = name or _HIGHS[0]
+    if name not in _HIGHS:
+        refuse_settings(f'the solver "{name}" of Pyomo')
     with inside():
         found: Any = pyo.SolverFactory(name)
         there = bool(found.available(exception_flag=False))

@@ -329,7 +329,7 @@ def test_json_csv_and_files(tmp_path: Path) -> None:
     assert table[0] == "point,kind,total,smallest_share,price_of_fairness,price_of_efficiency,below,seconds,message"
     assert len(table) == 5
     for name in ("out.csv", "out.json", "out.txt"):
-        assert run(*arguments, "-o", tmp_path / name, "--plot", tmp_path / "out.svg").stdout == ""
+        assert run(*arguments, "-o", tmp_path / name, "--plot", tmp_path / "out.svg", "--force").stdout == ""
     assert json.loads((tmp_path / "out.json").read_text())["vertices"] == data["vertices"]
     assert (tmp_path / "out.csv").read_text().splitlines()[0] == table[0]
     assert (tmp_path / "out.txt").read_text().startswith("Frontier of 2 users, 2 servers")

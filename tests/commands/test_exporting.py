@@ -74,7 +74,7 @@ def test_a_file_that_exists_is_not_replaced_without_force(tmp_path: Path) -> Non
     ("arguments", "message"),
     [
         (["slurm", LAB, "-o", "nowhere/limits.sh"], "there is no folder nowhere"),
-        (["slurm", LAB, "-o", "same.sh", "--undo", "same.sh"], "two texts cannot go to one file"),
+        (["slurm", LAB, "-o", "same.sh", "--undo", "same.sh"], "two outputs cannot go to one file"),
         (["slurm", LAB, "--headroom", "0.5"], "a factor >= 1"),
         (["slurm", LAB, "--level", "account-partition"], "--user language=USER"),
         (["slurm", LAB, "--resource", "gpu"], '"gpu" is not NAME=VALUE'),

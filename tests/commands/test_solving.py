@@ -258,7 +258,7 @@ def test_a_full_disk_is_a_message(three: Path, monkeypatch: pytest.MonkeyPatch) 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("fairopt.commands.console.print_allocation", full)
-    assert run("solve", three, status=2).stderr == "error: No space left on device\n"
+    assert run("solve", three, status=2).stderr == "error: stdout: No space left on device\n"
 
 
 def test_a_utility_keeps_fractions(three: Path, tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ def test_output_goes_to_a_file(three: Path, tmp_path: Path, option: str, check: 
     target = tmp_path / "out" / "answer"
     target.parent.mkdir()
     target.write_text("old")
-    assert run("solve", three, option, "--output", target).stdout == ""
+    assert run("solve", three, option, "--output", target, "--force").stdout == ""
     assert check(target.read_text())
     assert [path.name for path in target.parent.iterdir()] == ["answer"]
 

@@ -65,7 +65,7 @@ def test_held_tasks_in_other_files(tmp_path: Path) -> None:
         "; MaxProcs: 8\n; MaxNodes: 2\n" + "".join(f"{j} 0 0 100 2 -1 -1 2 100 -1 1 {j % 2 + 1} 1 -1 1 1 -1 -1\n" for j in range(3))
     )
     for kind in ("csv", "parquet", "xlsx"):
-        run("import", "swf", log, "-o", tmp_path / "cluster.yaml", "--current", tmp_path / f"held.{kind}")
+        run("import", "swf", log, "-o", tmp_path / "cluster.yaml", "--current", tmp_path / f"held.{kind}", "--force")
         assert "held" in run("compare", tmp_path / "cluster.yaml", "--allocation", tmp_path / f"held.{kind}").stdout
     assert "end its name in .csv, .parquet" in flat(run("import", "swf", log, "--current", tmp_path / "held.dat", status=2).stderr)
 

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from support.browser import WHY_NOT, chromium
+from support.browser import HOSTILE, TAKEN, WHY_NOT, chromium
 
 import fairopt as fo
 from fairopt.reporting.composing import report
+from fairopt.reporting.histories import write_history_page
+from fairopt.reporting.side_by_side import write_side_by_side_page
 
 if WHY_NOT:
     pytest.skip(WHY_NOT, allow_module_level=True)
@@ -137,6 +140,72 @@ def test_a_label_is_inert(window: Window, small: Path) -> None:
     assert "tasks" in tooltip
     assert window.run("return document.querySelectorAll('#vg-tooltip-element script').length") == 0
     assert window.driver.title == "Fair shares of a cluster"
+
+
+def hostile_cluster() -> fo.Instance:
+    """Return a cluster in which every name would be more than text: of users, servers, resources and queues."""
+    number = len(HOSTILE)
+    demands = 1 + np.arange(2 * number).reshape(number, 2) % 3
+    names = [f"{name} queue" for name in HOSTILE]
+    return fo.Instance(
+        [[9, 12], [12, 9]],
+        demands,
+        tasks=np.full(number, 5.0),
+        users=HOSTILE,
+        servers=[f"{name} server" for name in HOSTILE[:2]],
+        resources=[f"{name} resource" for name in HOSTILE[2:4]],
+        queues=[fo.Queue(name, weight=2.0) for name in names],
+        queue_of=names,
+    )
+
+
+def hostile_report(folder: Path) -> Path:
+    """Write the report of a hostile cluster."""
+    options: dict[str, Any] = {
+        "notions": ["drfh"],
+        "schedules": ["drfh:best-fit"],
+        "explain": HOSTILE[:2],
+        "effort": 1,
+        "title": HOSTILE[0],
+    }
+    return report(hostile_cluster(), folder / "report.html", **options).path
+
+
+def hostile_history(folder: Path) -> Path:
+    """Write the page of a hostile log."""
+    rows: dict[str, Any] = {"user": HOSTILE, "submit": 0.0, "start": 3600.0 * np.arange(len(HOSTILE)), "tasks": 4, "cpu": 1}
+    rows["end"] = rows["start"] + 3600.0
+    found = fo.history(pd.DataFrame(rows), fo.Instance([[8]], [[1]], resources=["cpu"], servers=[HOSTILE[1]], users=["nobody"]))
+    write_history_page(found, folder / "history.html", title=HOSTILE[2])
+    return folder / "history.html"
+
+
+def hostile_side_by_side(folder: Path) -> Path:
+    """Write the page of schedulers side by side, with hostile users."""
+    number = len(HOSTILE)
+    trace = fo.Trace(HOSTILE, np.arange(number), np.full(number, 4), np.ones((number, 1)), np.full(number, 50.0), resources=[HOSTILE[3]])
+    cluster = fo.Instance([[4]], [[1]], users=["nobody"], servers=[HOSTILE[1]], resources=[HOSTILE[3]])
+    write_side_by_side_page(fo.compare_over_time(trace, cluster, ["fifo", "drfh"]), folder / "week.html", title=HOSTILE[2])
+    return folder / "week.html"
+
+
+@pytest.mark.parametrize("write", [hostile_report, hostile_history, hostile_side_by_side])
+def test_no_name_is_more_than_text(window: Window, write: Callable[[Path], Path], tmp_path: Path) -> None:
+    """In no page does one run, become an element or an attribute, hide anything, or lead elsewhere."""
+    path = write(tmp_path)
+    window.messages(), window.requested()
+    window.driver.get(path.as_uri())
+    if write is hostile_report:
+        window.wait(lambda: window.run("return document.documentElement.dataset.drawn"))
+        assert window.run("return document.documentElement.dataset.drawn") != "failed"
+    assert window.run(TAKEN) == ["undefined"]
+    assert [each for each in window.messages() if "Infinite extent" not in each] == []  # Vega, of a chart in which nobody is picked
+    assert window.requested() <= {"file", "data", "chrome"}
+    assert window.driver.current_url == path.as_uri()
+    assert window.run("return document.body.innerText").count("data-evil") > len(HOSTILE)
+    policy = window.run("return document.querySelector('meta[http-equiv]').content")
+    assert "unsafe-eval" not in policy
+    assert ("unsafe-inline" in policy) == (write is not hostile_report)  # matplotlib styles the parts of a picture by attributes
 
 
 def test_the_policy_stops_a_script_that_is_put_in(window: Window, small: Path, tmp_path: Path) -> None:

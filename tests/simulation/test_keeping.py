@@ -175,6 +175,61 @@ def test_what_is_kept_of_something_else_is_refused(tmp_path: Path, monkeypatch: 
         fo.simulate(trace, cluster, "backfill", keep=tmp_path / "file")
 
 
+@pytest.mark.parametrize("scheduler", ["drfh:best-fit", "backfill", "fairtree:half_life=20", "drfh", "psdsf:period=1"])
+def test_a_state_of_somebody_else_is_refused_or_does_no_harm(scheduler: str, tmp_path: Path) -> None:
+    """Each of its arrays left out, of another shape, of texts, or of numbers that point nowhere: a sentence, or a result."""
+    trace, cluster = some(1)
+    until = 60.0
+    fo.simulate(trace, cluster, scheduler, until=until, keep=tmp_path, stopped=after(9))
+    (state,) = tmp_path.glob("*.state")
+    with np.load(state) as held:
+        arrays = {name: held[name] for name in held.files}
+    assert len(arrays) > 5
+
+    def outcome(changed: dict[str, object]) -> str:
+        np.savez(tmp_path / "changed.npz", **changed)  # type: ignore[arg-type]
+        state.write_bytes((tmp_path / "changed.npz").read_bytes())
+        try:
+            fo.simulate(trace, cluster, scheduler, until=until, keep=tmp_path)
+        except fo.InvalidInstance as error:
+            return "refused" if str(error).startswith(f"{state} ") and "delete it, and the simulation begins anew" in str(error) else "?"
+        return "done"
+
+    for name, value in arrays.items():
+        assert outcome({each: kept for each, kept in arrays.items() if each != name}) == "refused", name
+        assert outcome({**arrays, name: np.zeros((*value.shape, 2, 3))}) != "?", name
+        assert outcome({**arrays, name: np.full(value.shape, "a")}) != "?", name
+        assert value.dtype.kind != "i" or outcome({**arrays, name: np.full_like(value, 10**9)}) != "?", name
+    assert outcome({**arrays, "request": np.array("[" * 100_000)}) == "refused"
+    assert outcome({**arrays, "request": np.array("[1]")}) == "refused"
+    assert outcome(arrays) == "done"
+
+
+def test_a_course_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    """Each of its arrays left out, of another shape or kind, or not finite."""
+    trace, cluster = some(1)
+    fo.compare_over_time(trace, cluster, ["backfill"], exact="drfh", store=tmp_path)
+    path = next(tmp_path.glob("backfill-*.npz"))
+    whole = path.read_bytes()
+    with np.load(path) as held:
+        arrays = {name: held[name] for name in held.files}
+
+    def refused(changed: dict[str, object]) -> None:
+        np.savez(path, **changed)  # type: ignore[arg-type]
+        with pytest.raises(fo.InvalidInstance, match=r"holds no finished scheduler: .*; delete it, and it is simulated again"):
+            fo.compare_over_time(trace, cluster, ["backfill"], exact="drfh", store=tmp_path)
+
+    for name, value in arrays.items():
+        refused({each: kept for each, kept in arrays.items() if each != name})
+        refused({**arrays, name: np.zeros((*value.shape, 2))})
+        refused({**arrays, name: np.full(value.shape, b"a")})
+    for name in ("times", "shares", "running", "waiting", "utilization"):
+        refused({**arrays, name: np.full_like(arrays[name], np.inf)})
+    refused({**arrays, "times": arrays["times"][::-1]})
+    path.write_bytes(whole)
+    fo.compare_over_time(trace, cluster, ["backfill"], exact="drfh", store=tmp_path)
+
+
 def test_side_by_side(tmp_path: Path) -> None:
     """The scheduler that was being simulated goes on, and its state is gone once it has finished."""
     trace, cluster = some(1)

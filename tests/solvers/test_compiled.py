@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import importlib
 import os
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -227,3 +230,36 @@ def test_a_step_is_kept_until_its_kernel_changes(tmp_path: Path, monkeypatch: py
     assert compiled.is_kept(small, "twice")
     os.utime(source, ns=(1, 1))
     assert not compiled.is_kept(small, "twice")
+
+
+def test_numba_reads_no_settings_of_the_current_folder(tmp_path: Path) -> None:
+    """Neither as it is imported nor as it compiles; what is in the environment counts, and so does a numba that was there before."""
+    (tmp_path / ".numba_config.yaml").write_text("opt: 1\nloop_vectorize: 0\n")
+    first, ours = "from numba.core import config", "from fairopt.solvers import compiled; config = compiled._numba().core.config"
+    told = "config.reload_config(); print(int(config.OPT), config.LOOP_VECTORIZE)"
+    run = partial(subprocess.run, cwd=tmp_path, capture_output=True, text=True, check=True, env=os.environ | {"NUMBA_OPT": "2"})
+    assert run([sys.executable, "-c", f"{ours}; {told}"]).stdout == "2 1\n"
+    assert run([sys.executable, "-c", f"{first}; {ours}; {told}"]).stdout == "2 0\n"
+
+
+def test_a_loop_of_schedules_keeps_nothing(tmp_path: Path) -> None:
+    """A compiled step counts the references to what it is given, such as a generator of random numbers; compiled anew for this test."""
+    code = """if True:
+        import gc, sys
+        import fairopt as fo
+        from fairopt.solvers import compiled
+        compiled.PATIENCE = compiled.PATIENCE_IN_ALL = compiled.PATIENCE_IF_KEPT = 0.0
+        instance = fo.Instance([[4, 8], [8, 4]], [[1, 2], [2, 1]])
+        kept = []
+        for _ in range(3):
+            gc.collect()
+            kept.append(sys.getallocatedblocks())
+            for _ in range(300):
+                fo.schedule(instance)
+        assert compiled._loaded
+        gc.collect()
+        print(sys.getallocatedblocks() - kept[-1])
+    """
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert int(done.stdout.splitlines()[-1]) < 300  # less than one block of memory a schedule; of one generator there are 24

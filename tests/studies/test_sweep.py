@@ -292,7 +292,7 @@ def test_a_study_that_is_stopped_keeps_what_is_there(cells: int, tmp_path: Path)
 def test_what_is_finished_is_written_although_the_next_cell_takes_long(tmp_path: Path) -> None:
     """Two cells at once, the second is not written with the first; nor need it wait for the third."""
     with Store(tmp_path / "x.parquet") as store:
-        store.ask({}, ["a"])
+        store.ask({}, ["a"], {})
         for seed in range(2):
             store.add(("a", seed), [{"instance": "a", "seed": seed, "entry": "drfh", "seconds": 0.0}])
         assert until(lambda: len(snapshot(tmp_path / "x.parquet")) == 2)

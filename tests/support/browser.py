@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from selenium import webdriver
 
-__all__ = ["WHY_NOT", "chromium"]
+__all__ = ["HOSTILE", "TAKEN", "WHY_NOT", "chromium"]
 
 _CHROMIUM, _DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 _ARGUMENTS = (
@@ -40,3 +40,29 @@ def chromium(profile: Path, *arguments: str) -> webdriver.Chrome:
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=_DRIVER))
     driver.set_page_load_timeout(60)
     return driver
+
+
+HOSTILE = (  # names that would be more than text, if a page let them; each says so by what it leaves behind
+    "<script data-evil>window.stolen = 1</script>",
+    '"><img data-evil src=x onerror="window.stolen = 2">',
+    "</script><script data-evil>window.stolen = 3</script>",
+    "<svg data-evil onload='window.stolen = 4'><style data-evil>* { display: none }</style>",
+    '\'" data-evil onmouseover="window.stolen = 5" autofocus onfocus="window.stolen = 5" x="',
+    "<a data-evil href='javascript:window.stolen = 6'>6</a><base data-evil href='http://elsewhere.example/'>",
+    "{{ 7 * 7 }}${window.stolen = 7}<iframe data-evil srcdoc='<script>parent.stolen = 7</script>'></iframe>",
+    "--><!--</title></textarea></style><meta data-evil http-equiv=refresh content='0;url=http://elsewhere.example/'>",
+    "]]><x data-evil>\u202etxt.exe\u0000\u2028&lt;script data-evil&gt;",
+)
+
+TAKEN = """
+const found = [String(window.stolen)], walk = (root) => {
+  for (const element of root.querySelectorAll("*")) {
+    const acts = [...element.attributes].some((each) => each.name === "data-evil" || each.name.startsWith("on"));
+    if (acts) found.push(element.outerHTML);
+    if (element.shadowRoot) walk(element.shadowRoot);
+  }
+};
+walk(document);
+return found;
+"""
+"""Returns what `HOSTILE` names have left behind: what ran, and elements made of them, in shadow roots too. Of nothing: ["undefined"]."""

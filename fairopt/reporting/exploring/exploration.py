@@ -34,7 +34,7 @@ from fairopt.analysis.explaining import explain
 from fairopt.analysis.frontiers import frontier
 from fairopt.analysis.what_ifs import WhatIf
 from fairopt.errors import FairoptError
-from fairopt.files import refuse_existing
+from fairopt.files import refuse_existing, refuse_read
 from fairopt.formats import save, source_of
 from fairopt.formats.changes import Changed
 from fairopt.formats.document import instance_from
@@ -128,11 +128,12 @@ class Exploration:
         Raises
         ------
         InvalidInstance
-            The file exists and shall not be replaced, or it cannot be written.
+            It is the file that was read, it exists and shall not be replaced, or it cannot be written.
         """
         path = Path(name).expanduser()
         if not replace:
             refuse_existing(path, force=False)
+        refuse_read(path, [self.path])
         save(self.changed(asked.changes), path)
         return path
 

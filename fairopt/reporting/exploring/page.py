@@ -20,6 +20,7 @@ from importlib.resources import files
 from typing import Any, TypeVar
 
 import panel as pn
+from panel.links import Callback
 
 from fairopt.errors import FairoptError
 from fairopt.models import NOTIONS
@@ -56,6 +57,22 @@ _CAPTIONS: dict[Place, str] = {
 }
 
 
+def _slider_of(**settings: Any) -> Any:
+    """Return a slider with a number that can be typed; a number beyond its end moves the end.
+
+    Panel moves the end by a script that it sends as text, which the policy of the page forbids to run. Here the server moves it.
+    """
+    slider = pn.widgets.EditableFloatSlider(**settings)
+    registry: Any = Callback.registry
+    registry.pop(getattr(slider, "_value_edit", None), None)
+
+    def widen(event: Any) -> None:
+        slider.end = max(slider.end, event.new)
+
+    slider.param.watch(widen, "value")
+    return slider
+
+
 class Page:
     """The page of one browser tab.
 
@@ -84,7 +101,7 @@ class Page:
             value=chosen,
             sizing_mode="stretch_width",
         )
-        self.alpha = pn.widgets.EditableFloatSlider(
+        self.alpha = _slider_of(
             label="alpha",
             start=0.0,
             end=10.0,
@@ -109,10 +126,11 @@ class Page:
 
     # What is on it -----------------------------------------------------------------------------------------------------------------
 
-    def template(self) -> pn.Template:
-        """Return the page, and begin to compute."""
+    def template(self, nonce: str) -> pn.Template:
+        """Return the page, whose scripts have this nonce, and begin to compute."""
         text = files("fairopt.reporting.exploring").joinpath("page.html").read_text(encoding="utf-8")
         found = pn.Template(text)
+        found.add_variable("nonce", nonce)
         found.add_variable("app_favicon", "data:,")
         found.add_variable("apple_icon", "")
         found.add_variable("heading", printable(" with ".join([str(self.exploration.path), *self.exploration.given])))
@@ -154,7 +172,7 @@ class Page:
             yield choice
 
     def _slider(self, knob: Knob) -> Any:
-        slider = self._sliders[knob] = pn.widgets.EditableFloatSlider(
+        slider = self._sliders[knob] = _slider_of(
             label=_label(f"{knob.name} ({knob.unit})" if knob.unit else knob.name),
             start=knob.low,
             end=knob.high,

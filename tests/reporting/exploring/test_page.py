@@ -46,7 +46,7 @@ def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def page(path: Path, notion: str = "drfh") -> pages.Page:
     """Return the page of a file with all its sliders."""
     made = pages.Page(Exploration(path), notion, asyncio.Lock())
-    made.template()
+    made.template("nonce")
     return made
 
 
@@ -220,3 +220,18 @@ def test_every_part_has_a_place() -> None:
     """On the page, by name."""
     text = Path(pages.__file__).with_name("page.html").read_text(encoding="utf-8")
     assert all(f"embed(roots.{place})" in text for place in (*PLACES, "controls", "status", "command", "explained", "saving"))
+
+
+@in_a_loop
+async def test_no_slider_sends_a_script(answers: Answers, tmp_path: Path) -> None:
+    """The policy of the page forbids to run a text; the server moves the end of a slider when a number beyond it is typed."""
+    from bokeh.models import CustomJS
+
+    path = tmp_path / "lab.yaml"
+    fo.save(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["a", "b"]), path)
+    made = page(path)
+    weight = slider(made, "users.a.weight")
+    beyond = 3 * weight.end
+    weight._value_edit.value = beyond
+    assert (weight.value, weight.end, weight._slider.value, weight._slider.end) == (beyond,) * 4
+    assert list(made.template("nonce")._init_doc().select({"type": CustomJS})) == []

@@ -10,14 +10,18 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
-from support.browser import WHY_NOT, chromium
+from support.browser import HOSTILE, TAKEN, WHY_NOT, chromium
 from support.command_line import PAPER, program
+
+import fairopt as fo
 
 if find_spec("panel") is None:
     pytest.skip("there is no panel here", allow_module_level=True)
@@ -36,23 +40,30 @@ return found;
 TEXT = "return [...arguments[0].shadowRoot.querySelectorAll('p, pre, td, img')].map((part) => part.textContent || part.alt);"
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    """The address that the program prints; Ctrl-C ends it, with status 0 and without a word on stderr."""
-    command = program("explore", PAPER, "--no-browser", "--set", "users.user-2.weight=3")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as served:
-        assert served.stdout is not None
-        found, how = served.stdout.readline().strip(), served.stdout.readline()
+@contextmanager
+def served(*arguments: object) -> Iterator[str]:
+    """Give the address that the program prints; Ctrl-C ends it, with status 0 and without a word on stderr."""
+    command = program("explore", *arguments, "--no-browser")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program_:
+        assert program_.stdout is not None
+        found, how = program_.stdout.readline().strip(), program_.stdout.readline()
         try:
             yield found
         finally:
-            served.send_signal(signal.SIGINT)
+            program_.send_signal(signal.SIGINT)
             try:
-                said, complaints = served.communicate(timeout=60)
+                said, complaints = program_.communicate(timeout=60)
             except subprocess.TimeoutExpired:
-                served.kill()
+                program_.kill()
                 raise
-    assert (served.returncode, how, said, complaints) == (0, "Ctrl-C ends it.\n", "ended\n", "")
+    assert (program_.returncode, how, said, complaints) == (0, "Ctrl-C ends it.\n", "ended\n", "")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The address of a page of three users."""
+    with served(PAPER, "--set", "users.user-2.weight=3") as found:
+        yield found
 
 
 def status(address: str, path: str | None = None, **headers: str) -> int:
@@ -158,5 +169,51 @@ def test_a_weight_is_dragged(address: str, tmp_path: Path) -> None:
         events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]  # type: ignore[no-untyped-call]
         urls = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
         assert {url for url in urls if not url.startswith((address, "data:", "blob:", "chrome:", "chrome-untrusted:"))} == set()
+    finally:
+        driver.quit()
+
+
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+def test_no_name_is_more_than_text(tmp_path: Path) -> None:
+    """None runs, or becomes an element, in the shadow roots of widgets either; and a script that is put in does not run."""
+    number = len(HOSTILE)
+    demands = 1 + np.arange(2 * number).reshape(number, 2) % 3
+    names = [f"{name} queue" for name in HOSTILE]
+    instance = fo.Instance(
+        [[9, 12], [12, 9]],
+        demands,
+        tasks=np.full(number, 5.0),
+        users=HOSTILE,
+        servers=[f"{name} server" for name in HOSTILE[:2]],
+        resources=[f"{name} resource" for name in HOSTILE[2:4]],
+        queues=[fo.Queue(name, weight=2.0) for name in names],
+        queue_of=names,
+    )
+    fo.save(instance, tmp_path / "<b data-evil>.json")
+    driver = chromium(tmp_path / "profile", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
+    try:
+        with served(tmp_path / "<b data-evil>.json") as page:
+            driver.get(page)
+            end = time.monotonic() + 60
+            while not (
+                driver.execute_script(FIND, ".table")
+                and "data-evil" in str(driver.execute_script(TEXT, driver.execute_script(FIND, ".table")[0]))
+            ):
+                assert time.monotonic() < end, "the page does not get there"
+                time.sleep(0.05)
+            time.sleep(1)
+            assert driver.execute_script(TAKEN) == ["undefined"]
+            messages = [entry["message"] for entry in driver.get_log("browser") if entry["level"] != "INFO"]  # type: ignore[no-untyped-call]
+            assert messages == []
+            assert driver.current_url == page
+            for attack in (
+                "const s = document.createElement('script'); s.textContent = 'window.stolen = 8'; document.body.append(s)",
+                "document.body.insertAdjacentHTML('beforeend', `<img src=x onerror='window.stolen = 9'>`)",
+                "setTimeout('window.stolen = 10')",
+            ):
+                driver.execute_script(attack)
+            time.sleep(0.5)
+            assert driver.execute_script("return window.stolen") is None
+            driver.get("about:blank")
     finally:
         driver.quit()

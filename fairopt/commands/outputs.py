@@ -1,0 +1,111 @@
+"""What commands write: nothing that the same command reads, and no file that exists, unless ``--force`` says so.
+
+The type of an option whose file is written carries a mark, as in ``Annotated[Path | None, typer.Option(...), Written()]``. A command with
+such options is `guarded`: it also takes ``--force``, and before anything is read or computed it refuses
+
+* a file that exists, without ``--force``;
+* a file that another argument names, by whatever path or link, a table in a folder that one names, and a file that is given twice.
+
+>>> def draw(file: Path, plot: Annotated[Path | None, typer.Option(), Written()] = None) -> None:
+...     '''Draw a file.'''
+>>> list(inspect.signature(guarded(draw)).parameters)
+['file', 'plot', 'force']
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from fairopt.errors import InvalidInstance
+from fairopt.files import refuse_existing, refuse_read
+
+__all__ = ["Written", "guarded"]
+
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+_APART = re.compile("[,:=]")  # what stands between the parts of an argument, of which one may be a file, as in drfh:mine.py:emptiest
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The mark of an option whose file is written.
+
+    Attributes
+    ----------
+    tables : bool
+        It is an instance: in a folder, its tables are written.
+    own : bool
+        It is a store, which the command continues; what is in it is no overwrite.
+    pictures : mapping
+        It is a folder, in which these pictures of experiments are written: their names without .png, by experiment.
+    """
+
+    tables: bool = False
+    own: bool = False
+    pictures: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def files(self, path: Path, given: Mapping[str, Any]) -> list[Path]:
+        """Return the files that may be written."""
+        if self.pictures:
+            return [path / f"{name}.png" for id, names in self.pictures.items() if id in (given["ids"] or self.pictures) for name in names]
+        return _tables(path) if self.tables and path.is_dir() else [path]
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that refuses outputs before it does anything; the command itself if it has no outputs."""
+    hints = get_type_hints(command, include_extras=True)
+    marks = {name: mark for name, hint in hints.items() for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Written)}
+    if not marks:
+        return command
+    signature = inspect.signature(command)
+
+    @functools.wraps(command)
+    def run(*, force: bool, **given: Any) -> None:
+        _check(given, marks, force=force)
+        command(**given)
+
+    parameters = [each.replace(annotation=hints[name]) for name, each in signature.parameters.items()]
+    forced = inspect.Parameter("force", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Force)
+    run.__signature__ = signature.replace(parameters=[*parameters, forced])  # type: ignore[attr-defined]
+    run.__annotations__ = {**hints, "force": Force}
+    return run
+
+
+def _check(given: Mapping[str, Any], marks: Mapping[str, Written], *, force: bool) -> None:
+    outputs = {name: given[name] for name in marks if given.get(name) is not None}
+    inputs = [path for name, value in given.items() if name not in marks for path in _named(value)]
+    inputs += [table for path in inputs if path.is_dir() for table in _tables(path)]
+    written: dict[str, Path] = {}
+    for name, output in outputs.items():
+        for path in marks[name].files(output, given):
+            refuse_read(path, inputs)
+            if not marks[name].own:
+                refuse_existing(path, force=force)
+            twin = written.setdefault(os.path.realpath(path), path)
+            if twin is not path:
+                raise InvalidInstance(f"two outputs cannot go to one file, {path}; give each its own")
+
+
+def _named(value: Any) -> Iterator[Path]:
+    """Yield the paths that an argument may name: itself, and each of its parts."""
+    if isinstance(value, Path):
+        yield value
+    elif isinstance(value, str):
+        yield from (Path(part) for part in {value, *_APART.split(value)} if part and "\0" not in part)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _named(each)
+
+
+def _tables(folder: Path) -> list[Path]:
+    from fairopt.formats.tables import FIRST, SUFFIXES
+
+    return [path for name in FIRST for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").exists()]

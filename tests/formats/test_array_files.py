@@ -1,0 +1,48 @@
+"""Files of arrays that are damaged, or claim more than they hold."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.formats import array_files
+from fairopt.formats.array_files import read_arrays
+
+
+def test_arrays_are_read_as_they_were_written(tmp_path: Path) -> None:
+    """Of any shape, kind and order, compressed or not."""
+    arrays = {"a": np.arange(6.0).reshape(2, 3).T, "b": np.array("text"), "c": np.zeros((0, 3), bool), "d": np.array(3)}
+    for write in (np.savez, np.savez_compressed):
+        write(tmp_path / "a.npz", **arrays)  # type: ignore[arg-type]
+        read = read_arrays(tmp_path / "a.npz")
+        assert read.keys() == arrays.keys()
+        assert all(np.array_equal(read[name], arrays[name]) and read[name].dtype == arrays[name].dtype for name in arrays)
+
+
+def test_what_is_no_array_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terabyte that is not there is not allocated, a pickle is not read, and there is a limit on what is unpacked."""
+    path = tmp_path / "a.npz"
+    np.savez(path, a=np.zeros(10**6))
+    good = path.read_bytes()
+    large = io.BytesIO()
+    np.lib.format.write_array_header_1_0(large, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)})
+    pickled = io.BytesIO()
+    np.save(pickled, np.array([{"a": 1}], object), allow_pickle=True)
+    for content in (large.getvalue(), pickled.getvalue(), b"", b"\x93NUMPY\x01\x00\xff\xff", b"\x93NUMPY\x09\x00", b"text"):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a.npy", content)
+        with pytest.raises(fo.InvalidInstance, match=r"a\.npz holds no arrays: ."):
+            read_arrays(path)
+    for content in (b"", good[:1000], good[: len(good) // 2], b"text"):
+        path.write_bytes(content)
+        with pytest.raises(fo.InvalidInstance, match=r"a\.npz holds no arrays: ."):
+            read_arrays(path)
+    path.write_bytes(good)
+    monkeypatch.setattr(array_files, "_MOST", 1000)
+    with pytest.raises(fo.InvalidInstance, match="unpacks to more than 1,000 bytes"):
+        read_arrays(path)
