@@ -183,6 +183,9 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
 }
 
 
+_WITHOUT_FILES = ("schema", "notions", "solvers", "placements", "generate", "reproduce")  # commands that read none
+
+
 def _listed() -> None:
     """A placeholder in the list of commands, which shows only the line of help."""
 
@@ -198,10 +201,17 @@ def _load(name: str) -> Any:
     module, _, example = next(commands[name] for commands in _PANELS.values() if name in commands)
     there = import_module(f"fairopt.commands.{module}")
     if hasattr(there, "app"):
-        return get_command(there.app)
-    alone = typer.Typer(add_completion=False)
-    alone.command(name, epilog=f"Example: fairopt {name} {example}".rstrip())(getattr(there, name.replace("-", "_")))
-    return get_command(alone)
+        command: Any = get_command(there.app)
+    else:
+        alone = typer.Typer(add_completion=False)
+        alone.command(name, epilog=f"Example: fairopt {name} {example}".rstrip())(getattr(there, name.replace("-", "_")))
+        command = get_command(alone)
+    for each in getattr(command, "commands", {name: command}).values():
+        if name not in _WITHOUT_FILES:
+            from fairopt.commands.options import max_bytes
+
+            each.params.append(max_bytes())
+    return command
 
 
 def _say(message: str) -> None:

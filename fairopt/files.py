@@ -14,36 +14,87 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import os
 import secrets
 import shutil
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
 from fairopt.errors import InvalidInstance
+from fairopt.limits import check_bytes, size
 from fairopt.wording import did_you_mean
 
-__all__ = ["is_device", "read_bytes", "read_text", "refuse_existing", "write_files"]
+__all__ = ["first_line", "is_device", "missing_file", "read_bytes", "read_text", "refuse_existing", "write_files"]
+
+_PART = 1 << 20  # bytes that are read at once
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what a file holds.
+    """Return what a file holds; ``*.gz`` is unpacked.
 
     Raises
     ------
     InvalidInstance
-        If the file is missing, a folder, or not readable.
+        If the file is missing, a folder, or not readable, or holds more than :mod:`fairopt.limits` allows.
     """
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            if path.suffix.lower() != ".gz":
+                check_bytes(str(path), os.fstat(file.fileno()).st_size)  # 0 of a pipe or a device
+                return _at_most(file, path)
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                return _at_most(unpacked, path)
     except FileNotFoundError:
-        neighbours = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise InvalidInstance(f"there is no file {path}{did_you_mean(path.name, neighbours)}") from None
+        raise missing_file(path) from None
     except IsADirectoryError:
         raise InvalidInstance(f"{path} is a folder, not a file; give the path of a file in it") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InvalidInstance(f"{path} cannot be unpacked: {error}; copy or compress it again") from None
+    except InvalidInstance:
+        raise
     except (OSError, ValueError) as error:
         raise InvalidInstance(f"{path} cannot be read: {_reason(error)}") from error
+
+
+def missing_file(path: Path) -> InvalidInstance:
+    """Return the error about a file that is not there, with the name of one that is."""
+    try:
+        neighbours = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    except OSError:  # a folder that nobody may list
+        neighbours = []
+    return InvalidInstance(f"there is no file {path}{did_you_mean(path.name, neighbours)}")
+
+
+def first_line(path: Path, most: int = 100_000) -> bytes:
+    """Return the beginning of a file, up to its first line end; nothing of what is no file or cannot be read.
+
+    A pipe is not touched: what is read from it is gone.
+    """
+    if not path.is_file():
+        return b""
+    try:
+        with path.open("rb") as file:
+            if path.suffix.lower() != ".gz":
+                return file.readline(most)
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                return unpacked.readline(most)
+    except (OSError, ValueError, EOFError, zlib.error):
+        return b""
+
+
+def _at_most(file: IO[bytes], path: Path) -> bytes:
+    """Return the rest of an open file, which is refused as soon as it is too long."""
+    held = io.BytesIO()
+    try:
+        while part := file.read(_PART):
+            held.write(part)
+            check_bytes(str(path), held.tell())
+        return held.getvalue()
+    except MemoryError:
+        raise InvalidInstance(f"{path} does not fit into memory: it holds more than {size(held.tell())}; give it in parts") from None
 
 
 def read_text(path: Path) -> str:
@@ -52,14 +103,9 @@ def read_text(path: Path) -> str:
     Raises
     ------
     InvalidInstance
-        If the file is missing, a folder, not readable, not text, or not UTF-8.
+        If the file is missing, a folder, not readable, too large, not text, or not UTF-8.
     """
     data = read_bytes(path)
-    try:
-        if path.suffix.lower() == ".gz":
-            data = gzip.decompress(data)
-    except (EOFError, zlib.error, OSError) as error:
-        raise InvalidInstance(f"{path} cannot be unpacked: {error}; copy or compress it again") from None
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InvalidInstance(f"{path} is written in UTF-16; save it as UTF-8")
     if b"\0" in data:
@@ -69,6 +115,8 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InvalidInstance(f"{path}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8 text; save the file as UTF-8") from None
+    except MemoryError:
+        raise InvalidInstance(f"{path} does not fit into memory: it holds {size(len(data))}; give it in parts") from None
 
 
 def write_files(contents: Mapping[Path, str | bytes]) -> None:

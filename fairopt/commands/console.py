@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import io
 import json
 import logging
@@ -255,7 +256,7 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
     log.setLevel(logging.INFO)
     signals = _Signals() if ended is not None and threading.current_thread() is threading.main_thread() else None
     try:
-        threading.Thread(target=run, daemon=True).start()
+        threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True).start()  # with the limits of this one
         console = Console(stderr=True)
         if not _wait(finished, signals, _PATIENCE) and console.is_terminal:
             if progress is not None:

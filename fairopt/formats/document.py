@@ -73,6 +73,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance import queues as asked
 from fairopt.instance.queues import misfits
 from fairopt.instance.tree import circle, circular
+from fairopt.limits import check_array
 from fairopt.wording import brief, contrast, did_you_mean, joined
 
 __all__ = ["instance_from"]
@@ -80,6 +81,7 @@ __all__ = ["instance_from"]
 
 _Kind = TypeVar("_Kind", asked.Queue, asked.Quota)
 _MOST_UNKNOWN = 100  # keys
+_MOST_RESOURCES = 10_000
 
 
 def instance_from(source: Source) -> Instance:
@@ -111,6 +113,12 @@ def instance_from(source: Source) -> Instance:
     check_unique(source, ("resources",), resources)
     if not resources:
         refuse(source, ("servers",), "no server has a resource; give each a capacity such as {cpu: 9, memory: 12}")
+
+    if len(resources) > _MOST_RESOURCES:
+        refuse(source, (), f"there are {len(resources):,} resources, and an instance has {_MOST_RESOURCES:,} at most; leave out the others")
+    for what, number, of_bytes in (("users and resources", len(resources), 8), ("users and servers", len(servers), 1)):
+        check_array(source.place(()), what, len(users), number, of_bytes=of_bytes)
+    check_array(source.place(()), "servers and resources", len(servers), len(resources))
 
     column = {name: j for j, name in enumerate(resources)}
     capacities = np.zeros((len(servers), len(resources)))

@@ -104,7 +104,7 @@ class Tables:
         if not resources:
             self._users.refuse(f"there is no column for a resource; add one for each, named as in {Path(self._servers.file).name}")
         for column in resources:
-            if column in OF_SERVERS or column not in self._servers.columns:
+            if column in OF_SERVERS or self._servers.position(column) is None:
                 choices = [c for c in self._servers.columns if c not in OF_SERVERS] + list(OF_USERS)
                 hint = did_you_mean(column, choices) or f"; a resource must be a column of {self._servers.file} too"
                 self._users.refuse(f'there is no resource "{column}"{hint}', None, column)
@@ -114,7 +114,8 @@ class Tables:
         table = self._servers
         capacities = zip(*(table.amounts(r) for r in self._resources), strict=True)
         counts = table.numbers("count", empty=1.0)
-        attributes = [column for column in table.columns if column not in OF_SERVERS and column not in self._resources]
+        resources = set(self._resources)
+        attributes = [column for column in table.columns if column not in OF_SERVERS and column not in resources]
         values = zip(*(table.cells(a) for a in attributes), strict=True) if attributes else [()] * len(names)
         return [
             {

@@ -24,7 +24,7 @@ except ImportError:  # pragma: no cover
     from yaml import SafeDumper as _BaseDumper  # type: ignore[assignment]
     from yaml import SafeLoader as _BaseLoader  # type: ignore[assignment]
 
-__all__ = ["SCALARS", "compose", "dump", "scalars"]
+__all__ = ["SCALARS", "compose", "copies", "dump", "scalars"]
 
 MAX_DEPTH = 50  # an instance has 6 levels; at some ten thousand libyaml would overflow the stack of the process
 
@@ -39,9 +39,16 @@ SCALARS: dict[str, Callable[[str], object]] = {
     "tag:yaml.org,2002:str": str,
     "tag:yaml.org,2002:null": lambda text: None,
     "tag:yaml.org,2002:bool": lambda text: text.lower() == "true",
-    "tag:yaml.org,2002:int": lambda text: int(text, 0) if text[:2] in ("0o", "0x") else int(text),
+    "tag:yaml.org,2002:int": lambda text: _whole(text),
     "tag:yaml.org,2002:float": lambda text: written(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
 }
+
+
+def _whole(text: str) -> int:
+    """Return a whole number; one that Python would not write in decimals is refused in every notation."""
+    number = int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+    str(number)  # a ValueError
+    return number
 
 
 class _Loader(_BaseLoader):
@@ -79,6 +86,25 @@ def compose(text: str) -> yaml.Node | None:
         return loader.get_single_node()
     finally:
         loader.dispose()
+
+
+def copies(root: yaml.Node) -> int:
+    """Return how many nodes the aliases stand for, beyond those that are written; a node that contains itself counts once.
+
+    >>> copies(compose("[&a [1, 2], *a, *a]")), copies(compose("[&a [1, 2], &b [*a, *a], *b]"))
+    (6, 13)
+    """
+    sizes: dict[int, int] = {}
+
+    def size(node: yaml.Node) -> int:  # as deep as the text is, not as deep as the aliases make it: what they stand for comes before them
+        if id(node) not in sizes:
+            sizes[id(node)] = 1
+            if not isinstance(node, yaml.ScalarNode):
+                parts = (part for item in node.value for part in (item if isinstance(item, tuple) else (item,)))
+                sizes[id(node)] = 1 + sum(map(size, parts))
+        return sizes[id(node)]
+
+    return size(root) - len(sizes)
 
 
 def scalars(node: yaml.Node, seen: set[int]) -> Iterator[yaml.ScalarNode]:

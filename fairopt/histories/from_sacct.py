@@ -18,9 +18,7 @@ Memory is in GiB, and GPUs are ``gpu``, as `fairopt.import_slurm` names them.
 
 from __future__ import annotations
 
-import gzip
 import io
-import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -37,6 +35,7 @@ from fairopt.imports.slurm_exports import parsed
 from fairopt.imports.slurm_jobs import amounts_of
 from fairopt.imports.slurm_syntax import array_size, hosts, tres
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.limits import check_table
 from fairopt.wording import plural
 
 __all__ = ["COMMAND", "read_sacct_log"]
@@ -123,11 +122,7 @@ def _read(path: Path) -> tuple[dict[str, Any], IntArray]:
     import pandas as pd
 
     data = read_bytes(path)
-    try:
-        if path.suffix.lower() == ".gz":
-            data = gzip.decompress(data)
-    except (EOFError, zlib.error, OSError) as error:
-        raise InvalidInstance(f"{path} cannot be unpacked: {error}; copy or compress it again") from None
+    check_table(str(path), data.count(b"\n"), data.partition(b"\n")[0].count(b"|") + 1)
     if not data.strip():
         raise InvalidInstance(f"{path}: the file is empty; export it again: {COMMAND}")
     try:

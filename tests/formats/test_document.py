@@ -110,7 +110,7 @@ def test_aliases_stand_for_what_they_name() -> None:
 def test_a_file_of_nested_aliases_is_read_in_no_time() -> None:
     """A "billion laughs": nine levels of nine aliases would be 10^9 lists if each were made anew."""
     lists = "\n".join(f"a{j}: &a{j} [{', '.join([f'*a{j - 1}' if j else 'x'] * 9)}]" for j in range(10))
-    assert refused("c.yaml", lists).startswith('c.yaml, line 1: a0: unknown key "a0"')
+    assert refused("c.yaml", lists).startswith("c.yaml: the aliases stand for more than 1,000,000 values")
 
 
 def test_no_server_is_not_all_servers() -> None:
