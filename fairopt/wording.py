@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 import reprlib
+import shlex
 from collections.abc import Iterable, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -24,6 +25,7 @@ __all__ = [
     "found",
     "fractions",
     "in_latex",
+    "in_shell",
     "joined",
     "named",
     "percent",
@@ -149,6 +151,15 @@ def named(label: str) -> str:
     shown = printable(label)
     plain = all(c.isalnum() or c in "-_./:@#" for c in shown) and shown[-1] not in ".:/"
     return shown if plain else f'"{shown}"'
+
+
+def in_shell(word: str) -> str:
+    """Return a word as a shell takes it, for a command that is to be pasted: nothing in it runs.
+
+    >>> print(in_shell("gpu"), in_shell("; rm x"), in_shell("$(rm x)"), in_shell("a\\x1bb"))
+    gpu '; rm x' '$(rm x)' 'a\\x1bb'
+    """
+    return shlex.quote(brief(printable(word)))  # shortened first: a cut must not take a quotation mark
 
 
 def in_latex(text: str) -> str:

@@ -22,7 +22,7 @@ from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput
 from fairopt.commands.tables import add_numbers, add_words, label, print_paragraph, sharing_note, simple_table
 from fairopt.registry import words as words_of
 from fairopt.specs import read_notion, read_schedule
-from fairopt.wording import figure, joined, plural
+from fairopt.wording import figure, in_shell, joined, plural
 
 __all__ = ["audit"]
 
@@ -159,7 +159,7 @@ def _check_measure(notion: str, guarantees: str | None, queue_share: str | None)
     if notion not in fo.NOTIONS or guarantees is not None or queue_share is not None:
         name, *colon = words_of(notion)
         if name in fo.NOTIONS and (colon or guarantees is not None or queue_share is not None):
-            raise typer.BadParameter(f"with --allocation a notion has no options; give --notion {name}", param_hint="--notion")
+            raise typer.BadParameter(f"with --allocation a notion has no options; give --notion {in_shell(name)}", param_hint="--notion")
         read_notion(notion)  # which says what notions there are
 
 

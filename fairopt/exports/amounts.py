@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fairopt.errors import InvalidInstance
-from fairopt.wording import did_you_mean, joined, named
+from fairopt.wording import did_you_mean, in_shell, joined, named
 
 __all__ = ["Measure", "Measures", "check_headroom", "check_memory", "enlarged", "kind_of", "measures", "whole_part", "whole_units"]
 
@@ -114,11 +114,12 @@ def measures(
             continue
         if grammar is not None and grammar.fullmatch(key) is None:
             raise InvalidInstance(
-                f"{named(key)} cannot be the name of a resource in {system}; give another: --resource {named(resource)}=NAME"
+                f"{named(key)} cannot be the name of a resource in {system}; give another: --resource {in_shell(f'{resource}=NAME')}"
             )
         same = [name for name, measure in result.items() if measure.key == key]
         if same:
-            raise InvalidInstance(f'"{same[0]}" and "{resource}" would both be "{key}" in {system}; name one: --resource {resource}=NAME')
+            option = f"--resource {in_shell(f'{resource}=NAME')}"
+            raise InvalidInstance(f'"{same[0]}" and "{resource}" would both be "{key}" in {system}; name one: {option}')
         unit = of_unit.get(resource)
         if kind == "memory":
             size: Fraction | int = _known(_BYTES, unit or "GiB", resource)
@@ -142,7 +143,7 @@ def check_memory(resource: str, measure: Measure, server: str, amount: float) ->
     if measure.kind == "memory" and measure.assumed and amount >= _MOST_GIB:
         raise InvalidInstance(
             f"server {named(server)} has {amount:.6g} of {named(resource)}, which cannot be GiB; say in which unit it is: "
-            f"--unit {named(resource)}=B for bytes"
+            f"--unit {in_shell(f'{resource}=B')} for bytes"
         )
 
 

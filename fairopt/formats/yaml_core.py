@@ -51,6 +51,14 @@ def _whole(text: str) -> int:
     return number
 
 
+# What is never written without quotes, because some reader takes it for a number, a date, a truth value, nothing or a merge of mappings.
+# kubectl, for one, reads 18371e12 and 0o7 as numbers, where PyYAML reads text.
+_NO_TEXT = re.compile(
+    r"(?:[-+.]*[0-9][-+.0-9a-fox_:,tz ]*|[-+.]+(?:inf|nan)?|y|n|yes|no|on|off|true|false|null|~|=|<<)$", re.ASCII | re.IGNORECASE
+)
+_UNSEEN = re.compile("[^\x20-\x7e\n]")
+
+
 class _Loader(_BaseLoader):
     """Composes nodes; `SCALARS` and the caller decide what they mean, not PyYAML's constructors."""
 
@@ -68,15 +76,24 @@ class _Loader(_BaseLoader):
 
 
 class _Dumper(_BaseDumper):
-    """Writes text in quotes when YAML 1.1 (inherited) or 1.2 would read it as something else."""
+    """Writes text in quotes where any reader of YAML could take it for something else; inherited are the rules of PyYAML."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
 
 
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    plain = all(character.isprintable() or character == "\n" for character in text)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
+
+
+_Dumper.add_representer(str, _text)
 for _tag, _pattern, _first in RESOLVERS:
     for _side in (_Loader, _Dumper):
         _side.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), _first)
+
+
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:not-text", _NO_TEXT, None)  # asked after the others
 
 
 def compose(text: str) -> yaml.Node | None:
@@ -120,6 +137,24 @@ def scalars(node: yaml.Node, seen: set[int]) -> Iterator[yaml.ScalarNode]:
                 yield from scalars(part, seen)
 
 
-def dump(data: Any) -> str:
-    """Return plain data as YAML: the innermost mappings on one line, the others one entry a line."""
-    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+def dump(data: Any, *, blocks: bool = False) -> str:
+    """Return plain data as YAML: one entry a line, the innermost mappings and lists on one line unless ``blocks`` is true.
+
+    Characters that nobody sees are written as escapes, so that the text can be printed.
+
+    >>> print(dump([{"18371e12": "on", "x": ["0o7", "1 GPU", "2026-01-01", "n-1"]}, "a\\u202eb"]), end="")
+    - '18371e12': 'on'
+      x: ['0o7', 1 GPU, '2026-01-01', n-1]
+    - "a\\u202Eb"
+    """
+    flow = False if blocks else None
+    text = str(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=flow, width=120))
+    return text if text.isprintable() else _UNSEEN.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """Return the escape of a character, which stands in double quotes, if nobody sees it."""
+    character = match[0]
+    if character.isprintable():
+        return character
+    return f"\\u{ord(character):04X}" if ord(character) < 1 << 16 else f"\\U{ord(character):08X}"
