@@ -9,8 +9,10 @@ to stderr, so that stdout can be piped.
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
+import warnings
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
@@ -21,6 +23,7 @@ from typer.main import get_command
 
 import fairopt as fo
 from fairopt.registry import line_at_fault
+from fairopt.wording import printable
 
 __all__ = ["app", "main"]
 
@@ -34,6 +37,13 @@ class _Commands(TyperGroup):
         name, listed, rest = super().resolve_command(ctx, args)
         return name, _load(name) if name and listed else listed, rest
 
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        try:
+            return super().make_context(*arguments, **options)
+        except Exception as error:
+            _clean(error)
+            raise
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -45,11 +55,26 @@ class _Commands(TyperGroup):
         except OSError as error:
             _say(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
             raise typer.Exit(2) from None
+        except MemoryError:
+            _say("the memory of this machine ran out; give a smaller file, or fewer users, servers or resources")
+            raise typer.Exit(2) from None
         except Exception as error:
+            _clean(error)
             if not (line := line_at_fault(error)):
                 raise
             _say(f"{line}: {type(error).__name__}: {error}; what this file defines must run on this instance")
             raise typer.Exit(2) from None
+
+
+def _clean(error: Exception) -> None:
+    """Make what a usage error quotes printable; other errors stay as they are."""
+    if not hasattr(error, "format_message"):
+        return
+    for name, value in vars(error).items():
+        if isinstance(value, str):
+            setattr(error, name, printable(value, keep="\n"))
+        elif isinstance(value, list):
+            setattr(error, name, [printable(each) if isinstance(each, str) else each for each in value])
 
 
 app = typer.Typer(
@@ -68,6 +93,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # print labels that the terminal's encoding lacks as escapes
+    logging.getLogger().addHandler(_Outside(logging.WARNING))
+    warnings.showwarning = _warn
     try:
         app()
     except SystemExit as leaving:
@@ -214,7 +241,19 @@ def _load(name: str) -> Any:
     return command
 
 
-def _say(message: str) -> None:
+def _say(message: str, kind: str = "error") -> None:
     from fairopt.commands.console import say  # needs rich
 
-    say("error", message)
+    say(kind, message)
+
+
+class _Outside(logging.Handler):
+    """Prints what other packages log as messages of fairopt; while a task runs, fairopt's own are printed by `work`."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not record.name.startswith("fairopt") or not logging.getLogger("fairopt").handlers:
+            _say(f"{record.name}: {record.getMessage()}", "warning")
+
+
+def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object) -> None:
+    _say(f"{message} ({category.__name__}, {os.path.basename(filename)}, line {lineno})", "warning")

@@ -11,9 +11,9 @@ The limit holds for what is read inside of a ``with`` statement, in this thread;
 >>> with reading(max_bytes=10**10):
 ...     limits().rows
 40000000
->>> check_bytes("cluster.json.gz", 3 * 10**9)
+>>> check_bytes("cluster.json.gz", 3 * 10**9)  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-fairopt.errors.InvalidInstance: cluster.json.gz holds more than 2 GB, the limit of what is read; if that is right, raise the limit with --max-bytes or fairopt.reading(max_bytes=...)
+fairopt.errors.InvalidInstance: cluster.json.gz holds more than 2 GB, the limit of what is read; raise it with --max-bytes ...
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Limits", "check_array", "check_bytes", "check_json", "check_table", 
 
 MAX_BYTES = 2_000_000_000
 _FEWEST = 1_000  # rows, columns, values, copies: a low limit on bytes leaves room for a small instance
-_RAISE = "if that is right, raise the limit with --max-bytes or fairopt.reading(max_bytes=...)"
+_RAISE = "raise it with --max-bytes or fairopt.reading(...)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +167,13 @@ def check_array(where: str, what: str, *shape: int, of_bytes: int = 8) -> None:
     ------
     InvalidInstance
 
-    >>> check_array("cluster.json", "users and resources", 10**5, 10**5)
+    >>> check_array("a.json", "users and resources", 10**5, 10**5)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    fairopt.errors.InvalidInstance: cluster.json: 100,000 x 100,000 users and resources need an array of 80 GB, more than 2 GB, the limit ...
+    fairopt.errors.InvalidInstance: a.json: 100,000 x 100,000 users and resources need 80 GB, the limit is 2 GB; raise it with ...
     """
     number = of_bytes
     for each in shape:
         number *= each
     if number > limits().max_bytes:
-        raise InvalidInstance(
-            f"{where}: {' x '.join(f'{each:,}' for each in shape)} {what} need an array of {size(number)}, more than "
-            f"{size(limits().max_bytes)}, the limit of what is read; {_RAISE}"
-        )
+        sizes = " x ".join(f"{each:,}" for each in shape)
+        raise InvalidInstance(f"{where}: {sizes} {what} need {size(number)}, the limit is {size(limits().max_bytes)}; {_RAISE}")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
@@ -17,7 +16,7 @@ from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.properties import CHECKS, OF_TREES
 from fairopt.analysis.rerun import given
 from fairopt.commands import completion
-from fairopt.commands.console import as_text, choose_form, deliver, say, show, work
+from fairopt.commands.console import Console, as_text, choose_form, deliver, say, show, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules, words
 from fairopt.commands.tables import add_numbers, add_words, label, print_paragraph, sharing_note, simple_table
 from fairopt.registry import words as words_of

@@ -161,8 +161,8 @@ class Parsed:
             return None
         if "*" in self._text and copies(self._root) > limits().copies:
             self._refuse(
-                f"the aliases stand for more than {limits().copies:,} values, the limit of what is read; write as JSON what is so large, or "
-                "raise the limit with --max-bytes or fairopt.reading(max_bytes=...)",
+                f"the aliases stand for more than {limits().copies:,} values, the limit of what is read; raise it with "
+                "--max-bytes or fairopt.reading(...)",
                 None,
             )
         return self._plain(self._root, {})
