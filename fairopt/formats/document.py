@@ -72,7 +72,7 @@ from fairopt.formats.units import with_plain_numbers
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance import queues as asked
 from fairopt.instance.queues import misfits
-from fairopt.instance.tree import circle, circular
+from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
 from fairopt.limits import check_array
 from fairopt.wording import brief, contrast, did_you_mean, joined
 
@@ -119,6 +119,7 @@ def instance_from(source: Source) -> Instance:
     for what, number, of_bytes in (("users and resources", len(resources), 8), ("users and servers", len(servers), 1)):
         check_array(source.place(()), what, len(users), number, of_bytes=of_bytes)
     check_array(source.place(()), "servers and resources", len(servers), len(resources))
+    check_array(source.place(()), "queues and users", len(document.queues), len(users), of_bytes=1)
 
     column = {name: j for j, name in enumerate(resources)}
     capacities = np.zeros((len(servers), len(resources)))
@@ -211,6 +212,9 @@ def _queues(source: Source, document: Document, resources: dict[str, int], attri
     way = circle({queue.name: queue.parent for queue in document.queues})
     if way:
         refuse(source, ("queues", list(names).index(way[0]), "parent"), f"the parents of queues {circular(way)}")
+    lowest, levels = deepest({queue.name: queue.parent for queue in document.queues})
+    if levels > MOST_LEVELS:
+        refuse(source, ("queues", list(names).index(lowest), "parent"), too_deep(lowest, levels))
     found = []
     for q, queue in enumerate(document.queues):
         path = ("queues", q)
