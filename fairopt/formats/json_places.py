@@ -29,7 +29,7 @@ def half_character(text: str) -> int | None:
     """Return where an escape stands that is half of a surrogate pair: such text is in no file and on no screen.
 
     >>> half_character(r'["\\ud83d\\ude00", "\\\\ud800", "\\ud800"]'), half_character(r'["\\u00e9"]')
-    (25, None)
+    (29, None)
     """
     if "\\u" not in text:
         return None

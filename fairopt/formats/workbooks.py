@@ -109,8 +109,8 @@ class Workbook:
                 (number, [(kind, _value_at(values.get(number, ()), j) if kind == "f" else value) for j, (kind, value) in enumerate(row)])
                 for number, row in rows
             ]
-            rows = [(number, kept) for number, row in rows if (kept := _without_end(row))]
-        width = max((len(row) for _, row in rows), default=0)
+            rows = [(number, row) for number, row in rows if _width(row)]
+        width = max((_width(row) for _, row in rows), default=0)
         check_table(file, len(rows), width)
         (_, header), *body = rows or [(1, [])]
         columns = [value for _, value in (*header, *[("n", None)] * width)][:width]
@@ -156,8 +156,9 @@ class Workbook:
                     check_values(f"{self.path}, sheet {name}", cells)
                     if number > _MOST_ROWS:
                         break
-                    if found := _without_end([(cell.data_type, _unescaped(cell.value)) for cell in row]):
-                        rows.append((number, found))
+                    found = [(cell.data_type, _unescaped(cell.value)) for cell in row]
+                    if width := _width(found):
+                        rows.append((number, found[:width]))
                 else:
                     return rows
         except InvalidInstance:
@@ -173,11 +174,9 @@ class Workbook:
         return InvalidInstance(f"{self.path} is not an .xlsx workbook, or is damaged: {reason}; save it again as .xlsx")
 
 
-def _without_end(row: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Return a row up to its last cell that is not empty."""
-    while row and row[-1][1] in (None, ""):
-        row.pop()
-    return row
+def _width(row: Sequence[tuple[str, Any]]) -> int:
+    """Return how many cells there are up to the last that is not empty."""
+    return next((j for j in range(len(row), 0, -1) if row[j - 1][1] not in (None, "")), 0)
 
 
 def _value_at(row: Sequence[tuple[str, Any]], column: int) -> Any:
@@ -248,7 +247,7 @@ def _cell(sheet: Any, kind: str, value: Any) -> Any:
 
 
 def _unescaped(value: Any) -> Any:
-    """Return text without the escapes of a workbook.
+    r"""Return text without the escapes of a workbook.
 
     >>> _unescaped("a_x0007_"), _unescaped("_xD83D__xDE00_") == chr(0x1F600)
     ('a\x07', True)
