@@ -99,13 +99,12 @@ def _read(parquet: pq.ParquetFile, schema: pa.Schema, file: str) -> pa.Table:
 
     batches, held = [], 0
     for batch in parquet.iter_batches(batch_size=_BATCH):
+        batch.validate(full=True)  # that texts are UTF-8, and in the dictionary
         held += batch.nbytes + sum(_spelled_out(column) for column in batch.columns)
         check_bytes(file, held)
         check_table(file, sum(map(len, batches)), 1)
         batches.append(batch)
-    table = pa.Table.from_batches(batches, schema=parquet.schema_arrow).cast(schema)
-    table.validate(full=True)  # that texts are UTF-8, too
-    return table
+    return pa.Table.from_batches(batches, schema=parquet.schema_arrow).cast(schema)
 
 
 def _spelled_out(column: pa.Array) -> int:
