@@ -86,6 +86,7 @@ PUBLIC = {
     "load_trace",
     "period_bound",
     "precomputed_drf",
+    "reading",
     "regret",
     "report",
     "save",
