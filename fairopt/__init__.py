@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         trace_swf,
     )
     from fairopt.instance import Instance, Queue, Quota
-    from fairopt.limits import reading
+    from fairopt.limits import reading_limit
     from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
     from fairopt.program import Program
     from fairopt.reporting.composing import Report, report
@@ -141,7 +141,7 @@ __all__ = [
     "load_trace",
     "period_bound",
     "precomputed_drf",
-    "reading",
+    "reading_limit",
     "regret",
     "report",
     "save",
@@ -200,7 +200,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
             "trace_swf",
         ],
         "instance": ["Instance", "Queue", "Quota"],
-        "limits": ["reading"],
+        "limits": ["reading_limit"],
         "models": ["CRITERIA", "NOTIONS", "Notion", "Property", "ShareNotion"],
         "program": ["Program"],
         "reporting.composing": ["Report", "report"],

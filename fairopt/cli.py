@@ -94,7 +94,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # print labels that the terminal's encoding lacks as escapes
     logging.getLogger().addHandler(_Outside(logging.WARNING))
-    warnings.showwarning = _warn
+    warnings.showwarning = _warn  # type: ignore[assignment]  # where the line stands is of no interest
     try:
         app()
     except SystemExit as leaving:

@@ -85,7 +85,7 @@ def first_line(path: Path, most: int = 100_000) -> bytes:
         return b""
 
 
-def _at_most(file: IO[bytes], path: Path) -> bytes:
+def _at_most(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
     """Return the rest of an open file, which is refused as soon as it is too long."""
     held = io.BytesIO()
     try:

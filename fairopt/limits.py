@@ -8,7 +8,7 @@ The limit holds for what is read inside of a ``with`` statement, in this thread;
 
 >>> limits().max_bytes, limits().rows, limits().columns, limits().values, limits().copies
 (2000000000, 8000000, 100000, 50000000, 1000000)
->>> with reading(max_bytes=10**10):
+>>> with reading_limit(max_bytes=10**10):
 ...     limits().rows
 40000000
 >>> check_bytes("cluster.json.gz", 3 * 10**9)  # doctest: +ELLIPSIS
@@ -26,11 +26,22 @@ from typing import NoReturn
 
 from fairopt.errors import InvalidInstance
 
-__all__ = ["Limits", "check_array", "check_bytes", "check_json", "check_table", "check_values", "limits", "reading", "refuse_size", "size"]
+__all__ = [
+    "Limits",
+    "check_array",
+    "check_bytes",
+    "check_json",
+    "check_table",
+    "check_values",
+    "limits",
+    "reading_limit",
+    "refuse_size",
+    "size",
+]
 
 MAX_BYTES = 2_000_000_000
 _FEWEST = 1_000  # rows, columns, values, copies: a low limit on bytes leaves room for a small instance
-_RAISE = "raise it with --max-bytes or fairopt.reading(...)"
+_RAISE = "raise it with --max-bytes or fairopt.reading_limit(...)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +86,7 @@ def limits() -> Limits:
 
 
 @contextlib.contextmanager
-def reading(*, max_bytes: int) -> Iterator[None]:
+def reading_limit(*, max_bytes: int) -> Iterator[None]:
     """Set how many bytes a file may hold after it is unpacked, for what is read inside of the ``with`` statement.
 
     Parameters

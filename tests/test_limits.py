@@ -23,7 +23,7 @@ from support.command_line import PAPER, flat, run
 import fairopt as fo
 from fairopt.cli import app
 from fairopt.histories.reading import read_log_file
-from fairopt.limits import MAX_BYTES, limits, reading
+from fairopt.limits import MAX_BYTES, limits, reading_limit
 
 CLUSTER = fo.Instance([[4.0]], [[1.0]], users=["u"], resources=["cpu"])
 READERS: dict[str, Callable[[Path], object]] = {
@@ -48,12 +48,12 @@ def test_what_is_unpacked_has_a_limit(tmp_path: Path, name: str) -> None:
     content = b"jobid|\n" + b" " * 20_000
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     with (
-        reading(max_bytes=10_000),
+        reading_limit(max_bytes=10_000),
         pytest.raises(fo.InvalidInstance, match="holds more than 10,000 bytes") as caught,
     ):
         READERS[name](tmp_path / name)
     assert "--max-bytes" in str(caught.value)
-    with reading(max_bytes=30_000), pytest.raises(fo.InvalidInstance) as other:
+    with reading_limit(max_bytes=30_000), pytest.raises(fo.InvalidInstance) as other:
         READERS[name](tmp_path / name)
     assert "--max-bytes" not in str(other.value)
 
@@ -63,7 +63,7 @@ def test_what_is_unpacked_has_a_limit(tmp_path: Path, name: str) -> None:
 def test_what_never_ends_is_refused(tmp_path: Path, name: str) -> None:
     """A device that is read for ever."""
     (tmp_path / name).symlink_to("/dev/zero")
-    with reading(max_bytes=5_000_000), pytest.raises(fo.InvalidInstance, match="holds more than 5 MB"):
+    with reading_limit(max_bytes=5_000_000), pytest.raises(fo.InvalidInstance, match="holds more than 5 MB"):
         READERS[name](tmp_path / name)
 
 
@@ -80,7 +80,7 @@ def test_a_pipe_is_read_up_to_the_limit(tmp_path: Path) -> None:
     for content in (text, text + " " * 20_000):
         writer = threading.Thread(target=lambda content=content: write(content), daemon=True)
         writer.start()
-        with reading(max_bytes=10_000):
+        with reading_limit(max_bytes=10_000):
             if content == text:
                 assert fo.load(path) == CLUSTER
             else:
@@ -101,7 +101,7 @@ def folder(path: Path, users: str) -> Path:
 
 def test_rows_columns_and_cells_have_limits(tmp_path: Path) -> None:
     """Limits on bytes leave room for at least 1,000 of each, and a file that has more says how many it has."""
-    with reading(max_bytes=100_000):
+    with reading_limit(max_bytes=100_000):
         assert (limits().rows, limits().columns, limits().values) == (1000, 1000, 2500)
         with pytest.raises(fo.InvalidInstance, match=r"users.csv has 1,001 rows, more than 1,000"):
             fo.load(folder(tmp_path, "name,cpu\n" + "u,1\n" * 1000))
@@ -117,7 +117,7 @@ def test_rows_of_parquet_are_counted_before_they_are_read(tmp_path: Path) -> Non
     pq.write_table(pa.table({"name": ["u"] * 300_000, "cpu": [1.0] * 300_000}), path)
     pq.write_table(pa.table({"name": ["s"], "cpu": [4.0]}), tmp_path / "servers.parquet")
     assert path.stat().st_size < 10_000
-    with reading(max_bytes=50_000_000), pytest.raises(fo.InvalidInstance, match=r"users.parquet has 300,000 rows, more than 200,000"):
+    with reading_limit(max_bytes=50_000_000), pytest.raises(fo.InvalidInstance, match=r"users.parquet has 300,000 rows, more than 200,000"):
         fo.load(tmp_path)
 
 
@@ -127,7 +127,7 @@ def test_texts_of_parquet_are_counted_as_they_would_be_written(tmp_path: Path, c
     path = tmp_path / "trace.parquet"
     pq.write_table(pa.table({"user": ["u"] * 1000, "why": column}), path)
     assert path.stat().st_size < 50_000
-    with reading(max_bytes=50_000_000), pytest.raises(fo.InvalidInstance, match="holds more than 50 MB"):
+    with reading_limit(max_bytes=50_000_000), pytest.raises(fo.InvalidInstance, match="holds more than 50 MB"):
         fo.load_trace(path)
 
 
@@ -141,7 +141,7 @@ def test_parquet_comes_back_as_it_was(tmp_path: Path) -> None:
             "kind": pd.Categorical(["x", "y", "x", None]),
             "number": [1, 2, 3, 4],
             "part": [0.1, None, 0.3, 4e300],
-            "day": pd.to_datetime(["2026-11-22", None, "2026-11-23", "2026-11-24"]),
+            "day": pd.to_datetime(["2026-11-22", "NaT", "2026-11-23", "2026-11-24"]),
             "names": [["a", "b"], None, [], ["c"]],
             "bytes": [b"a", b"\xff", None, b""],
         },
@@ -171,7 +171,10 @@ def test_rows_of_a_workbook_are_not_filled(tmp_path: Path) -> None:
     with pytest.raises(fo.InvalidInstance, match="there is a row below row 1,048,576"):
         fo.load(workbook(tmp_path / "a.xlsx", cell.format(2_000_000_000, "A")))
     wide = "".join(cell.format(row, "XFD") for row in range(3, 300))
-    with reading(max_bytes=100_000_000), pytest.raises(fo.InvalidInstance, match=r"has 16,384 columns|holds more than 2,500,000 values"):
+    with (
+        reading_limit(max_bytes=100_000_000),
+        pytest.raises(fo.InvalidInstance, match=r"has 16,384 columns|holds more than 2,500,000 values"),
+    ):
         fo.load(workbook(tmp_path / "b.xlsx", wide))
     good = cell.format(9, "A").replace("</row>", '<c r="B9"><v>2</v></c></row>')
     assert fo.load(workbook(tmp_path / "c.xlsx", good)).users == ("u", "v")
@@ -181,7 +184,7 @@ def test_what_a_workbook_unpacks_to_has_a_limit(tmp_path: Path) -> None:
     """A megabyte of spaces in one part of it."""
     path = workbook(tmp_path / "a.xlsx", " " * 1_000_000)
     assert path.stat().st_size < 20_000
-    with reading(max_bytes=500_000), pytest.raises(fo.InvalidInstance, match="holds more than 500,000 bytes"):
+    with reading_limit(max_bytes=500_000), pytest.raises(fo.InvalidInstance, match="holds more than 500,000 bytes"):
         fo.load(path)
 
 
@@ -192,7 +195,7 @@ def test_values_of_json_are_counted_before_they_are_made(tmp_path: Path) -> None
     """Each empty list is three characters, and twenty times as much in memory."""
     path = tmp_path / "a.json"
     path.write_text('{"a": [' + "[]," * 5000 + "[]]}")
-    with reading(max_bytes=100_000):
+    with reading_limit(max_bytes=100_000):
         for read in (fo.load, lambda path: fo.import_kubernetes(path, path)):
             with pytest.raises(fo.InvalidInstance, match="holds more than 2,500 values"):
                 read(path)
@@ -204,10 +207,10 @@ def test_aliases_stand_for_a_limited_number_of_values() -> None:
 
     demand = ", ".join(f"r{r}: 1" for r in range(100))
     shared = f"d: &d {{{demand}}}\nusers: [{', '.join(['*d'] * 99)}]\n"
-    with reading(max_bytes=2_000 * 99 * 201):
-        assert len(Parsed("a.yaml", shared).data["users"]) == 99  # type: ignore[index, call-overload]
+    with reading_limit(max_bytes=2_000 * 99 * 201):
+        assert len(Parsed("a.yaml", shared).data["users"]) == 99  # type: ignore[index]
     with (
-        reading(max_bytes=2_000 * (99 * 201 - 1)),
+        reading_limit(max_bytes=2_000 * (99 * 201 - 1)),
         pytest.raises(fo.InvalidInstance, match="the aliases stand for more than 19,898 values"),
     ):
         Parsed("a.yaml", shared)
@@ -220,7 +223,7 @@ def test_an_array_that_a_file_needs_has_a_limit(tmp_path: Path) -> None:
     document["users"] = [{"name": f"u{n}", "demand": {"r0": 1}} for n in range(1000)]
     path.write_text(json.dumps(document))
     with (
-        reading(max_bytes=7_000_000),
+        reading_limit(max_bytes=7_000_000),
         pytest.raises(fo.InvalidInstance, match="1,000 x 1,000 users and resources need 8 MB, the limit is 7 MB"),
     ):
         fo.load(path)
@@ -234,7 +237,7 @@ def test_the_limit_holds_inside_of_the_statement_only() -> None:
     seen = []
 
     def look() -> None:
-        with fo.reading(max_bytes=5):
+        with fo.reading_limit(max_bytes=5):
             thread = threading.Thread(target=lambda: seen.append(limits().max_bytes))
             thread.start()
             thread.join()
@@ -249,7 +252,7 @@ def test_the_limit_holds_inside_of_the_statement_only() -> None:
 @pytest.mark.parametrize("number", [0, -1, 1.5, True, "2GB", None])
 def test_a_limit_that_is_none(number: Any) -> None:
     """It is a whole number of bytes."""
-    with pytest.raises(fo.InvalidInstance, match="give a whole number of bytes >= 1"), fo.reading(max_bytes=number):
+    with pytest.raises(fo.InvalidInstance, match="give a whole number of bytes >= 1"), fo.reading_limit(max_bytes=number):
         pass
 
 

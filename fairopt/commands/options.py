@@ -17,7 +17,7 @@ from fairopt.commands.console import work
 from fairopt.formats.quantities import read as quantity
 from fairopt.instance import FloatArray
 from fairopt.instance.fractions import ExactArray, as_written
-from fairopt.limits import reading
+from fairopt.limits import reading_limit
 from fairopt.program import Leximin
 from fairopt.registry import words as parts
 
@@ -160,7 +160,7 @@ def max_bytes() -> Any:
 
 def _limit(context: typer.Context, value: str | None) -> None:
     if value is not None and not context.resilient_parsing:
-        context.with_resource(reading(max_bytes=_bytes(value)))
+        context.with_resource(reading_limit(max_bytes=_bytes(value)))
 
 
 def _reads(

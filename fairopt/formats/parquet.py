@@ -87,7 +87,8 @@ def read_frame(path: Path) -> pd.DataFrame:
     """
     table = arrow_table(path)
     try:
-        return table.to_pandas()
+        frame: pd.DataFrame = table.to_pandas()
+        return frame
     except Exception as error:  # what the file says of its index and its types may be anything
         reason = str(error).partition("\n")[0]
         raise InvalidInstance(f"{path} does not say well what its columns are: {reason}; write it again") from None
@@ -97,12 +98,14 @@ def _read(parquet: pq.ParquetFile, schema: pa.Schema, file: str) -> pa.Table:
     """Return all rows of an open file, whose columns have the types of the schema."""
     import pyarrow as pa
 
-    batches, held = [], 0
+    batches: list[pa.RecordBatch] = []
+    held = rows = 0
     for batch in parquet.iter_batches(batch_size=_BATCH):
         batch.validate(full=True)  # that texts are UTF-8, and in the dictionary
         held += batch.nbytes + sum(_spelled_out(column) for column in batch.columns)
         check_bytes(file, held)
-        check_table(file, sum(map(len, batches)), 1)
+        rows += batch.num_rows
+        check_table(file, rows, batch.num_columns)
         batches.append(batch)
     return pa.Table.from_batches(batches, schema=parquet.schema_arrow).cast(schema)
 

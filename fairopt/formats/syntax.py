@@ -162,7 +162,7 @@ class Parsed:
         if "*" in self._text and copies(self._root) > limits().copies:
             self._refuse(
                 f"the aliases stand for more than {limits().copies:,} values, the limit of what is read; raise it with "
-                "--max-bytes or fairopt.reading(...)",
+                "--max-bytes or fairopt.reading_limit(...)",
                 None,
             )
         return self._plain(self._root, {})

@@ -104,9 +104,12 @@ class Workbook:
             raise InvalidInstance(f"{self.path}: there is no sheet {sheet}{hint}")
         rows = self._read(sheet, values=False)
         if any(kind == "f" for _, row in rows for kind, _ in row):
-            values = dict(self._read(sheet, values=True))
+            calculated = dict(self._read(sheet, values=True))
             rows = [
-                (number, [(kind, _value_at(values.get(number, ()), j) if kind == "f" else value) for j, (kind, value) in enumerate(row)])
+                (
+                    number,
+                    [(kind, _value_at(calculated.get(number, ()), j) if kind == "f" else value) for j, (kind, value) in enumerate(row)],
+                )
                 for number, row in rows
             ]
             rows = [(number, row) for number, row in rows if _width(row)]

@@ -54,7 +54,8 @@ def _whole(text: str) -> int:
 # What is never written without quotes, because some reader takes it for a number, a date, a truth value, nothing or a merge of mappings.
 # kubectl, for one, reads 18371e12 and 0o7 as numbers, where PyYAML reads text.
 _NO_TEXT = re.compile(
-    r"(?:[-+._]*[0-9][-+.0-9a-fox_:,tz ]*|[-+.]+(?:inf|nan|e[-+.0-9]*)?|y|n|yes|no|on|off|true|false|null|~|=|<<)$", re.ASCII | re.IGNORECASE
+    r"(?:[-+._]*[0-9][-+.0-9a-fox_:,tz ]*|[-+.]+(?:inf|nan|e[-+.0-9]*)?|y|n|yes|no|on|off|true|false|null|~|=|<<)$",
+    re.ASCII | re.IGNORECASE,
 )
 _UNSEEN = re.compile("[^\x20-\x7e\n]")
 

@@ -86,7 +86,7 @@ PUBLIC = {
     "load_trace",
     "period_bound",
     "precomputed_drf",
-    "reading",
+    "reading_limit",
     "regret",
     "report",
     "save",
