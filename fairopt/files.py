@@ -24,12 +24,13 @@ from pathlib import Path
 from typing import IO
 
 from fairopt.errors import InvalidInstance
-from fairopt.limits import check_bytes, size
+from fairopt.limits import check_bytes, check_values, limits, size
 from fairopt.wording import did_you_mean
 
 __all__ = ["first_line", "is_device", "missing_file", "read_bytes", "read_text", "refuse_existing", "write_files"]
 
 _PART = 1 << 20  # bytes that are read at once
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # as str.splitlines takes them
 
 
 def read_bytes(path: Path) -> bytes:
@@ -111,12 +112,15 @@ def read_text(path: Path) -> str:
     if b"\0" in data:
         raise InvalidInstance(f"{path} is a binary file, not text; give a YAML, JSON or CSV file")
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InvalidInstance(f"{path}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8 text; save the file as UTF-8") from None
     except MemoryError:
         raise InvalidInstance(f"{path} does not fit into memory: it holds {size(len(data))}; give it in parts") from None
+    if len(text) > limits().values:  # a line is an object in memory, if only an empty one
+        check_values(str(path), sum(map(text.count, _LINE_ENDS)))
+    return text
 
 
 def write_files(contents: Mapping[Path, str | bytes]) -> None:

@@ -25,6 +25,8 @@ from fairopt.cli import app
 from fairopt.histories.reading import read_log_file
 from fairopt.limits import MAX_BYTES, limits, reading_limit
 
+EXPORTS = Path(__file__).parent / "imports" / "exports"
+NODES, PODS = EXPORTS / "kubernetes_nodes.json", EXPORTS / "kubernetes_pods.json"
 CLUSTER = fo.Instance([[4.0]], [[1.0]], users=["u"], resources=["cpu"])
 READERS: dict[str, Callable[[Path], object]] = {
     "cluster.json": fo.load,
@@ -87,6 +89,21 @@ def test_a_pipe_is_read_up_to_the_limit(tmp_path: Path) -> None:
                 with pytest.raises(fo.InvalidInstance, match="10,000 bytes"):
                     fo.load(path)
         writer.join(10)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\f", "\u2028"])
+def test_lines_are_counted_before_they_are_made(tmp_path: Path, end: str) -> None:
+    """20,000 lines of nothing; a line takes eight bytes at least."""
+    for name in ("nodes.txt", "jobs.txt", "log.swf", "queues.yaml"):
+        (tmp_path / name).write_text("a" + end * 20_000, newline="")
+    with reading_limit(max_bytes=400_000):
+        for read in (
+            lambda: fo.import_slurm(tmp_path / "nodes.txt", tmp_path / "jobs.txt"),
+            lambda: fo.import_swf(tmp_path / "log.swf"),
+            lambda: fo.import_kubernetes(NODES, PODS, queues=tmp_path / "queues.yaml"),
+        ):
+            with pytest.raises(fo.InvalidInstance, match="holds more than 10,000 values"):
+                read()
 
 
 # Tables --------------------------------------------------------------------------------------------------------------------------
