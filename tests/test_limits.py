@@ -205,6 +205,16 @@ def test_what_a_workbook_unpacks_to_has_a_limit(tmp_path: Path) -> None:
         fo.load(path)
 
 
+def test_a_row_and_a_shared_formula_of_a_workbook_have_limits(tmp_path: Path) -> None:
+    """A row of 300,000 empty cells; and a formula of 4,500 characters that 3,000 cells share: openpyxl writes it out for each of them."""
+    with pytest.raises(fo.InvalidInstance, match="has a row of more than 16,384 cells"):
+        fo.load(workbook(tmp_path / "a.xlsx", f'<row r="3">{"<c/>" * 300_000}</row>'))
+    formula = f'<row r="3"><c r="A3"><f t="shared" si="0" ref="A3:A9">{"+B1" * 1_500}</f><v>1</v></c></row>'
+    cells = "".join(f'<row r="{row}"><c r="A{row}"><f t="shared" si="0"/><v>1</v></c></row>' for row in range(4, 3_004))
+    with pytest.raises(fo.InvalidInstance, match="with its formulas holds more than 50,000,000 values"):
+        fo.load(workbook(tmp_path / "b.xlsx", formula + cells))
+
+
 # Documents -----------------------------------------------------------------------------------------------------------------------
 
 

@@ -22,7 +22,7 @@ from fairopt.files import read_bytes
 from fairopt.formats.cells import Table
 from fairopt.formats.syntax import plain_numbers
 from fairopt.formats.typed_cells import table_of
-from fairopt.limits import check_bytes, check_table, check_values, limits
+from fairopt.limits import check_bytes, check_table, check_values
 from fairopt.wording import did_you_mean, joined
 
 __all__ = ["LONGEST_TEXT", "Workbook", "require_openpyxl", "to_xlsx"]
@@ -30,7 +30,10 @@ __all__ = ["LONGEST_TEXT", "Workbook", "require_openpyxl", "to_xlsx"]
 LONGEST_TEXT = 32_767  # characters of a cell
 _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 _PART = 1 << 20  # bytes
-_TAGS = 4  # for a cell with a value: its own and that of the value, each opened and closed
+_END_OF_ROW = re.compile(rb"</(?:\w+:)?row\s*>")
+_MOST_IN_ROW = 16 * _MOST_COLUMNS  # tags: a cell has four, or some more where its text is in it
+_LONGEST_TAG = 10  # characters: of sheetData
+_COST = 5  # of a character of a formula that is written out once more, in values
 _FORMULA = ("=", "+", "-", "@", "'")
 _ESCAPED = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 _ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
@@ -81,14 +84,29 @@ class Workbook:
             raise InvalidInstance(f"{path} has no sheet; it must have the sheets servers and users")
 
     def _check_tags(self, archive: zipfile.ZipFile) -> None:
-        """Refuse a workbook with too many tags: each of a row becomes an object in memory."""
+        """Refuse a workbook with too many tags, in all or in one row, and with formulas that are too long for all cells that share one.
+
+        Each tag of a row becomes an object, and openpyxl writes out a shared formula for each of its cells.
+        """
         tags = 0
         for each in archive.infolist():
-            if each.file_size > limits().values:
-                with archive.open(each) as part:
-                    while text := part.read(_PART):
-                        tags += text.count(b"<")
-                        check_values(str(self.path), tags // _TAGS)
+            shared = longest = run = in_row = 0
+            is_sheet, before = False, b""
+            with archive.open(each) as part:
+                while text := part.read(_PART):
+                    is_sheet |= b"sheetData" in before + text
+                    shared += text.count(b'"shared"') + text.count(b"'shared'")
+                    first, *others = map(len, text.split(b"<"))
+                    tags += len(others)
+                    check_values(str(self.path), tags)
+                    longest = max(longest, run + first, *others)
+                    run = others[-1] if others else run + first
+                    for number, row in enumerate(_END_OF_ROW.split(text)):
+                        in_row = row.count(b"<") + (in_row if not number else 0)
+                        if is_sheet and in_row > _MOST_IN_ROW:
+                            raise InvalidInstance(f"{self.path} has a row of more than {_MOST_COLUMNS:,} cells; save it again as .xlsx")
+                    before = text[-_LONGEST_TAG:]
+            check_values(f"{self.path} with its formulas", _COST * shared * longest)
 
     def table(self, sheet: str, first: str) -> Table:
         """Return a sheet as a table: the names of the columns in its first row that is not empty.
