@@ -16,6 +16,7 @@ import contextlib
 import gzip
 import io
 import os
+import re
 import secrets
 import shutil
 import zlib
@@ -30,6 +31,7 @@ from fairopt.wording import did_you_mean
 __all__ = ["first_line", "is_device", "missing_file", "read_bytes", "read_text", "refuse_existing", "write_files"]
 
 _PART = 1 << 20  # bytes that are read at once
+_FOUR, _TWO = re.compile(b"[\xf0-\xff]"), re.compile(b"[\xc4-\xef]")  # where a text has such bytes, each of its characters takes as many
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # as str.splitlines takes them
 
 
@@ -111,6 +113,8 @@ def read_text(path: Path) -> str:
         raise InvalidInstance(f"{path} is written in UTF-16; save it as UTF-8")
     if b"\0" in data:
         raise InvalidInstance(f"{path} is a binary file, not text; give a YAML, JSON or CSV file")
+    width = 1 if data.isascii() else 4 if _FOUR.search(data) else 2 if _TWO.search(data) else 1
+    check_bytes(f"{path}, as characters of {width} bytes,", width * len(data))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

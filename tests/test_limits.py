@@ -91,6 +91,18 @@ def test_a_pipe_is_read_up_to_the_limit(tmp_path: Path) -> None:
         writer.join(10)
 
 
+@pytest.mark.parametrize(("character", "width"), [("a", 1), ("\u00e9", 1), ("\u0416", 2), ("\U0001f600", 4)])
+def test_one_wide_character_makes_all_of_them_wide(tmp_path: Path, character: str, width: int) -> None:
+    """As Python keeps text: a gigabyte of ASCII with one emoji would be four."""
+    path = tmp_path / "cluster.json"
+    path.write_text(f'{{"{character}": 1}}'.ljust(5_000), encoding="utf-8")
+    size = path.stat().st_size
+    with reading_limit(max_bytes=width * size), pytest.raises(fo.InvalidInstance, match="unknown key"):
+        fo.load(path)
+    with reading_limit(max_bytes=width * size - 1), pytest.raises(fo.InvalidInstance, match="holds more than"):
+        fo.load(path)
+
+
 @pytest.mark.parametrize("end", ["\n", "\r", "\f", "\u2028"])
 def test_lines_are_counted_before_they_are_made(tmp_path: Path, end: str) -> None:
     """20,000 lines of nothing; a line takes eight bytes at least."""

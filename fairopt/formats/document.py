@@ -319,6 +319,7 @@ def _rates(source: Source, servers: list[Server], users: list[User], numbers: As
     if giver is None:
         return None
     column = {server.name: i for i, server in enumerate(servers)}
+    check_array(source.place(()), "users and servers", len(users), len(servers))
     rates = np.zeros((len(users), len(servers)))
     for n, user in enumerate(users):
         if user.rates is None:

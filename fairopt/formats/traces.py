@@ -42,6 +42,7 @@ from fairopt.formats.parquet import read_frame
 from fairopt.formats.quantities import plain
 from fairopt.formats.requirements import Attributes, Value
 from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.limits import check_array
 from fairopt.trace import Event, Trace, backwards, problems, two_queues
 from fairopt.wording import did_you_mean, joined, plural
 
@@ -232,6 +233,7 @@ def _allowed(rows: _Rows, cluster: Instance | None, attributes: list[dict[str, V
         )
     ask = Attributes(attributes or [{}] * cluster.n_servers)
     position = {name: i for i, name in enumerate(cluster.servers)}
+    check_array(rows.file, "jobs and servers", rows.number, cluster.n_servers, of_bytes=1)
     allowed = np.ones((rows.number, cluster.n_servers), bool)
     for row in range(rows.number):
         if requires and requires[row]:

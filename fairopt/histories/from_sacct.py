@@ -35,7 +35,7 @@ from fairopt.imports.slurm_exports import parsed
 from fairopt.imports.slurm_jobs import amounts_of
 from fairopt.imports.slurm_syntax import array_size, hosts, tres
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.limits import check_table
+from fairopt.limits import check_array, check_table
 from fairopt.wording import plural
 
 __all__ = ["COMMAND", "read_sacct_log"]
@@ -185,8 +185,9 @@ def _demands(
     texts = np.where(never, np.array([learned.get(k, str(text)) for k, text in enumerate(requests)], object)[request], given)
     code, found = pd.factorize(texts)
     table, nodes = np.zeros((len(found), cluster.n_resources)), np.ones(len(found))
+    first = np.unique(code, return_index=True)[1]
     for j, text in enumerate(found):
-        part = Part(str(text), f"{path}, line {int(lines[int(np.argmax(code == j))])}", None, "AllocTRES")
+        part = Part(str(text), f"{path}, line {int(lines[first[j]])}", None, "AllocTRES")
         amounts = amounts_of(part)
         nodes[j] = max(amounts.pop("node", 0.0), 1.0)
         table[j] = [amounts.get(name, 0.0) for name in cluster.resources]
@@ -214,9 +215,9 @@ def _nodes(lists: Any, path: Path, lines: IntArray) -> tuple[IntArray, list[str]
     import pandas as pd
 
     code, found = pd.factorize(np.where(np.isin(lists, _NOTHING), "", lists))
-    hosts_of = []
+    hosts_of, first = [], np.unique(code, return_index=True)[1]
     for j, text in enumerate(found):
-        part = Part(str(text), f"{path}, line {int(lines[int(np.argmax(code == j))])}", None, "NodeList")
+        part = Part(str(text), f"{path}, line {int(lines[first[j]])}", None, "NodeList")
         hosts_of.append(list(parsed(part, hosts)) if text else [])
     return np.asarray(code, np.int64), list(dict.fromkeys(name for each in hosts_of for name in each)), hosts_of
 
@@ -308,6 +309,7 @@ def _place(records: Records, extra: dict[str, Any], names: list[str], hosts_of: 
     records.tasks = records.tasks * np.where(counts > 0, counts, nodes[index])
     code, found = pd.factorize(extra["key"][index])
     records.place = np.asarray(code, np.int64)
+    check_array(where(0).partition(", ")[0], "kinds of jobs and servers", len(found), cluster.n_servers, of_bytes=1)
     records.allowed = np.zeros((len(found), cluster.n_servers), bool)
     ran = records.row >= 0
     records.allowed[records.place[ran], records.row[ran]] = True

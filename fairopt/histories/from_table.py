@@ -36,7 +36,7 @@ from fairopt.formats.requirements import Attributes
 from fairopt.histories.clock import Clock
 from fairopt.histories.records import Records, Unjudged, row_places, unknown_server
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.limits import check_table
+from fairopt.limits import check_array, check_table
 from fairopt.wording import did_you_mean, joined
 
 if TYPE_CHECKING:
@@ -247,9 +247,10 @@ def _allowed(frame: pd.DataFrame, cluster: Instance, attributes: Sequence[dict[s
     texts = [_texts(frame[column]) for column in columns]
     code, found = pd.factorize(pd.Series(list(zip(*texts, strict=True))))
     ask = Attributes(list(attributes) if attributes is not None else [{}] * cluster.n_servers)
-    allowed = np.ones((len(found), cluster.n_servers), bool)
+    check_array(where(0).partition(", ")[0], "kinds of jobs and servers", len(found), cluster.n_servers, of_bytes=1)
+    allowed, first = np.ones((len(found), cluster.n_servers), bool), np.unique(code, return_index=True)[1]
     for j, cells in enumerate(found):
-        row = int(np.argmax(code == j))
+        row = int(first[j])
         for column, text in zip(columns, cells, strict=True):
             if text and column == "requires":
                 if attributes is None:
