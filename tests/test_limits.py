@@ -108,14 +108,14 @@ def test_lines_are_counted_before_they_are_made(tmp_path: Path, end: str) -> Non
     """20,000 lines of nothing; a line takes eight bytes at least."""
     for name in ("nodes.txt", "jobs.txt", "log.swf", "queues.yaml"):
         (tmp_path / name).write_text("a" + end * 20_000, newline="")
-    with reading_limit(max_bytes=400_000):
-        for read in (
-            lambda: fo.import_slurm(tmp_path / "nodes.txt", tmp_path / "jobs.txt"),
-            lambda: fo.import_swf(tmp_path / "log.swf"),
-            lambda: fo.import_kubernetes(NODES, PODS, queues=tmp_path / "queues.yaml"),
-        ):
-            with pytest.raises(fo.InvalidInstance, match="holds more than 10,000 values"):
-                read()
+    reads: list[Callable[[], object]] = [
+        lambda: fo.import_slurm(tmp_path / "nodes.txt", tmp_path / "jobs.txt"),
+        lambda: fo.import_swf(tmp_path / "log.swf"),
+        lambda: fo.import_kubernetes(NODES, PODS, queues=tmp_path / "queues.yaml"),
+    ]
+    for read in reads:
+        with reading_limit(max_bytes=400_000), pytest.raises(fo.InvalidInstance, match="holds more than 10,000 values"):
+            read()
 
 
 # Tables --------------------------------------------------------------------------------------------------------------------------
