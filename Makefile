@@ -8,7 +8,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # Tests start many processes, and each would compile all files of fairopt again where the environment forbids Python to keep them.
 KEEP_COMPILED := PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test test-newest test-oldest test-slurm check bench bench-growth picture docs strip clean
+.PHONY: demo test test-newest test-oldest fuzz test-slurm check bench bench-growth picture docs strip clean
 
 demo: $(INSTALLED)  ## the exact fair allocation of 12,583 servers, what fairness costs in a lab of 37, and a report about it
 	$(BIN)/fairopt solve examples/google-cluster.yaml --notion drfh
@@ -25,6 +25,9 @@ test-newest:  ## with the newest versions of all dependencies, on every Python f
 
 test-oldest:  ## with the lower bounds of pyproject.toml, on Python 3.11
 	$(PYTHON) tests/support/environments.py oldest $(TESTS)
+
+fuzz: $(INSTALLED)  ## damaged and hostile files and stores, a hundred times as many as in make test, and new ones each time: half an hour
+	$(ONE_THREAD) $(KEEP_COMPILED) HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PARALLEL) tests/conformance/test_fuzz_files.py tests/conformance/test_fuzz_stores.py
 
 test-slurm: $(INSTALLED)  ## with a real Slurm on this machine, as root: slurmctld slurmd slurmdbd mariadb-server munge of Debian
 	$(BIN)/python -m pytest -m slurm tests/commands/test_real_slurm.py

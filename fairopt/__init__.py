@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         trace_swf,
     )
     from fairopt.instance import Instance, Queue, Quota
+    from fairopt.limits import reading_limit
     from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
     from fairopt.program import Program
     from fairopt.reporting.composing import Report, report
@@ -147,6 +148,7 @@ __all__ = [
     "load_trace",
     "period_bound",
     "precomputed_drf",
+    "reading_limit",
     "regret",
     "report",
     "save",
@@ -205,6 +207,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
             "trace_swf",
         ],
         "instance": ["Instance", "Queue", "Quota"],
+        "limits": ["reading_limit"],
         "models": ["CRITERIA", "NOTIONS", "Notion", "Property", "ShareNotion"],
         "program": ["Program"],
         "reporting.composing": ["Report", "report"],

@@ -14,6 +14,7 @@ import io
 import os
 import sys
 import traceback
+import warnings
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
@@ -26,6 +27,7 @@ import fairopt as fo
 from fairopt.commands.said import SAID
 from fairopt.registry import FILES, line_at_fault
 from fairopt.streams import claim_stdout, quiet_libraries
+from fairopt.wording import printable
 
 __all__ = ["app", "main"]
 
@@ -47,6 +49,9 @@ class _Commands(TyperGroup):
             return super().make_context(*arguments, **options)
         except (BrokenPipeError, SystemExit):  # rich makes the one the other
             raise SystemExit(_without_stdout()) from None
+        except Exception as error:
+            _clean(error)
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -60,7 +65,11 @@ class _Commands(TyperGroup):
             where = error.filename or ("stdout" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else "")
             _say(": ".join(str(part) for part in (where, error.strerror or error) if part))
             raise typer.Exit(2) from None
+        except MemoryError:
+            _say("the memory of this machine ran out; give a smaller file, or fewer users, servers or resources")
+            raise typer.Exit(2) from None
         except Exception as error:
+            _clean(error)
             if isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "format_message"):  # a usage error
                 raise
             if line := line_at_fault(error):
@@ -68,6 +77,17 @@ class _Commands(TyperGroup):
                 raise typer.Exit(2) from None
             _report(error)
             raise typer.Exit(_INTERNAL) from None
+
+
+def _clean(error: Exception) -> None:
+    """Make what a usage error quotes printable; other errors stay as they are."""
+    if not hasattr(error, "format_message"):
+        return
+    for name, value in vars(error).items():
+        if isinstance(value, str):
+            setattr(error, name, printable(value, keep="\n"))
+        elif isinstance(value, list):
+            setattr(error, name, [printable(each) if isinstance(each, str) else each for each in value])
 
 
 app = typer.Typer(
@@ -93,6 +113,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # print labels that the terminal's encoding lacks as escapes
     claim_stdout()
     quiet_libraries(own=FILES)
+    warnings.showwarning = _warn  # type: ignore[assignment]  # where the line stands is of no interest
     try:
         app()
         status: Any = 0
@@ -238,6 +259,9 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
 }
 
 
+_WITHOUT_FILES = ("schema", "notions", "solvers", "placements", "generate", "reproduce")  # commands that read none
+
+
 def _listed() -> None:
     """A placeholder in the list of commands, which shows only the line of help."""
 
@@ -255,13 +279,24 @@ def _load(name: str) -> Any:
 
     there = import_module(f"fairopt.commands.{module}")
     if hasattr(there, "app"):
-        return get_command(there.app)
-    alone = typer.Typer(add_completion=False)
-    alone.command(name, epilog=f"Example: fairopt {name} {example}".rstrip())(guarded(getattr(there, name.replace("-", "_"))))
-    return get_command(alone)
+        command: Any = get_command(there.app)
+    else:
+        alone = typer.Typer(add_completion=False)
+        alone.command(name, epilog=f"Example: fairopt {name} {example}".rstrip())(guarded(getattr(there, name.replace("-", "_"))))
+        command = get_command(alone)
+    for each in getattr(command, "commands", {name: command}).values():
+        if name not in _WITHOUT_FILES:
+            from fairopt.commands.options import max_bytes
+
+            each.params.append(max_bytes())
+    return command
 
 
-def _say(message: str) -> None:
+def _say(message: str, kind: str = "error") -> None:
     from fairopt.commands.console import say  # needs rich
 
-    say("error", message)
+    say(kind, message)
+
+
+def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object) -> None:
+    _say(f"{message} ({category.__name__}, {os.path.basename(filename)}, line {lineno})", "warning")

@@ -16,37 +16,91 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
+import io
 import os
+import re
 import secrets
 import stat
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import IO
 
 from fairopt.errors import InvalidInstance
+from fairopt.limits import check_bytes, check_values, limits, size
 from fairopt.streams import write_device
 from fairopt.wording import did_you_mean
 
-__all__ = ["is_device", "read_bytes", "read_text", "refuse_existing", "refuse_read", "write_files"]
+__all__ = ["first_line", "is_device", "missing_file", "read_bytes", "read_text", "refuse_existing", "refuse_read", "write_files"]
+
+_PART = 1 << 20  # bytes that are read at once
+_FOUR, _TWO = re.compile(b"[\xf0-\xff]"), re.compile(b"[\xc4-\xef]")  # where a text has such bytes, each of its characters takes as many
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # as str.splitlines takes them
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what a file holds.
+    """Return what a file holds; ``*.gz`` is unpacked.
 
     Raises
     ------
     InvalidInstance
-        If the file is missing, a folder, or not readable.
+        If the file is missing, a folder, or not readable, or holds more than :mod:`fairopt.limits` allows.
     """
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            if path.suffix.lower() != ".gz":
+                check_bytes(str(path), os.fstat(file.fileno()).st_size)  # 0 of a pipe or a device
+                return _at_most(file, path)
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                return _at_most(unpacked, path)
     except FileNotFoundError:
-        neighbours = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise InvalidInstance(f"there is no file {path}{did_you_mean(path.name, neighbours)}") from None
+        raise missing_file(path) from None
     except IsADirectoryError:
         raise InvalidInstance(f"{path} is a folder, not a file; give the path of a file in it") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InvalidInstance(f"{path} cannot be unpacked: {error}; copy or compress it again") from None
+    except InvalidInstance:
+        raise
     except (OSError, ValueError) as error:
         raise InvalidInstance(f"{path} cannot be read: {_reason(error)}") from error
+
+
+def missing_file(path: Path) -> InvalidInstance:
+    """Return the error about a file that is not there, with the name of one that is."""
+    try:
+        neighbours = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    except OSError:  # a folder that nobody may list
+        neighbours = []
+    return InvalidInstance(f"there is no file {path}{did_you_mean(path.name, neighbours)}")
+
+
+def first_line(path: Path, most: int = 100_000) -> bytes:
+    """Return the beginning of a file, up to its first line end; nothing of what is no file or cannot be read.
+
+    A pipe is not touched: what is read from it is gone.
+    """
+    if not path.is_file():
+        return b""
+    try:
+        with path.open("rb") as file:
+            if path.suffix.lower() != ".gz":
+                return file.readline(most)
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                return unpacked.readline(most)
+    except (OSError, ValueError, EOFError, zlib.error):
+        return b""
+
+
+def _at_most(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
+    """Return the rest of an open file, which is refused as soon as it is too long."""
+    held = io.BytesIO()
+    try:
+        while part := file.read(_PART):
+            held.write(part)
+            check_bytes(str(path), held.tell())
+        return held.getvalue()
+    except MemoryError:
+        raise InvalidInstance(f"{path} does not fit into memory: it holds more than {size(held.tell())}; give it in parts") from None
 
 
 def read_text(path: Path) -> str:
@@ -55,23 +109,25 @@ def read_text(path: Path) -> str:
     Raises
     ------
     InvalidInstance
-        If the file is missing, a folder, not readable, not text, or not UTF-8.
+        If the file is missing, a folder, not readable, too large, not text, or not UTF-8.
     """
     data = read_bytes(path)
-    try:
-        if path.suffix.lower() == ".gz":
-            data = gzip.decompress(data)
-    except (EOFError, zlib.error, OSError) as error:
-        raise InvalidInstance(f"{path} cannot be unpacked: {error}; copy or compress it again") from None
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InvalidInstance(f"{path} is written in UTF-16; save it as UTF-8")
     if b"\0" in data:
         raise InvalidInstance(f"{path} is a binary file, not text; give a YAML, JSON or CSV file")
+    width = 1 if data.isascii() else 4 if _FOUR.search(data) else 2 if _TWO.search(data) else 1
+    check_bytes(f"{path}, as characters of {width} bytes,", width * len(data))
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InvalidInstance(f"{path}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8 text; save the file as UTF-8") from None
+    except MemoryError:
+        raise InvalidInstance(f"{path} does not fit into memory: it holds {size(len(data))}; give it in parts") from None
+    if len(text) > limits().values:  # a line is an object in memory, if only an empty one
+        check_values(str(path), sum(map(text.count, _LINE_ENDS)))
+    return text
 
 
 def write_files(contents: Mapping[Path, str | bytes]) -> None:

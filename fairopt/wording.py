@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import itertools
 import math
 import re
 import reprlib
+import shlex
 from collections.abc import Iterable, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -25,6 +25,7 @@ __all__ = [
     "found",
     "fractions",
     "in_latex",
+    "in_shell",
     "installing",
     "joined",
     "named",
@@ -49,7 +50,7 @@ _SIZES = 100  # numbers that differ by a larger factor are not written with the 
 _LONGEST = 200  # characters of a word that is compared, or shown
 _LONG = 10**15  # a whole number in fractions that is written with all its digits is smaller
 _SHORT = 15  # characters of a fraction that is written as it is
-_MOST = 100_000  # words that one is compared with
+_EFFORT = 100_000_000  # cubes of characters that are compared: 100,000 words of 10, a dozen of 200
 
 
 def brief(text: str, most: int = _LONGEST) -> str:
@@ -64,14 +65,22 @@ def brief(text: str, most: int = _LONGEST) -> str:
 def did_you_mean(word: str, words: Iterable[str]) -> str:
     """Return `` (did you mean "...")`` for the closest of ``words``, or the empty string.
 
+    To compare two words can take as long as the cube of their length, so only the first of many or long words are compared.
+
     >>> did_you_mean("wieght", ["weight", "tasks"])
     ' (did you mean "weight"?)'
     >>> did_you_mean("zzz", ["weight", "tasks"])
     ''
     """
-    if len(word) > _LONGEST:  # it is no slip of the pen, and to compare it takes as long as it is
+    if len(word) > _LONGEST:  # it is no slip of the pen
         return ""
-    close = difflib.get_close_matches(word, itertools.islice(words, _MOST), n=1)
+    room, compared = _EFFORT, []
+    for each in words:
+        room -= len(word) * len(each) * max(len(word), len(each))
+        if room < 0:
+            break
+        compared.append(each)
+    close = difflib.get_close_matches(word, compared, n=1)
     return f' (did you mean "{close[0]}"?)' if close else ""
 
 
@@ -89,7 +98,10 @@ def found(value: object) -> str:
         return f'the text "{value if len(value) <= 60 else value[:57] + "..."}"'
     if isinstance(value, list | dict):
         return f"a {'list' if isinstance(value, list) else 'mapping'}"
-    return reprlib.repr(value)
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        return "a number beyond 1e308"
 
 
 def written(value: object) -> str:
@@ -149,6 +161,15 @@ def named(label: str) -> str:
     shown = printable(label)
     plain = all(c.isalnum() or c in "-_./:@#" for c in shown) and shown[-1] not in ".:/"
     return shown if plain else f'"{shown}"'
+
+
+def in_shell(word: str) -> str:
+    """Return a word as a shell takes it, for a command that is to be pasted: nothing in it runs.
+
+    >>> print(in_shell("gpu"), in_shell("; rm x"), in_shell("$(rm x)"), in_shell("a\\x1bb"))
+    gpu '; rm x' '$(rm x)' 'a\\x1bb'
+    """
+    return shlex.quote(brief(printable(word)))  # shortened first: a cut must not take a quotation mark
 
 
 def in_latex(text: str) -> str:

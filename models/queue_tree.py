@@ -97,7 +97,7 @@ def tree_filling(
         known = share < np.inf
         takes = safe_ratio(safe_ratio(instance.demands, instance.total_capacity), np.where(known, share, 1)[:, None])
         takes[~(takes < np.inf) | ~known[:, None]] = 0
-    open_to = _inside(tree.parent, tree.weights, list(tree.downwards()), 0)
+    open_to = _inside(tree, 0)
     parts = [
         part
         for depth in range(int(tree.depth.max()) + 1, 0, -1)
@@ -141,7 +141,7 @@ def _guarantees(instance: Instance, tree: Tree, weights: FloatArray, depth: int,
         node_rates[node] = safe_ratio(amount, total)[total > 0].max(initial=0)
         if not node_rates[node] > 0:
             continue
-        inside = _inside(tree.parent, tree.weights, list(tree.downwards()), int(node))
+        inside = _inside(tree, int(node))
         rising |= inside[tree.user_node] & (weights > 0) & (instance.demands[:, named] > 0).any(axis=1) & ~own
         rows += guarantee_rows(instance, tree, int(node))
     if not rising.any():
@@ -152,11 +152,11 @@ def _guarantees(instance: Instance, tree: Tree, weights: FloatArray, depth: int,
     return Part(f"the guarantees at depth {depth}", rising, node_rates, user_rates, limits, tuple(row.name for row in stated), stated)
 
 
-def _inside(parent: IntArray, weights: FloatArray, downwards: list[int], top: int) -> BoolArray:
+def _inside(tree: Tree, top: int) -> BoolArray:
     """Return which nodes are a node or below it with weights > 0 all the way from it, (nodes,)."""
-    inside = np.zeros(parent.size, bool)
+    inside = np.zeros(tree.n_nodes, bool)
     inside[top] = True
-    for v in downwards:
-        if v and v != top and inside[parent[v]]:
-            inside[v] = weights[v] > 0
+    for layer in reversed(tree.layers):
+        below = layer[inside[tree.parent[layer]]]
+        inside[below] = tree.weights[below] > 0
     return inside

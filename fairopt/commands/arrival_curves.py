@@ -7,13 +7,12 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import choose_form, draw, hand_over, work
+from fairopt.commands.console import Console, choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, read_instance, words
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, simple_table

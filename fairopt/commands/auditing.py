@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
@@ -17,12 +16,12 @@ from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.properties import CHECKS, OF_TREES
 from fairopt.analysis.rerun import given
 from fairopt.commands import completion
-from fairopt.commands.console import as_text, choose_form, deliver, say, show, work
+from fairopt.commands.console import Console, as_text, choose_form, deliver, say, show, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules, words
 from fairopt.commands.tables import add_numbers, add_words, label, print_paragraph, sharing_note, simple_table
 from fairopt.registry import words as words_of
 from fairopt.specs import read_notion, read_schedule
-from fairopt.wording import figure, joined, plural
+from fairopt.wording import figure, in_shell, joined, plural
 
 __all__ = ["audit"]
 
@@ -159,7 +158,7 @@ def _check_measure(notion: str, guarantees: str | None, queue_share: str | None)
     if notion not in fo.NOTIONS or guarantees is not None or queue_share is not None:
         name, *colon = words_of(notion)
         if name in fo.NOTIONS and (colon or guarantees is not None or queue_share is not None):
-            raise typer.BadParameter(f"with --allocation a notion has no options; give --notion {name}", param_hint="--notion")
+            raise typer.BadParameter(f"with --allocation a notion has no options; give --notion {in_shell(name)}", param_hint="--notion")
         read_notion(notion)  # which says what notions there are
 
 

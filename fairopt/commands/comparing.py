@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 from rich.progress import Progress
 
 import fairopt as fo
@@ -16,7 +15,7 @@ from fairopt.commands import completion
 from fairopt.commands.allocation_table import Choice
 from fairopt.commands.comparison_table import print_comparison
 from fairopt.commands.conditions import read_condition
-from fairopt.commands.console import Form, check_picture, choose_form, draw, hand_over, say, work
+from fairopt.commands.console import Console, Form, check_picture, choose_form, draw, hand_over, say, work
 from fairopt.commands.options import (
     Changes,
     Everything,

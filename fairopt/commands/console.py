@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import io
 import json
 import logging
@@ -14,8 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
+import rich.console
 import typer
-from rich.console import Console
+from rich.console import ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.segment import Segment
 from rich.text import Text
 
 import fairopt as fo
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INTERRUPTED",
+    "Console",
     "Form",
     "as_text",
     "check_file",
@@ -57,9 +61,32 @@ Form: TypeAlias = Literal["json", "csv", "parquet", "xlsx", "md", "tex", "page"]
 
 # Characters that json leaves as they are, though they drive a terminal or turn the direction of writing; they occur inside strings only.
 _CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_KEPT = "\n\N{NO-BREAK SPACE}"  # characters that are no letters, and drive no terminal
 _LOOK = 0.1  # seconds between two checks for signals
 INTERRUPTED = 130  # exit status after Ctrl-C
 _PATIENCE = 2.0  # seconds after which a terminal shows progress
+
+
+class Console(rich.console.Console):
+    """A console on which no text drives the terminal: control characters are printed as escapes, wherever they come from."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.push_render_hook(_Printable())
+
+
+class _Printable(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Clean(each) for each in renderables]
+
+
+class _Clean:
+    def __init__(self, of: ConsoleRenderable) -> None:
+        self.of = of
+
+    def __rich_console__(self, console: rich.console.Console, options: ConsoleOptions) -> RenderResult:
+        for segment in console.render(self.of, options):
+            yield segment if segment.control else Segment(printable(segment.text, keep=_KEPT), segment.style)
 
 
 def choose_form(
@@ -211,7 +238,7 @@ def draw_envy(allocation: fo.Allocation, path: Path) -> None:
 def say(kind: str, message: str) -> None:
     """Print a message on stderr."""
     console = Console(stderr=True, highlight=False)
-    text = printable(message, keep="\n\N{NO-BREAK SPACE}")
+    text = printable(message, keep=_KEPT)
     console.print(Text.assemble((f"{kind}: ", "bold red" if kind == "error" else "bold yellow"), text), soft_wrap=True)
 
 
@@ -253,7 +280,7 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
     log.setLevel(logging.INFO)
     signals = _Signals() if ended is not None and threading.current_thread() is threading.main_thread() else None
     try:
-        threading.Thread(target=run, daemon=True).start()
+        threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True).start()  # with the limits of this one
         console = Console(stderr=True)
         if not _wait(finished, signals, _PATIENCE) and console.is_terminal:
             if progress is not None:

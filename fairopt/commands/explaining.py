@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
@@ -18,7 +17,7 @@ from fairopt.analysis.explanation import Blocker, Gain
 from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.rerun import given
 from fairopt.commands import completion
-from fairopt.commands.console import as_text, choose_form, deliver, show, work
+from fairopt.commands.console import Console, as_text, choose_form, deliver, show, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules
 from fairopt.commands.tables import add_names, add_numbers, add_words, label, print_paragraph, simple_table
 from fairopt.models import default_sharing

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import as_text, check_file, say, work
+from fairopt.commands.console import Console, as_text, check_file, say, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, QueueShare, with_rules
 from fairopt.commands.outputs import Written, guarded
 from fairopt.commands.tables import add_numbers, add_words, label, print_note, simple_table

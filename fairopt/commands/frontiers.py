@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.comparison_table import low_share
-from fairopt.commands.console import choose_form, draw, hand_over, work
+from fairopt.commands.console import Console, choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, Schedules, Sharing, read_instance, words
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, sharing_note, simple_table

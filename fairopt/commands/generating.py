@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import check_instance, work
+from fairopt.commands.console import Console, check_instance, work
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import simple_table
 from fairopt.generators.trees import OPTIONS

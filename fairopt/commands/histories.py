@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import check_instance, check_page, choose_form, draw, hand_over, table_form, work
+from fairopt.commands.console import Console, check_instance, check_page, choose_form, draw, hand_over, table_form, work
 from fairopt.commands.options import Changes, Guarantees, Json, QueueShare, with_rules
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, add_words, label, print_note, print_paragraph, simple_table

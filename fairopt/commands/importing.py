@@ -8,11 +8,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_instance, deliver, table_form, work
+from fairopt.commands.console import Console, as_text, check_instance, deliver, table_form, work
 from fairopt.commands.options import Json
 from fairopt.commands.outputs import Written, guarded
 from fairopt.commands.tables import add_numbers, label, print_note, simple_table

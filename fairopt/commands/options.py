@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
+from typer.main import get_command
 
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import work
 from fairopt.commands.outputs import Written
+from fairopt.formats.quantities import read as quantity
 from fairopt.instance import FloatArray
 from fairopt.instance.fractions import ExactArray, as_written
+from fairopt.limits import reading_limit
 from fairopt.program import Leximin
 from fairopt.registry import words as parts
 
@@ -39,6 +43,7 @@ __all__ = [
     "Shown",
     "Sort",
     "Top",
+    "max_bytes",
     "read_instance",
     "read_preference",
     "read_utility",
@@ -146,6 +151,52 @@ PlotPolytope = Annotated[
     typer.Option(metavar="FILE", help="With --solver trajectory and two or three users: also draw the path inside the feasible polytope."),
     Written(),
 ]
+
+
+def max_bytes() -> Any:
+    """Return the option of every command that reads files: how much one may hold after it is unpacked.
+
+    It is no parameter of the functions: the limit holds from the option to the end of the command.
+    """
+    app = typer.Typer(add_completion=False)
+    app.command()(_reads)
+    option: Any = get_command(app).params[0]
+    option.expose_value = False
+    return option
+
+
+def _limit(context: typer.Context, value: str | None) -> None:
+    if value is not None and not context.resilient_parsing:
+        context.with_resource(reading_limit(max_bytes=_bytes(value)))
+
+
+def _reads(
+    _: Annotated[
+        str | None,
+        typer.Option(
+            "--max-bytes",
+            metavar="BYTES",
+            help="Refuse a file that holds more than this after it is unpacked, such as 500MB or 10GB. Default: 2GB.",
+            callback=_limit,
+        ),
+    ] = None,
+) -> None:
+    pass
+
+
+def _bytes(text: str) -> int:
+    """Return a number of bytes, with or without a unit.
+
+    >>> _bytes("2GB"), _bytes("1GiB"), _bytes("1000")
+    (2000000000, 1073741824, 1000)
+    """
+    try:
+        value = Fraction(int(text)) if text.strip().isdecimal() else quantity(text).value
+    except ValueError:
+        value = Fraction(0)
+    if value < 1:
+        raise typer.BadParameter(f"{text[:40]!r} is no number of bytes; give one such as 500MB or 10GB", param_hint="--max-bytes")
+    return int(value)
 
 
 def read_instance(path: Path, changes: Sequence[str] | None) -> fo.Instance:

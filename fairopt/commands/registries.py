@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text
+from fairopt.commands.console import Console, as_text
 from fairopt.commands.options import Json
 from fairopt.commands.tables import simple_table
 from fairopt.models.notion import Condition

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import check_file, work
+from fairopt.commands.console import Console, check_file, work
 from fairopt.commands.options import (
     Changes,
     File,

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
 from fairopt.commands import completion
-from fairopt.commands.console import as_text, work
+from fairopt.commands.console import Console, as_text, work
 from fairopt.commands.options import Json
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import simple_table

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import INTERRUPTED, check_page, choose_form, draw, hand_over, say, work
+from fairopt.commands.console import INTERRUPTED, Console, check_page, choose_form, draw, hand_over, say, work
 from fairopt.commands.options import Changes, Json, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.commands.side_by_side_table import print_side_by_side

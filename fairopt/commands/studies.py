@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
@@ -18,7 +17,7 @@ import fairopt as fo
 from fairopt.analysis.comparison import BEST_FOUND
 from fairopt.commands import completion
 from fairopt.commands.comparison_table import MEASURES, low_share
-from fairopt.commands.console import as_text, choose_form, deliver, say, table_form, work
+from fairopt.commands.console import Console, as_text, choose_form, deliver, say, table_form, work
 from fairopt.commands.options import Changes, Guarantees, Json, Notions, QueueShare, Schedules, Sharing, read_instance, with_rules, words
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, simple_table

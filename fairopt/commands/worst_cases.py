@@ -11,14 +11,13 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import as_text, check_instance, work
+from fairopt.commands.console import Console, as_text, check_instance, work
 from fairopt.commands.options import Json
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, simple_table

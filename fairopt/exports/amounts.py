@@ -24,7 +24,7 @@ from fractions import Fraction
 from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
 from fairopt.instance.units import BYTES, unit_in_name, without_unit
-from fairopt.wording import did_you_mean, joined, named
+from fairopt.wording import did_you_mean, in_shell, joined, named
 
 __all__ = [
     "Measure",
@@ -134,18 +134,19 @@ def measures(
         kind = there or kind_of(resource)
         if grammar is not None and grammar.fullmatch(key) is None:
             raise InvalidInstance(
-                f"{named(key)} cannot be the name of a resource in {system}; give another: --resource {named(resource)}=NAME"
+                f"{named(key)} cannot be the name of a resource in {system}; give another: --resource {in_shell(f'{resource}=NAME')}"
             )
         same = [name for name, measure in result.items() if measure.key == key]
         if same:
-            raise InvalidInstance(f'"{same[0]}" and "{resource}" would both be "{key}" in {system}; name one: --resource {resource}=NAME')
+            option = f"--resource {in_shell(f'{resource}=NAME')}"
+            raise InvalidInstance(f'"{same[0]}" and "{resource}" would both be "{key}" in {system}; name one: {option}')
         own, note = instance.units.get(resource), ""
         unit = of_unit.get(resource) or own
         if kind == "memory":
             if unit is None and kind_of(resource) != "memory":
                 raise InvalidInstance(
                     f"nothing says in which unit {named(resource)} is, which is {named(key)} in {system}: "
-                    f"give it, such as --unit {named(resource)}=GiB"
+                    f"give it, such as --unit {in_shell(f'{resource}=GiB')}"
                 )
             size: Fraction | int = _known(BYTES, unit or "GiB", resource)
             if resource not in of_unit and own and own == unit_in_name(resource) and own not in ("B", binary := _binary(own)):
@@ -154,8 +155,8 @@ def measures(
             size = _known(_CORES, unit or "cores", resource)
         elif resource in of_unit:
             raise InvalidInstance(
-                f'"{resource}" is counted and has no unit; units are for cpu and memory (is it memory? --resource {named(resource)}=NAME '
-                "says what it is called there)"
+                f'"{resource}" is counted and has no unit; units are for cpu and memory '
+                f"(is it memory? --resource {in_shell(f'{resource}=NAME')} says what it is called there)"
             )
         else:
             size = 1
@@ -190,7 +191,7 @@ def check_memory(resource: str, measure: Measure, server: str, amount: float) ->
     if measure.kind == "memory" and measure.assumed and amount >= _MOST_GIB:
         raise InvalidInstance(
             f"server {named(server)} has {amount:.6g} of {named(resource)}, which cannot be GiB; say in which unit it is: "
-            f"--unit {named(resource)}=B for bytes"
+            f"--unit {in_shell(f'{resource}=B')} for bytes"
         )
 
 

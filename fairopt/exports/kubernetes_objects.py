@@ -10,7 +10,7 @@ from typing import Any
 from fairopt.errors import InvalidInstance
 from fairopt.exports.amounts import Measure, Measures, kind_of, measures
 from fairopt.instance import Instance
-from fairopt.wording import named, printable
+from fairopt.wording import in_shell, named, printable
 
 __all__ = ["QUALIFIED_NAME", "documents", "kubernetes_measures", "quantity"]
 
@@ -42,7 +42,8 @@ def _key(resource: str) -> str:
     if kind == "memory":
         return "memory"
     raise InvalidInstance(
-        f"Kubernetes has no resource {named(resource)}; name that of its nodes, which has a slash: --resource {resource}=example.com/NAME"
+        f"Kubernetes has no resource {named(resource)}; name that of its nodes, which has a slash: "
+        f"--resource {in_shell(f'{resource}=example.com/NAME')}"
     )
 
 
@@ -67,7 +68,7 @@ def quantity(amount: int, measure: Measure) -> str:
 
 def documents(objects: Sequence[Mapping[str, Any]], head: Sequence[str]) -> str:
     """Return objects as documents of YAML, with comments before the first."""
-    import yaml  # slow to import
+    from fairopt.formats.yaml_core import dump  # imports yaml, which is slow
 
     comments = "".join(f"# {printable(line)}\n" for line in head)
-    return comments + "".join(f"---\n{yaml.safe_dump(dict(each), sort_keys=False, allow_unicode=True, width=120)}" for each in objects)
+    return comments + "".join(f"---\n{dump(dict(each), blocks=True)}" for each in objects)

@@ -29,7 +29,7 @@ from fairopt.exports.resource_quota import namespace_of
 from fairopt.exports.result import Export
 from fairopt.exports.rounding import Whole, whole_tasks
 from fairopt.exports.tree import Holdings
-from fairopt.wording import figure, joined, named
+from fairopt.wording import figure, in_shell, joined, named
 
 __all__ = ["export_kueue"]
 
@@ -152,7 +152,7 @@ class _Objects:
         rows = [self.whole.instance.servers[i] for g in self.members[name] for i in self.whole.groups[g].rows]
         number = sum(self.whole.groups[g].count for g in self.members[name])
         labels = " ".join(f"{key}={value}" for key, value in self.labels[name].items())
-        return f"kubectl label nodes NODE... {labels}  # {number} nodes: {joined(rows, _MOST)}"
+        return f"kubectl label nodes NODE... {labels}  # {number} nodes: {joined([in_shell(row) for row in rows], _MOST)}"
 
     # Objects
 

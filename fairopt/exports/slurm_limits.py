@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,7 +18,7 @@ from fairopt.exports.slurm_accounts import ROOT, UNKNOWN, Accounts
 from fairopt.exports.slurm_associations import Associations
 from fairopt.exports.tree import Holder, Holdings
 from fairopt.instance import safe_ratio
-from fairopt.wording import exactly, joined, named
+from fairopt.wording import exactly, in_shell, joined, named
 
 __all__ = ["MOST", "Limit", "SlurmLimits"]
 
@@ -132,7 +131,7 @@ class SlurmLimits:
             raise InvalidInstance(
                 f"the instance does not say who the users of {joined([named(name) for name in self.tree.unknown], MOST)} are, and only an "
                 "association of a user can have a partition; import the associations too, or name a user: "
-                f"--user {shlex.quote(self.tree.unknown[0])}=USER"
+                f"--user {in_shell(self.tree.unknown[0])}=USER"
             )
         members: dict[str, list[int]] = {}
         for g, group in enumerate(self.whole.groups):

@@ -60,7 +60,7 @@ def export_yunikorn(
     >>> export_yunikorn(fo.solve(lab, "drfh"))
     Export(yunikorn: 17 whole tasks of 2 users, queues)
     """
-    import yaml  # slow to import
+    from fairopt.formats.yaml_core import dump  # imports yaml, which is slow
 
     check_headroom(headroom)
     whole = whole_tasks(allocation)
@@ -95,5 +95,5 @@ def export_yunikorn(
         *holdings.notes_of_groups("a queue of YuniKorn"),
         *holdings.notes_of_tree("YuniKorn", weights="in proportion to guarantees"),
     ]
-    text = comments + yaml.safe_dump(config, sort_keys=False, width=120)
+    text = comments + dump(config, blocks=True)
     return Export("yunikorn", {"queues": text}, whole, names, tuple(notes))

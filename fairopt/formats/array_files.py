@@ -21,10 +21,9 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_bytes
+from fairopt.limits import check_bytes
 
 __all__ = ["read_arrays"]
-
-_MOST = 2 * 10**9  # bytes of all arrays
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
@@ -39,9 +38,10 @@ def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
-            if sum(each.file_size for each in members) > _MOST:
-                raise ValueError(f"it unpacks to more than {_MOST:,} bytes")
+            check_bytes(str(path), sum(each.file_size for each in members))
             return {each.filename.removesuffix(".npy"): _array(archive.read(each)) for each in members}
+    except InvalidInstance:
+        raise
     except Exception as error:  # whatever zipfile, zlib and numpy raise of bytes that are none of theirs
         raise InvalidInstance(f"{path} holds no arrays: {str(error) or type(error).__name__}") from error
 

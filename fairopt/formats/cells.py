@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import io
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,9 +27,12 @@ from fairopt.files import read_text
 from fairopt.formats.quantities import advice, plain, read
 from fairopt.formats.syntax import plain_numbers
 from fairopt.instance.fractions import written
+from fairopt.limits import check_table
 from fairopt.wording import did_you_mean, joined, plural
 
 __all__ = ["Table", "check_columns", "read_table", "to_csv"]
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,13 @@ class Table:
     rows: list[list[str]]
     lines: list[Any]
     line: str = "line"
+    _places: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
+
+    def position(self, column: str) -> int | None:
+        """Return the place of a column among the others; None if there is none of this name."""
+        if not self._places:
+            self._places.update((name, j) for j, name in reversed(list(enumerate(self.columns))))
+        return self._places.get(column)
 
     def refuse(self, message: str, row: int | None = None, column: str | None = None) -> NoReturn:
         """Raise InvalidInstance for this place."""
@@ -53,10 +63,8 @@ class Table:
 
     def cells(self, column: str) -> list[str]:
         """Return a column, without surrounding spaces; empty cells if there is no such column."""
-        if column not in self.columns:
-            return [""] * len(self.rows)
-        j = self.columns.index(column)
-        return [row[j].strip() for row in self.rows]
+        j = self.position(column)
+        return [""] * len(self.rows) if j is None else [row[j].strip() for row in self.rows]
 
     def numbers(self, column: str, empty: float | None = None) -> list[float]:
         """Return a column as numbers; an empty cell is an error unless ``empty`` is given."""
@@ -132,8 +140,10 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def read_table(path: Path, first: str) -> Table:
+def read_table(path: Path, first: str, text: str | None = None) -> Table:
     """Read a file that must have the column ``first``. In a matrix that is ``user``, and it must come first.
+
+    A caller that has read the file gives its text: what is read from a pipe is gone.
 
     Raises
     ------
@@ -141,7 +151,8 @@ def read_table(path: Path, first: str) -> Table:
         With the file and line.
     """
     table = Table(str(path), [], [], [])
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    text = read_text(path) if text is None else text
+    reader = csv.reader((line[0] for line in _LINE.finditer(text)), strict=True)  # io.StringIO would take four times the memory
     if path.suffix.lower() in (".yaml", ".yml", ".json"):
         table.refuse(f'a table is expected here, and this is no CSV file; give one whose first line names the columns, "{first}" first')
     line = 1
@@ -149,6 +160,7 @@ def read_table(path: Path, first: str) -> Table:
         for cells in reader:
             if cells and not table.columns:
                 table.columns.extend(cells)
+                check_table(str(path), max(text.count("\n"), text.count("\r")), len(cells))
             elif cells:
                 table.rows.append(cells)
                 table.lines.append(line)

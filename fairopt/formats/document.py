@@ -77,7 +77,8 @@ from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance import queues as asked
 from fairopt.instance.hosts import Hosts, misplaced, named_by
 from fairopt.instance.queues import misfits
-from fairopt.instance.tree import circle, circular
+from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
+from fairopt.limits import check_array
 from fairopt.wording import brief, contrast, did_you_mean, joined
 
 __all__ = ["instance_from"]
@@ -85,6 +86,7 @@ __all__ = ["instance_from"]
 
 _Kind = TypeVar("_Kind", asked.Queue, asked.Quota)
 _MOST_UNKNOWN = 100  # keys
+_MOST_RESOURCES = 10_000
 
 
 def instance_from(source: Source) -> Instance:
@@ -116,6 +118,13 @@ def instance_from(source: Source) -> Instance:
     check_unique(source, ("resources",), resources)
     if not resources:
         refuse(source, ("servers",), "no server has a resource; give each a capacity such as {cpu: 9, memory: 12}")
+
+    if len(resources) > _MOST_RESOURCES:
+        refuse(source, (), f"there are {len(resources):,} resources, and an instance has {_MOST_RESOURCES:,} at most; leave out the others")
+    for what, number, of_bytes in (("users and resources", len(resources), 8), ("users and servers", len(servers), 1)):
+        check_array(source.place(()), what, len(users), number, of_bytes=of_bytes)
+    check_array(source.place(()), "servers and resources", len(servers), len(resources))
+    check_array(source.place(()), "queues and users", len(document.queues), len(users), of_bytes=1)
 
     column = {name: j for j, name in enumerate(resources)}
     capacities = np.zeros((len(servers), len(resources)))
@@ -231,6 +240,9 @@ def _queues(source: Source, document: Document, resources: dict[str, int], attri
     way = circle({queue.name: queue.parent for queue in document.queues})
     if way:
         refuse(source, ("queues", list(names).index(way[0]), "parent"), f"the parents of queues {circular(way)}")
+    lowest, levels = deepest({queue.name: queue.parent for queue in document.queues})
+    if levels > MOST_LEVELS:
+        refuse(source, ("queues", list(names).index(lowest), "parent"), too_deep(lowest, levels))
     found = []
     for q, queue in enumerate(document.queues):
         path = ("queues", q)
@@ -335,6 +347,7 @@ def _rates(source: Source, servers: list[Server], users: list[User], numbers: As
     if giver is None:
         return None
     column = {server.name: i for i, server in enumerate(servers)}
+    check_array(source.place(()), "users and servers", len(users), len(servers))
     rates = np.zeros((len(users), len(servers)))
     for n, user in enumerate(users):
         if user.rates is None:

@@ -16,10 +16,24 @@ import json
 import re
 from collections.abc import Iterator
 
-__all__ = ["steps"]
+__all__ = ["HALF_CHARACTER", "half_character", "steps"]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+# Escapes in the order of the text: those of two halves are one character, and an escaped backslash escapes nothing.
+_ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL)
+HALF_CHARACTER = "{} is half of a character (of a surrogate pair); write the character itself"
 _SCAN = json.JSONDecoder().raw_decode
+
+
+def half_character(text: str) -> int | None:
+    """Return where an escape stands that is half of a surrogate pair: such text is in no file and on no screen.
+
+    >>> half_character(r'["\\ud83d\\ude00", "\\\\ud800", "\\ud800"]'), half_character(r'["\\u00e9"]')
+    (29, None)
+    """
+    if "\\u" not in text:
+        return None
+    return next((match.start() for match in _ESCAPE.finditer(text) if match["half"]), None)
 
 
 def steps(text: str, path: tuple[object, ...]) -> Iterator[tuple[int | None, int, int]]:

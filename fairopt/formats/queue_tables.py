@@ -55,7 +55,8 @@ class QueueTable:
         if isinstance(table, Path):
             table = read_table(table, "name")
         self._table = table
-        self._amounts = self._columns_of_amounts(resources)
+        self._amounts = self._columns_of_amounts(dict.fromkeys(resources))
+        self._place_of = {column: j for j, column in enumerate(table.columns)}
         self._rows: list[list[int]] = []  # of each queue: its own, then one for each quota
         entries: dict[str, dict[str, Any]] = {}
         quotas = []
@@ -103,19 +104,22 @@ class QueueTable:
         column = f"{rest[0]}:{rest[1]}" if len(rest) > 1 and rest[0] in AMOUNTS else rest[0] if rest else None
         return self._table.place(row, column)
 
-    def _columns_of_amounts(self, resources: Sequence[str]) -> dict[str, tuple[str, str]]:
+    def _columns_of_amounts(self, resources: dict[str, None]) -> dict[str, tuple[str, str]]:
         """Return what each column of amounts is about: "guarantee" and a resource."""
         found = {}
         for column in self._table.columns:
             word, colon, resource = column.partition(":")
             if word in AMOUNTS and colon:
                 if resource not in resources:
-                    hint = did_you_mean(resource, resources) or f"; the resources are {joined(resources, 8)}"
+                    hint = did_you_mean(resource, resources) or f"; the resources are {joined([*resources], 8)}"
                     self._table.refuse(f'there is no resource "{resource}"{hint}', None, column)
                 found[column] = (word, resource)
             elif column not in COLUMNS:
                 choices = [*COLUMNS, *(f"{each}:{resource}" for each in AMOUNTS for resource in resources)]
-                hint = did_you_mean(column, choices) or f"; there are {joined([*COLUMNS, f'{AMOUNTS[0]}:{resources[0]} and the like'])}"
+                hint = (
+                    did_you_mean(column, choices)
+                    or f"; there are {joined([*COLUMNS, f'{AMOUNTS[0]}:{next(iter(resources))} and the like'])}"
+                )
                 self._table.refuse(f'a queue has no "{column}"{hint}', None, column)
         return found
 
@@ -123,7 +127,7 @@ class QueueTable:
         """Return the amounts of a row."""
         amounts: dict[str, dict[str, float | str]] = {}
         for column, (word, resource) in self._amounts.items():
-            cell = self._table.rows[row][self._table.columns.index(column)]
+            cell = self._table.rows[row][self._place_of[column]]
             if cell.strip():
                 amounts.setdefault(word, {})[resource] = self._table.amount(cell, row, column)
         return amounts
@@ -131,7 +135,8 @@ class QueueTable:
 
 def raw(table: Table, column: str) -> list[str]:
     """Return a column of names as they are, spaces included; empty cells if there is no such column."""
-    return [row[table.columns.index(column)] for row in table.rows] if column in table.columns else [""] * len(table.rows)
+    j = table.position(column)
+    return [""] * len(table.rows) if j is None else [row[j] for row in table.rows]
 
 
 def known(name: str, names: Collection[str]) -> str:

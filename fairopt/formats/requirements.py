@@ -104,7 +104,7 @@ class Attributes:
 
     def __init__(self, servers: Sequence[Mapping[str, Value]]) -> None:
         self._servers = servers
-        self._names = sorted({name for server in servers for name in server})
+        self._names = dict.fromkeys(sorted({name for server in servers for name in server}))
         self._columns: dict[str, _Column] = {}
         self._answers: dict[str | Clause, BoolArray] = {}  # hundreds of users share a few requirements
 
@@ -146,11 +146,9 @@ class Attributes:
                     )
                 good[:-1] = COMPARISONS[clause.operator](column.numbers, float(clause.values[0]))
             else:
-                for value in clause.values:
-                    if NUMBER.fullmatch(value):
-                        good[:-1] |= column.numbers == float(value)
-                    else:
-                        good[:-1] |= np.array(column.texts) == text_of(value)
+                numbers = [float(value) for value in clause.values if NUMBER.fullmatch(value)]
+                words = {text_of(value) for value in clause.values if not NUMBER.fullmatch(value)}
+                good[:-1] = np.isin(column.numbers, numbers) | np.array([text in words for text in column.texts], bool)
                 if clause.operator in ("!=", "not in"):
                     good = ~good
             self._answers[clause] = good[column.codes]
@@ -159,7 +157,7 @@ class Attributes:
     def _column(self, name: str) -> _Column:
         if name not in self._columns:
             if name not in self._names:
-                others = f"; the attributes are {joined(self._names, 20)}" if self._names else "; give the servers attributes"
+                others = f"; the attributes are {joined([*self._names], 20)}" if self._names else "; give the servers attributes"
                 raise InvalidInstance(f'no server has the attribute "{name}"{did_you_mean(name, self._names) or others}')
             texts = [text_of(server[name]) if name in server else None for server in self._servers]
             distinct = {text: code for code, text in enumerate(dict.fromkeys(t for t in texts if t is not None))}

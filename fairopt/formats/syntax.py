@@ -29,14 +29,17 @@ import yaml
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text, write_files
-from fairopt.formats.json_places import steps
-from fairopt.formats.yaml_core import SCALARS, compose, dump, scalars
+from fairopt.formats.json_places import HALF_CHARACTER, half_character, steps
+from fairopt.formats.yaml_core import SCALARS, compose, copies, dump, scalars
 from fairopt.instance.fractions import written
+from fairopt.limits import check_json, limits
 
 __all__ = ["Parsed", "plain_numbers", "read", "read_value", "to_json", "to_yaml", "without_collector", "write"]
 
 _STRUCTURE = "{[!&*"  # what begins so is more than text: it must be YAML
 _UNFINISHED = object()  # stands for a node whose data is being made
+_TOO_LONG = "a whole number has thousands of digits; give a smaller one"
+_LONG = 1_000  # characters of a number
 _MOST_YAML = 50_000_000  # characters
 _MOST_NODES = 5_000_000  # characters of JSON that are read as YAML to find a line
 
@@ -61,16 +64,21 @@ class Parsed:
     file : str
         The name of the text in messages; if it ends in ``.json``, the text is read as JSON.
     text : str
+    above : int
+        How many lines of the file are above the text.
     """
 
-    def __init__(self, file: str, text: str) -> None:
+    def __init__(self, file: str, text: str, above: int = 0) -> None:
         self.file = file
+        self._above = above
         self._text = text
         self._json = file.lower().endswith(".json")
         self._root: yaml.Node | None = None
         if not text.strip():
             self._refuse("the file is empty; describe the servers and the users in it", None)
         self.data: object = self._from_json() if self._json else self._from_yaml()
+        if self._json and (half := half_character(text)) is not None:
+            self._refuse(HALF_CHARACTER.format(text[half : half + 6]), text.count("\n", 0, half) + 1)
         if self.data is None:
             self._refuse('the file holds no data; describe the servers and the users under the keys "servers" and "users"', None)
         if not isinstance(self.data, dict):
@@ -85,7 +93,7 @@ class Parsed:
                 line = self._text.count("\n", 0, start if of_key is None else of_key) + 1
         for key, node in self._walk(path) if path and not self._json else ():
             line = (node if key is None else key).start_mark.line + 1
-        return self.file if line is None else f"{self.file}, line {line}"
+        return self.file if line is None else f"{self.file}, line {line + self._above}"
 
     def literal(self, path: tuple[object, ...]) -> str | None:
         """Return a scalar (or, for a path that ends in "[key]", a key) as it is written: 001 rather than 1."""
@@ -150,7 +158,15 @@ class Parsed:
         except yaml.reader.ReaderError as error:
             line = self._text.count("\n", 0, self._text.find(chr(error.character))) + 1 if isinstance(error.character, int) else None
             self._refuse(f"there is a control character, {error.character!r}, which YAML does not allow; remove it", line)
-        return None if self._root is None else self._plain(self._root, {})
+        if self._root is None:
+            return None
+        if "*" in self._text and copies(self._root) > limits().copies:
+            self._refuse(
+                f"the aliases stand for more than {limits().copies:,} values, the limit of what is read; raise it with "
+                "--max-bytes or fairopt.reading_limit(...)",
+                None,
+            )
+        return self._plain(self._root, {})
 
     def _from_json(self) -> object:
         def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -170,6 +186,7 @@ class Parsed:
             line = lines[0] if lines else None
             self._refuse(f'{name} is not JSON; for no limit leave "tasks" or "parallelism" out, elsewhere give a finite number', line)
 
+        check_json(self.file, self._text)
         try:
             return json.loads(self._text, object_pairs_hook=unique, parse_constant=constant, parse_float=written)
         except json.JSONDecodeError as error:
@@ -180,7 +197,7 @@ class Parsed:
         except RecursionError:
             self._refuse("lists or mappings are nested too deeply; an instance has 6 levels", None)
         except ValueError:  # the limit of Python's int()
-            self._refuse("a whole number has thousands of digits; give a smaller one", None)
+            self._refuse(_TOO_LONG, None)
 
     def _plain(self, node: yaml.Node, done: dict[int, object]) -> object:
         """Return the data of a node. If several aliases refer to it, it is made once."""
@@ -194,7 +211,8 @@ class Parsed:
             try:
                 result = SCALARS[node.tag](node.value)
             except ValueError:
-                self._refuse(f'"{node.value[:40]}" cannot be read as a number; give digits only', node.start_mark.line + 1)
+                wrong = f'"{node.value[:40]}" cannot be read as a number; give digits only'
+                self._refuse(_TOO_LONG if len(node.value) > _LONG else wrong, node.start_mark.line + 1)
         elif isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
             result = [self._plain(item, done) for item in node.value]
         elif isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
@@ -217,7 +235,7 @@ class Parsed:
         return result
 
     def _refuse(self, message: str, line: int | None) -> NoReturn:
-        raise InvalidInstance(f"{self.file}{'' if line is None else f', line {line}'}: {message}") from None
+        raise InvalidInstance(f"{self.file}{'' if line is None else f', line {line + self._above}'}: {message}") from None
 
 
 def read(path: Path) -> Parsed:

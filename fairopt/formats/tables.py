@@ -2,7 +2,7 @@
 
 Each table is a file of the folder, such as ``servers.csv`` or ``servers.parquet``, a sheet of that name, or a frame.
 
-===================  ============================================================================================================
+===================  ==================================================================================================================
 ``servers``          ``name``, a column per resource, optional ``count`` and ``hosts`` (``cn[1,3,5]``, or names separated by ``|``); any
                      other column is an attribute (an empty cell: without it)
 ``users``            ``name``, a column per resource, optional ``weight``, ``queue`` (empty: the root), ``owner`` (empty: the queue,
@@ -13,7 +13,7 @@ Each table is a file of the folder, such as ``servers.csv`` or ``servers.parquet
 ``rates``            optional: ``user``, a column per server, tasks on one server alone
 ``weights``          optional: ``user``, a column per resource
 ``units``            optional: ``name`` of a resource and ``unit`` of its amounts, such as GiB, where its name does not say it
-===================  ==============================================================================================================
+===================  ==================================================================================================================
 
 The resources are the columns of ``users`` that have no other meaning. Matrices have a table each; their labels must be exactly the users
 and the servers or resources, in any order. The tables follow the schema of YAML files: :mod:`fairopt.formats.document` has it, with the
@@ -109,7 +109,8 @@ class Tables:
         return (f"{self._servers.file}: {joined([named(column) for column in read], _MOST)} {what}",)
 
     def _attributes(self) -> list[str]:
-        return [column for column in self._servers.columns if column not in OF_SERVERS and column not in self._resources]
+        others = {*OF_SERVERS, *self._resources}
+        return [column for column in self._servers.columns if column not in others]
 
     def place(self, path: tuple[Any, ...]) -> str:
         """Return the file, line and column."""
@@ -140,7 +141,7 @@ class Tables:
         if not resources:
             self._users.refuse(f"there is no column for a resource; add one for each, named as in {Path(self._servers.file).name}")
         for column in resources:
-            if column in OF_SERVERS or column not in self._servers.columns:
+            if column in OF_SERVERS or self._servers.position(column) is None:
                 choices = [c for c in self._servers.columns if c not in OF_SERVERS] + list(OF_USERS)
                 hint = did_you_mean(column, choices) or f"; a resource must be a column of {self._servers.file} too"
                 self._users.refuse(f'there is no resource "{column}"{hint}', None, column)

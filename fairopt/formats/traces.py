@@ -37,9 +37,11 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.formats.cells import read_table
+from fairopt.formats.parquet import read_frame
 from fairopt.formats.quantities import plain
 from fairopt.formats.requirements import Attributes
 from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.limits import check_array
 from fairopt.trace import Event, Trace, backwards, problems, two_queues
 from fairopt.wording import did_you_mean, joined, plural
 
@@ -197,24 +199,12 @@ def _rows(path: Path, first: str) -> _Rows:
 
 
 def _parquet(path: Path) -> _Rows:
-    import pandas as pd
-    import pyarrow
-
-    if path.is_dir():
-        raise InvalidInstance(f"{path} is a folder, not a file; give the path of a file in it")
-    try:
-        with path.open("rb") as file:
-            frame = pd.read_parquet(file)
-    except FileNotFoundError:
-        raise InvalidInstance(f"there is no file {path}") from None
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InvalidInstance(f"{path} is not a Parquet file, or is damaged: {reason}; write it again") from None
+    frame = read_frame(path)
     if not len(frame):
         raise InvalidInstance(f"{path}: there are no rows; there must be at least one")
     columns = {
-        str(column): ["" if missing else _text(value) for value, missing in zip(frame[column].tolist(), frame[column].isna(), strict=True)]
-        for column in frame.columns
+        str(frame.columns[j]): ["" if missing else _text(value) for value, missing in zip(of.tolist(), of.isna(), strict=True)]
+        for j, of in enumerate(frame.iloc[:, j] for j in range(frame.shape[1]))
     }
     return _Rows(str(path), columns, lambda row: f"{path}, row {row + 1}", len(frame))
 
@@ -234,6 +224,7 @@ def _allowed(rows: _Rows, cluster: Instance | None) -> BoolArray | None:
         )
     ask = Attributes(cluster.attributes)
     position = {name: i for i, name in enumerate(cluster.servers)}
+    check_array(rows.file, "jobs and servers", rows.number, cluster.n_servers, of_bytes=1)
     allowed = np.ones((rows.number, cluster.n_servers), bool)
     for row in range(rows.number):
         if requires and requires[row]:

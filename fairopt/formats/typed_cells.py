@@ -17,15 +17,13 @@ import datetime
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairopt.errors import InvalidInstance
 from fairopt.formats.cells import Table, check_columns
+from fairopt.formats.parquet import arrow_table, columns_of
 from fairopt.formats.syntax import plain_numbers
-from fairopt.wording import did_you_mean, found
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from fairopt.wording import found
 
 __all__ = ["from_frame", "read_parquet", "table_of", "to_parquet"]
 
@@ -88,32 +86,8 @@ def read_parquet(path: Path, first: str) -> Table:
     if columns and first == "user" and first in columns[1:] and columns.count(first) == 1:  # as pandas puts an index, at the end
         order = sorted(range(len(columns)), key=lambda j: columns[j] != first)
         columns, arrow = [columns[j] for j in order], arrow.select(order)
-    rows = zip(*(column.to_pylist() for column in arrow.columns), strict=True)
+    rows = zip(*columns_of(arrow, path), strict=True)
     return table_of(str(path), first, columns, rows, list(range(1, arrow.num_rows + 1)))
-
-
-def arrow_table(path: Path) -> pa.Table:
-    """Read a Parquet file as it is.
-
-    Raises
-    ------
-    InvalidInstance
-        There is no such file, or it is not Parquet.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if path.is_dir():
-        raise InvalidInstance(f"{path} is a folder, not a file; give the path of a file in it")
-    try:
-        with path.open("rb") as file, pq.ParquetFile(file) as parquet:
-            return parquet.read()
-    except FileNotFoundError:
-        neighbours = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise InvalidInstance(f"there is no file {path}{did_you_mean(path.name, neighbours)}") from None
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InvalidInstance(f"{path} is not a Parquet file, or is damaged: {reason}; write it again") from None
 
 
 def to_parquet(columns: Sequence[str], values: Sequence[Sequence[object]]) -> bytes:

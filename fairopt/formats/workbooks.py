@@ -11,6 +11,7 @@ import math
 import re
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,13 +22,18 @@ from fairopt.files import read_bytes
 from fairopt.formats.cells import Table
 from fairopt.formats.syntax import plain_numbers
 from fairopt.formats.typed_cells import table_of
+from fairopt.limits import check_bytes, check_table, check_values
 from fairopt.wording import did_you_mean, installing, joined
 
 __all__ = ["LONGEST_TEXT", "Workbook", "require_openpyxl", "to_xlsx"]
 
 LONGEST_TEXT = 32_767  # characters of a cell
 _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
-_MOST_BYTES = 2_000_000_000  # unpacked
+_PART = 1 << 20  # bytes
+_END_OF_ROW = re.compile(rb"</(?:\w+:)?row\s*>")
+_MOST_IN_ROW = 16 * _MOST_COLUMNS  # tags: a cell has four, or some more where its text is in it
+_LONGEST_TAG = 10  # characters: of sheetData
+_COST = 5  # of a character of a formula that is written out once more, in values
 _FORMULA = ("=", "+", "-", "@", "'")
 _ESCAPED = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 _ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
@@ -63,24 +69,42 @@ class Workbook:
         self._data = read_bytes(path)
         try:
             with zipfile.ZipFile(io.BytesIO(self._data)) as archive:
-                size = sum(each.file_size for each in archive.infolist())
-        except zipfile.BadZipFile:
-            raise InvalidInstance(f"{path} is not an .xlsx workbook, or is damaged; save it again as .xlsx") from None
-        if size > _MOST_BYTES:
-            raise InvalidInstance(f"{path} would be {size / 1e9:,.0f} GB if it were unpacked; save the tables as Parquet or CSV")
-        self._cells = self._read(values=False)
-        if any(kind == "f" for rows in self._cells.values() for _, row in rows for kind, _ in row):
-            values = self._read(values=True)
-            for name, rows in self._cells.items():
-                self._cells[name] = [
-                    (number, [(*cell[:1], of[1]) if cell[0] == "f" else cell for cell, of in zip(row, calculated, strict=True)])
-                    for (number, row), (_, calculated) in zip(rows, values[name], strict=True)
-                ]
-
-    @property
-    def sheets(self) -> list[str]:
+                check_bytes(str(path), sum(each.file_size for each in archive.infolist()))
+                self._check_tags(archive)
+        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError) as error:
+            if isinstance(error, InvalidInstance):
+                raise
+            raise self._damaged(error) from None
+        self._books = {False: self._open(values=False)}
+        self.sheets = [sheet.title for sheet in self._books[False].worksheets]
         """The names of the sheets."""
-        return list(self._cells)
+        if not self.sheets:
+            raise InvalidInstance(f"{path} has no sheet; it must have the sheets servers and users")
+
+    def _check_tags(self, archive: zipfile.ZipFile) -> None:
+        """Refuse a workbook with too many tags, in all or in one row, and with formulas that are too long for all cells that share one.
+
+        Each tag of a row becomes an object, and openpyxl writes out a shared formula for each of its cells.
+        """
+        tags = 0
+        for each in archive.infolist():
+            shared = longest = run = in_row = 0
+            is_sheet, before = False, b""
+            with archive.open(each) as part:
+                while text := part.read(_PART):
+                    is_sheet |= b"sheetData" in before + text
+                    shared += text.count(b'"shared"') + text.count(b"'shared'")
+                    first, *others = map(len, text.split(b"<"))
+                    tags += len(others)
+                    check_values(str(self.path), tags)
+                    longest = max(longest, run + first, *others)
+                    run = others[-1] if others else run + first
+                    for number, row in enumerate(_END_OF_ROW.split(text)):
+                        in_row = row.count(b"<") + (in_row if not number else 0)
+                        if is_sheet and in_row > _MOST_IN_ROW:
+                            raise InvalidInstance(f"{self.path} has a row of more than {_MOST_COLUMNS:,} cells; save it again as .xlsx")
+                    before = text[-_LONGEST_TAG:]
+            check_values(f"{self.path} with its formulas", _COST * shared * longest)
 
     def table(self, sheet: str, first: str) -> Table:
         """Return a sheet as a table: the names of the columns in its first row that is not empty.
@@ -91,11 +115,22 @@ class Workbook:
             With the sheet, the row and the column.
         """
         file = f"{self.path}, sheet {sheet}"
-        if sheet not in self._cells:
-            hint = did_you_mean(sheet, self._cells) or f"; the sheets are {joined(self.sheets, 8)}"
+        if sheet not in self.sheets:
+            hint = did_you_mean(sheet, self.sheets) or f"; the sheets are {joined(self.sheets, 8)}"
             raise InvalidInstance(f"{self.path}: there is no sheet {sheet}{hint}")
-        rows = [(number, row) for number, row in self._cells[sheet] if any(value not in (None, "") for _, value in row)]
-        width = max((j + 1 for _, row in rows for j, (_, value) in enumerate(row) if value not in (None, "")), default=0)
+        rows = self._read(sheet, values=False)
+        if any(kind == "f" for _, row in rows for kind, _ in row):
+            calculated = dict(self._read(sheet, values=True))
+            rows = [
+                (
+                    number,
+                    [(kind, _value_at(calculated.get(number, ()), j) if kind == "f" else value) for j, (kind, value) in enumerate(row)],
+                )
+                for number, row in rows
+            ]
+            rows = [(number, row) for number, row in rows if _width(row)]
+        width = max((_width(row) for _, row in rows), default=0)
+        check_table(file, len(rows), width)
         (_, header), *body = rows or [(1, [])]
         columns = [value for _, value in (*header, *[("n", None)] * width)][:width]
         lines = [number for number, _ in body]
@@ -110,25 +145,62 @@ class Workbook:
             values.append([value for _, value in (*cells, *[("n", None)] * width)][:width])
         return table_of(file, first, columns, values, lines)
 
-    def _read(self, *, values: bool) -> dict[str, list[tuple[int, list[tuple[str, Any]]]]]:
-        """Return the cells of each sheet, row by row: the kind and the value; of formulas their text or their values."""
+    def _open(self, *, values: bool) -> Any:
+        """Open the workbook, for the text of its formulas or for their values."""
         import openpyxl
 
-        found: dict[str, list[tuple[int, list[tuple[str, Any]]]]] = {}
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about pictures and the like, which are not read
-                book: Any = openpyxl.load_workbook(io.BytesIO(self._data), read_only=True, data_only=values)
-                for sheet in book.worksheets:
-                    sheet.reset_dimensions()  # some programs write wrong ones
-                    found[sheet.title] = [
-                        (number, [(cell.data_type, _unescaped(cell.value)) for cell in row])
-                        for number, row in enumerate(sheet.iter_rows(), 1)
-                    ]
+                return openpyxl.load_workbook(io.BytesIO(self._data), read_only=True, data_only=values)
         except Exception as error:  # openpyxl raises errors of many kinds for damaged files
-            reason = str(error).partition("\n")[0]
-            raise InvalidInstance(f"{self.path} is not an .xlsx workbook, or is damaged: {reason}; save it again as .xlsx") from None
-        return found
+            raise self._damaged(error) from None
+
+    def _read(self, name: str, *, values: bool) -> list[tuple[int, list[tuple[str, Any]]]]:
+        """Return the rows of a sheet that are not empty, with their numbers: the kind and the value of each cell up to the last.
+
+        openpyxl fills rows and cells that are missing; they are counted, and not kept.
+        """
+        rows, cells = [], 0
+        if values not in self._books:
+            self._books[values] = self._open(values=values)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                sheet = next(sheet for sheet in self._books[values].worksheets if sheet.title == name)
+                sheet.reset_dimensions()  # some programs write wrong ones
+                for number, row in enumerate(sheet.iter_rows(), 1):
+                    cells += len(row)
+                    check_table(f"{self.path}, sheet {name}", number, max(len(row), 1))
+                    check_values(f"{self.path}, sheet {name}", cells)
+                    if number > _MOST_ROWS:
+                        break
+                    found = [(cell.data_type, _unescaped(cell.value)) for cell in row]
+                    if width := _width(found):
+                        rows.append((number, found[:width]))
+                else:
+                    return rows
+        except InvalidInstance:
+            raise
+        except Exception as error:
+            raise self._damaged(error) from None
+        raise InvalidInstance(
+            f"{self.path}, sheet {name}: there is a row below row {_MOST_ROWS:,}, the last that a sheet can have; save the workbook again"
+        )
+
+    def _damaged(self, error: Exception) -> InvalidInstance:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        return InvalidInstance(f"{self.path} is not an .xlsx workbook, or is damaged: {reason}; save it again as .xlsx")
+
+
+def _width(row: Sequence[tuple[str, Any]]) -> int:
+    """Return how many cells there are up to the last that is not empty."""
+    return next((j for j in range(len(row), 0, -1) if row[j - 1][1] not in (None, "")), 0)
+
+
+def _value_at(row: Sequence[tuple[str, Any]], column: int) -> Any:
+    """Return the value of a cell; None where the row is shorter."""
+    return row[column][1] if column < len(row) else None
 
 
 def to_xlsx(sheets: Mapping[str, tuple[Sequence[str], Iterable[Iterable[Any]]]], file: str) -> bytes:
@@ -194,4 +266,12 @@ def _cell(sheet: Any, kind: str, value: Any) -> Any:
 
 
 def _unescaped(value: Any) -> Any:
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), value) if isinstance(value, str) else value
+    r"""Return text without the escapes of a workbook.
+
+    >>> _unescaped("a_x0007_"), _unescaped("_xD83D__xDE00_") == chr(0x1F600)
+    ('a\x07', True)
+    """
+    if not isinstance(value, str) or "_x" not in value:
+        return value
+    text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), value)
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")  # two halves of a character are one; one is an error

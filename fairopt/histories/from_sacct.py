@@ -18,9 +18,7 @@ Memory is in GiB, and GPUs are ``gpu``, as `fairopt.import_slurm` names them.
 
 from __future__ import annotations
 
-import gzip
 import io
-import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -38,6 +36,7 @@ from fairopt.imports.slurm_jobs import amounts_of
 from fairopt.imports.slurm_syntax import array_size, tres
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.hosts import unfolded
+from fairopt.limits import check_array, check_table
 from fairopt.wording import plural
 
 __all__ = ["COMMAND", "read_sacct_log"]
@@ -124,11 +123,7 @@ def _read(path: Path) -> tuple[dict[str, Any], IntArray]:
     import pandas as pd
 
     data = read_bytes(path)
-    try:
-        if path.suffix.lower() == ".gz":
-            data = gzip.decompress(data)
-    except (EOFError, zlib.error, OSError) as error:
-        raise InvalidInstance(f"{path} cannot be unpacked: {error}; copy or compress it again") from None
+    check_table(str(path), data.count(b"\n"), data.partition(b"\n")[0].count(b"|") + 1)
     if not data.strip():
         raise InvalidInstance(f"{path}: the file is empty; export it again: {COMMAND}")
     try:
@@ -191,8 +186,9 @@ def _demands(
     texts = np.where(never, np.array([learned.get(k, str(text)) for k, text in enumerate(requests)], object)[request], given)
     code, found = pd.factorize(texts)
     table, nodes = np.zeros((len(found), cluster.n_resources)), np.ones(len(found))
+    first = np.unique(code, return_index=True)[1]
     for j, text in enumerate(found):
-        part = Part(str(text), f"{path}, line {int(lines[int(np.argmax(code == j))])}", None, "AllocTRES")
+        part = Part(str(text), f"{path}, line {int(lines[first[j]])}", None, "AllocTRES")
         amounts = amounts_of(part)
         nodes[j] = max(amounts.pop("node", 0.0), 1.0)
         table[j] = [amounts.get(name, 0.0) for name in cluster.resources]
@@ -220,9 +216,9 @@ def _nodes(lists: Any, path: Path, lines: IntArray) -> tuple[IntArray, list[str]
     import pandas as pd
 
     code, found = pd.factorize(np.where(np.isin(lists, _NOTHING), "", lists))
-    hosts_of = []
+    hosts_of, first = [], np.unique(code, return_index=True)[1]
     for j, text in enumerate(found):
-        part = Part(str(text), f"{path}, line {int(lines[int(np.argmax(code == j))])}", None, "NodeList")
+        part = Part(str(text), f"{path}, line {int(lines[first[j]])}", None, "NodeList")
         hosts_of.append(list(parsed(part, unfolded)) if text else [])
     return np.asarray(code, np.int64), list(dict.fromkeys(name for each in hosts_of for name in each)), hosts_of
 
@@ -314,6 +310,7 @@ def _place(records: Records, extra: dict[str, Any], names: list[str], hosts_of: 
     records.tasks = records.tasks * np.where(counts > 0, counts, nodes[index])
     code, found = pd.factorize(extra["key"][index])
     records.place = np.asarray(code, np.int64)
+    check_array(where(0).partition(", ")[0], "kinds of jobs and servers", len(found), cluster.n_servers, of_bytes=1)
     records.allowed = np.zeros((len(found), cluster.n_servers), bool)
     ran = records.row >= 0
     records.allowed[records.place[ran], records.row[ran]] = True

@@ -20,10 +20,8 @@ Rows may be in any order. ``submit_s``, ``start_s`` and ``end_s`` are read as we
 
 from __future__ import annotations
 
-import gzip
 import io
 import warnings
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +29,13 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_bytes
+from fairopt.formats.parquet import read_frame as read_parquet
 from fairopt.formats.quantities import plain
 from fairopt.formats.requirements import Attributes
 from fairopt.histories.clock import Clock
 from fairopt.histories.records import Records, Unjudged, row_places, unknown_server
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.limits import check_array, check_table
 from fairopt.wording import did_you_mean, joined
 
 if TYPE_CHECKING:
@@ -57,19 +57,11 @@ def read_table(path: Path, cluster: Instance, *, timezone: str | None = None, le
     """
     import pandas as pd
 
-    data = read_bytes(path)
     if path.name.lower().endswith(".parquet"):
-        try:
-            frame = pd.read_parquet(io.BytesIO(data))
-        except Exception as error:
-            reason = str(error).partition("\n")[0]
-            raise InvalidInstance(f"{path} is not a Parquet file, or is damaged: {reason}; write it again") from None
+        frame = read_parquet(path)
         return read_frame(frame, cluster, str(path), timezone=timezone, lenient=lenient, first=1)
-    try:
-        if path.suffix.lower() == ".gz":
-            data = gzip.decompress(data)
-    except (EOFError, zlib.error, OSError) as error:
-        raise InvalidInstance(f"{path} cannot be unpacked: {error}; copy or compress it again") from None
+    data = read_bytes(path)
+    check_table(str(path), data.count(b"\n"), data.partition(b"\n")[0].count(b",") + 1)
     cut = _cut(data)
     if cut is not None and not lenient:
         raise InvalidInstance(f"{path}, {cut}; write the log again, or leave the line out with lenient=True or --lenient")
@@ -251,9 +243,10 @@ def _allowed(frame: pd.DataFrame, cluster: Instance, where: Any) -> tuple[BoolAr
     texts = [_texts(frame[column]) for column in columns]
     code, found = pd.factorize(pd.Series(list(zip(*texts, strict=True))))
     ask = Attributes(cluster.attributes)
-    allowed = np.ones((len(found), cluster.n_servers), bool)
+    check_array(where(0).partition(", ")[0], "kinds of jobs and servers", len(found), cluster.n_servers, of_bytes=1)
+    allowed, first = np.ones((len(found), cluster.n_servers), bool), np.unique(code, return_index=True)[1]
     for j, cells in enumerate(found):
-        row = int(np.argmax(code == j))
+        row = int(first[j])
         for column, text in zip(columns, cells, strict=True):
             if text and column == "requires":
                 try:

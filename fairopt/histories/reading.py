@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairopt.errors import InvalidInstance
+from fairopt.files import first_line
 from fairopt.formats import load
 from fairopt.histories.job_log import JobLog
 from fairopt.instance import Instance, require_instance
@@ -31,18 +32,14 @@ def read_cluster(cluster: Instance | str | os.PathLike[str], changes: Mapping[st
 
 def kind_of(path: Path) -> str:
     """Return the kind of a log: "table", "sacct", "swf" or "kubernetes"."""
-    import gzip
-
     name = path.name.lower().removesuffix(".gz")
     for ending, kind in ((".swf", "swf"), (".json", "kubernetes"), (".csv", "table"), (".parquet", "table")):
         if name.endswith(ending):
             return kind
     if path.is_dir() or not path.exists():
         return "sacct"  # whose reader says what is wrong
-    try:
-        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            head = file.readline(100_000).decode("utf-8", "replace")
-    except OSError:
+    head = first_line(path).decode("utf-8", "replace")
+    if not head:
         return "sacct"
     if "|" in head and "jobid" in head.lower():
         return "sacct"

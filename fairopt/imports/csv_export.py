@@ -36,12 +36,13 @@ class Columns:
         from fairopt.formats.cells import read_table  # which needs yaml: ``import fairopt`` stays light
 
         self._path, self._what, self._account = Path(path), what, account
-        start = read_text(self._path).lstrip()[:1]
+        text = read_text(self._path)
+        start = text.lstrip()[:1]
         if not start:
             raise InvalidInstance(f"{path}: the file is empty; download the table again")
         if start == "<":
             raise InvalidInstance(f"{path}: this is a web page (a login page, perhaps) or XML, not CSV; download the table again")
-        self._table: Table = read_table(self._path, first)
+        self._table: Table = read_table(self._path, first, text)
         self.good: BoolArray = np.ones(len(self._table.rows), bool)
 
     def __len__(self) -> int:

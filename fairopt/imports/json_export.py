@@ -22,6 +22,8 @@ from typing import Any, NoReturn
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
+from fairopt.formats.json_places import HALF_CHARACTER, half_character
+from fairopt.limits import check_json
 from fairopt.wording import found
 
 __all__ = ["Part", "parse_json", "read_json"]
@@ -141,6 +143,10 @@ def parse_json(text: str, path: Path, command: str) -> Part:
     if start.startswith("<"):
         page = "an HTML page (a login page, perhaps)" if "html" in start else "XML"
         raise InvalidInstance(f"{path}: this is {page}, not JSON; log in and export it again: {command}")
+    check_json(str(path), text)
+    if (half := half_character(text)) is not None:
+        line = text.count("\n", 0, half) + 1
+        raise InvalidInstance(f"{path}, line {line}: {HALF_CHARACTER.format(text[half : half + 6])}, or export it again: {command}")
     try:
         return Part(json.loads(text, parse_constant=_no_number), str(path))
     except json.JSONDecodeError as error:
@@ -149,8 +155,11 @@ def parse_json(text: str, path: Path, command: str) -> Part:
         raise InvalidInstance(f"{path}, line {error.lineno}, column {error.colno}: {what}; export it again: {command}") from None
     except RecursionError:
         raise InvalidInstance(f"{path}: lists and mappings are nested too deeply for an export; export it again: {command}") from None
+    except MemoryError:
+        raise InvalidInstance(f"{path}: what this JSON holds does not fit into memory; export less: {command}") from None
     except ValueError as error:
-        raise InvalidInstance(f"{path}: {error}; export it again: {command}") from None
+        what = "a whole number has thousands of digits" if "digits" in str(error) else str(error)
+        raise InvalidInstance(f"{path}: {what}; export it again: {command}") from None
 
 
 def _no_number(text: str) -> NoReturn:

@@ -16,7 +16,7 @@ from typing import Any
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.imports.account import Account
-from fairopt.imports.json_export import Part, read_json
+from fairopt.imports.json_export import Part, parse_json
 from fairopt.imports.kai_queues import KAI
 from fairopt.imports.kubernetes_records import Node, Pod, amounts_of, in_units
 from fairopt.imports.kueue_queues import Kueue
@@ -107,7 +107,7 @@ def _objects(path: str | os.PathLike[str]) -> list[Part]:
     path = Path(path)
     text = read_text(path)
     is_json = text.lstrip()[:1] in ("{", "[", "<", "")
-    documents = [(read_json(path, _COMMAND).value, str(path))] if is_json else _documents(path, text)
+    documents = [(parse_json(text, path, _COMMAND).value, str(path))] if is_json else _documents(path, text)
     objects = []
     for value, where in documents:
         whole = Part(value, where)
@@ -138,7 +138,7 @@ def _documents(path: Path, text: str) -> list[tuple[Any, str]]:
             raise InvalidInstance(
                 f"{place}: expected an object of Kubernetes with a kind and metadata; export the queues again: {_COMMAND}"
             )
-        parsed = Parsed(str(path), "\n" * start + "\n".join(body))  # the line ends before it keep the numbers of its lines
+        parsed = Parsed(str(path), "\n".join(body), start)
         documents.append((parsed.data, place))
     return documents
 

@@ -12,7 +12,7 @@ from fairopt.imports.account import Account
 from fairopt.imports.json_export import Part
 from fairopt.imports.kubernetes_records import Node, amounts_of, in_units
 from fairopt.instance.queues import Queue
-from fairopt.instance.tree import circle, circular
+from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
 from fairopt.wording import did_you_mean, joined
 
 __all__ = ["Cluster", "SchedulerQueues", "by_name", "check_parents", "in_cluster_units", "made", "marked"]
@@ -111,7 +111,7 @@ def by_name(parts: Sequence[Part], account: Account) -> dict[str, Part]:
 
 
 def check_parents(parents: Mapping[str, str | None], parts: Mapping[str, Part]) -> None:
-    """Refuse a parent that is not there, and parents that go round in a circle."""
+    """Refuse a parent that is not there, parents that go round in a circle, and a tree with too many levels."""
     for name, parent in parents.items():
         if parent is not None and parent not in parents:
             there = f"there are {joined(sorted(parents), 5)}"
@@ -119,3 +119,6 @@ def check_parents(parents: Mapping[str, str | None], parts: Mapping[str, Part]) 
     way = circle(parents)
     if way:
         parts[way[0]].refuse(f"the parents of queues {circular(way)}")
+    lowest, levels = deepest(parents)
+    if levels > MOST_LEVELS:
+        next(iter(parts.values())).refuse(too_deep(lowest, levels))

@@ -11,6 +11,7 @@ import numpy as np
 from fairopt.imports.account import Account
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.aggregation import number_distinct
+from fairopt.limits import check_array
 
 __all__ = ["FITS", "SOMEWHERE", "Shapes", "Tasks", "labels_of", "means_of", "natural"]
 
@@ -85,6 +86,7 @@ class Shapes:
         self.demands = tasks.demands[first]
         self.number: FloatArray = np.asarray(np.bincount(group, weights=tasks.number, minlength=first.size), float)
         self.eligibility = allowed[tasks.place[first]] if first.size else np.zeros((0, len(order)), bool)
+        check_array("the tasks of the export", "kinds of tasks and kinds of nodes", first.size, len(order))
         self.held = np.zeros((first.size, len(order)))
         self.somewhere = np.zeros(first.size)
         if tasks.running:

@@ -13,6 +13,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.imports.account import Account
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.limits import check_table
 from fairopt.wording import plural
 
 __all__ = [
@@ -31,6 +32,7 @@ def read_log(path: Path, account: Account) -> tuple[dict[str, str], FloatArray, 
     text = read_text(path)
     if text.lstrip()[:1] in ("<", "{", "["):
         raise InvalidInstance(f"{path}: this is a web page or JSON, not a log in the Standard Workload Format; download it again")
+    check_table(str(path), text.count("\n"), 1)  # the fields of a job are numbers in an array
     header: dict[str, str] = {}
     rows: list[str] = []
     lines: list[int] = []

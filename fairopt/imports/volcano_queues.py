@@ -14,6 +14,7 @@ from fairopt.imports.account import Account
 from fairopt.imports.json_export import Part
 from fairopt.imports.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, in_cluster_units, made, marked
 from fairopt.instance.queues import Queue
+from fairopt.instance.tree import MOST_LEVELS, too_deep
 
 __all__ = ["Volcano"]
 
@@ -79,6 +80,8 @@ def _hierarchy(listed: Mapping[str, Part], account: Account) -> tuple[dict[str, 
         way = annotations.get(_HIERARCHY).text("").split("/")[1:]
         if not way:
             continue
+        if len(way) > MOST_LEVELS:
+            annotations.get(_HIERARCHY).refuse(too_deep(name, len(way)))
         given = annotations.get(_WEIGHTS)
         try:
             of_way = [float(text) for text in given.text("").split("/")[1:]] or [1.0] * len(way)

@@ -30,7 +30,7 @@ from fairopt.imports.json_export import Part, read_json
 from fairopt.imports.queue_tree import Forest
 from fairopt.imports.result import Import
 from fairopt.imports.shapes import SOMEWHERE, Tasks
-from fairopt.imports.yarn_queues import Offer, found_queue, queues_of
+from fairopt.imports.yarn_queues import Offer, finder, queues_of
 from fairopt.instance.queues import Queue
 
 __all__ = ["import_yarn"]
@@ -146,10 +146,11 @@ def _tree(
 ) -> tuple[Forest, dict[str, str]]:
     """Return the queues, and the queue that applications mean by a name."""
     forest = queues_of(path, offers, account)
+    found = finder(forest)
     queue_of = {}
     more = []
     for name in dict.fromkeys(app.queue for app in apps):
-        known = found_queue(name, forest)
+        known = found(name)
         queue_of[name] = known or name
         if known is None:
             account.note(f'no queue of the scheduler is "{name}", which applications name: it is in the root, with weight 1')

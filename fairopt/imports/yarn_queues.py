@@ -12,7 +12,7 @@ Queues are named by their path without the root: ``eng.prod``.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairopt.errors import InvalidInstance
@@ -20,8 +20,9 @@ from fairopt.imports.account import Account
 from fairopt.imports.json_export import Part, read_json
 from fairopt.imports.queue_tree import Forest
 from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.tree import MOST_LEVELS, too_deep
 
-__all__ = ["Offer", "found_queue", "queues_of"]
+__all__ = ["Offer", "finder", "queues_of"]
 
 _COMMAND = "curl http://RESOURCEMANAGER:8088/ws/v1/cluster/scheduler > scheduler.json"
 _LEAST = 1e-3  # of the least weight beside it: the weight of a queue without capacity, which still gets what the others leave
@@ -58,14 +59,19 @@ def queues_of(path: str | os.PathLike[str], offers: Sequence[Offer], account: Ac
     raise InvalidInstance(f"{path}: there is no scheduler.schedulerInfo in this answer; export it again: {_COMMAND}")
 
 
-def found_queue(name: str, forest: Forest) -> str | None:
-    """Return the queue that an application names by its path, or by its last word if one queue has it; None if there is none."""
-    path = name.removeprefix(f"{_ROOT}.")
-    names = [queue.name for queue in forest.queues]
-    if path in names:
-        return path
-    same = [each for each in names if each.rpartition(".")[2] == path]
-    return same[0] if len(same) == 1 else None
+def finder(forest: Forest) -> Callable[[str], str | None]:
+    """Return the function that finds the queue which an application names by its path, or by its last word if one queue has it."""
+    paths = {queue.name for queue in forest.queues}
+    of_word: dict[str, list[str]] = {}
+    for path in (queue.name for queue in forest.queues):
+        of_word.setdefault(path.rpartition(".")[2], []).append(path)
+
+    def found(name: str) -> str | None:
+        path = name.removeprefix(f"{_ROOT}.")
+        same = of_word.get(path, [])
+        return path if path in paths else same[0] if len(same) == 1 else None
+
+    return found
 
 
 def _children(part: Part, key: str) -> list[Part]:
@@ -73,6 +79,14 @@ def _children(part: Part, key: str) -> list[Part]:
     if isinstance(listed.value, dict):
         listed = listed.get("queue")
     return [listed] if isinstance(listed.value, dict) else listed.items()  # a list of one may be written without the list
+
+
+def _below(part: Part, key: str, parent: str | None, level: int) -> list[tuple[Part, str]]:
+    """Return the queues in a queue, and their paths; ``level`` is how far they are below the root."""
+    children = [_named(child, parent) for child in _children(part, key)]
+    if children and level > MOST_LEVELS:
+        children[0][0].refuse(too_deep(children[0][1], level))
+    return children
 
 
 def _named(part: Part, parent: str | None) -> tuple[Part, str]:
@@ -115,9 +129,9 @@ def _positive(weights: Mapping[str, float], account: Account) -> dict[str, float
 # Capacity Scheduler --------------------------------------------------------------------------------------------------------------
 
 
-def _capacity(part: Part, parent: str | None, offers: Sequence[Offer], account: Account) -> list[Queue]:
+def _capacity(part: Part, parent: str | None, offers: Sequence[Offer], account: Account, level: int = 1) -> list[Queue]:
     """Return the queues in a queue, with those in them."""
-    children = [_named(child, parent) for child in _children(part, "queues")]
+    children = _below(part, "queues", parent, level)
     total = _total(offers)
     amounts = {path: [_partition(each, path, offers, account) for each in _partitions(child)] for child, path in children}
     shares = {
@@ -141,7 +155,7 @@ def _capacity(part: Part, parent: str | None, offers: Sequence[Offer], account: 
             elif on and (guarantee or limit):
                 quotas.append(Quota(on, guarantee, limit, name=f"partition {label or 'without label'}"))
         result.append(Queue(path, parent, weights[path], *whole, quotas=quotas))
-        result += _capacity(child, path, offers, account)
+        result += _capacity(child, path, offers, account, level + 1)
     return result
 
 
@@ -173,9 +187,9 @@ def _partition(part: Part, path: str, offers: Sequence[Offer], account: Account)
 # Fair Scheduler ------------------------------------------------------------------------------------------------------------------
 
 
-def _fair(part: Part, parent: str | None, offers: Sequence[Offer], account: Account) -> list[Queue]:
+def _fair(part: Part, parent: str | None, offers: Sequence[Offer], account: Account, level: int = 1) -> list[Queue]:
     """Return the queues in a queue, with those in them."""
-    children = [_named(child, parent) for child in _children(part, "childQueues")]
+    children = _below(part, "childQueues", parent, level)
     total = _total(offers)
     if all("weight" in child for child, _ in children):
         shares = {path: child["weight"].number() for child, path in children}
@@ -196,5 +210,5 @@ def _fair(part: Part, parent: str | None, offers: Sequence[Offer], account: Acco
         limit = {r: amount for r, amount in most.items() if amount < min(total[r], has[r] or total[r])}
         guarantee = _fitted(path, _amounts(child.get("minResources")), limit, account)
         result.append(Queue(path, parent, weights[path], guarantee, limit))
-        result += _fair(child, path, offers, account)
+        result += _fair(child, path, offers, account, level + 1)
     return result

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,9 +18,11 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.instance.queues import Queue
 from fairopt.validation import BoolArray, FloatArray, IntArray
-from fairopt.wording import did_you_mean, joined
+from fairopt.wording import brief, did_you_mean, joined
 
-__all__ = ["Tree", "circle", "circular"]
+__all__ = ["MOST_LEVELS", "Tree", "circle", "circular", "deepest", "too_deep"]
+
+MOST_LEVELS = 100  # of queues below the root; the trees of real clusters have a dozen
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,7 @@ class Tree:
             if not isinstance(queue, Queue):
                 raise InvalidInstance(f"queues must be a list of fairopt.Queue, got {queue!r}")
         names = [queue.name for queue in queues]
-        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1] if len(set(names)) < len(names) else []
+        twice = [name for name, number in Counter(names).items() if number > 1]
         if twice:
             raise InvalidInstance(
                 f"{joined([f'{chr(34)}{name}{chr(34)}' for name in twice], 3)}: two queues have this name; give each its own"
@@ -73,6 +76,8 @@ class Tree:
         if way:
             raise InvalidInstance(f"the parents of queues {circular(way)}")
         depth = _depths(parent)
+        if depth.max(initial=0) > MOST_LEVELS:
+            raise InvalidInstance(too_deep(names[int(depth.argmax()) - 1], int(depth.max())))
         node = np.zeros(len(queue_of), dtype=np.int64)
         for n, name in enumerate(queue_of):
             if name is None:
@@ -104,11 +109,15 @@ class Tree:
 
     def index(self, name: str) -> int:
         """Return the node of a queue by its name."""
-        names = [queue.name for queue in self.queues]
-        if name not in names:
+        if name not in self._places:
+            names = [queue.name for queue in self.queues]
             hint = did_you_mean(name, names) if isinstance(name, str) else ""
             raise InvalidInstance(f'there is no queue "{name}"{hint}; there are {joined(names, 5) if names else "none"}')
-        return names.index(name) + 1
+        return self._places[name]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {queue.name: node for node, queue in enumerate(self.queues, 1)}
 
     @cached_property
     def order(self) -> list[int]:
@@ -185,6 +194,26 @@ def circle(parents: Mapping[str, str | None]) -> list[str]:
 def circular(way: Sequence[str]) -> str:
     """Return the message on a cycle of parents."""
     return f"go round in a circle: {' -> '.join([*way, way[0]])}; one must be in the root"
+
+
+def deepest(parents: Mapping[str, str | None]) -> tuple[str, int]:
+    """Return the queue that is the most levels below the root, and how many; the parents make a tree.
+
+    >>> deepest({"a": "b", "b": None, "c": "a"})
+    ('c', 3)
+    """
+    place = {name: number for number, name in enumerate(parents, 1)}
+    depth = _depths(np.array([-1, *(0 if parent is None else place[parent] for parent in parents.values())], dtype=np.int64))
+    lowest = int(depth.argmax())
+    return [*parents, ""][lowest - 1], int(depth[lowest])
+
+
+def too_deep(name: str, levels: int) -> str:
+    """Return the message on a tree with too many levels."""
+    return (
+        f'the queue "{brief(name)}" is {levels:,} levels below the root, and a tree has {MOST_LEVELS} levels at most; '
+        "put what is in the deepest queues into those above"
+    )
 
 
 def _depths(parent: IntArray) -> IntArray:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import write_files
+from fairopt.formats.parquet import arrow_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -193,15 +194,7 @@ class Store:
         self._effort = self._written - began
 
     def _read(self, path: Path) -> None:
-        import pyarrow
-        from pyarrow import parquet
-
-        try:
-            with path.open("rb") as file:
-                table = parquet.read_table(file)
-        except (pyarrow.ArrowException, OSError, ValueError) as error:
-            reason = str(error).partition("\n")[0]
-            raise InvalidInstance(f"{path} is no Parquet file, or a damaged one: {reason}; delete it, or give another output") from error
+        table = arrow_table(path)
         held: Mapping[bytes, bytes] = table.schema.metadata or {}
         if _KEY not in held:
             raise InvalidInstance(f"{path} is a Parquet file, but not of a study; give another output")

@@ -7,19 +7,23 @@ import io
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 import unicodedata
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 from support.command_line import EXAMPLES, PAPER, flat, run
 
 import fairopt as fo
-from fairopt.commands.console import work
+from fairopt.commands.console import Console, work
 from fairopt.commands.tables import print_note
 from fairopt.formats import allocations, spreadsheets
 
@@ -34,6 +38,7 @@ FORMULAS = [
     "\uff1d1",
     "plain",
     "\x1b[31mred\x9b2J",
+    "\u202egnirts\u2066\u200f\u2028",
 ]
 
 
@@ -77,7 +82,7 @@ def test_no_label_drives_the_terminal(hostile: Path, command: str) -> None:
     for more in [[], *([] if command == "explain" else [["--json"]])]:
         result = run(*arguments, *more)
         for text in (result.stdout, result.stderr):
-            assert not [c for c in text if c != "\n" and unicodedata.category(c) == "Cc"]
+            assert not [c for c in text if c not in "\n\N{NO-BREAK SPACE}" and not c.isprintable()]
 
 
 @pytest.mark.parametrize("command", WITH_CSV)
@@ -119,6 +124,76 @@ def test_messages_show_escapes() -> None:
     with pytest.raises(fo.InvalidInstance) as caught:
         fo.Instance([[1.0]], [[-1.0]], users=["eve\x1b[31m"])
     assert str(caught.value).startswith(r'the demand of "eve\x1b[31m" for')
+
+
+ESCAPES = "\x1b]0;x\x07\u202e[red]x"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("solve", PAPER, "-o", f"{ESCAPES}.bad"),
+        ("solve", PAPER, "-o", f"{ESCAPES}/a.json"),
+        ("solve", PAPER, "--plot", f"{ESCAPES}.bad"),
+        ("solve", PAPER, "--sort", ESCAPES),
+        ("solve", PAPER, "--top", ESCAPES),
+        ("solve", PAPER, ESCAPES),
+        ("solve", PAPER, f"--{ESCAPES}"),
+        ("solve", PAPER, "--max-bytes", ESCAPES),
+        ("solve", PAPER, "--notion", ESCAPES),
+        ("solve", ESCAPES),
+        ("report", PAPER, "-o", f"{ESCAPES}.bad"),
+        ("generate", "uniform", "-o", f"{ESCAPES}.bad"),
+        ("import", ESCAPES),
+        ("import", "kubernetes", "--nodes", ESCAPES),
+        ("study", PAPER, "--backend", ESCAPES),
+        (ESCAPES,),
+    ],
+    ids=lambda arguments: " ".join(str(each) for each in arguments if ESCAPES not in str(each) and each != PAPER) or "a command",
+)
+def test_what_was_typed_drives_no_terminal(arguments: tuple[object, ...]) -> None:
+    """In messages of fairopt and in those of typer and rich, which draw a box around them."""
+    result = run(*arguments, status=2)
+    assert not [c for c in result.output if c not in "\n\N{NO-BREAK SPACE}" and not c.isprintable()]
+    quotes = "--top" not in arguments  # whose message says only that it is no number
+    assert not quotes or r"\x1b]0;x\x07\u202e[red]x" in "".join(flat(result.stderr).split())
+
+
+def test_whatever_is_printed_drives_no_terminal() -> None:
+    """Every console of a command escapes what it is given, whoever forgot to, and keeps the styles that rich makes."""
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, color_system="standard", width=60)
+    table = Table("a\x9b2J")
+    table.add_row(Text(f"{ESCAPES}", style="red"))
+    console.print(table, f"b{ESCAPES}", end="\x1b[2J\n", markup=False)
+    text = re.sub("\x1b\\[[0-9;]*m", "", file.getvalue())  # of rich
+    assert "\x1b[31m" in file.getvalue()
+    assert not [c for c in text if c != "\n" and not c.isprintable()]
+    assert text.count(r"\x1b]0;x\u202e[red]x") == 2  # rich itself leaves the bell out
+
+
+def test_no_command_has_a_console_of_its_own() -> None:
+    """All of them use the one that escapes."""
+    folder = Path(str(import_module("fairopt.commands").__file__)).parent
+    for path in folder.glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert path.name == "console.py" or "Console(" not in text or "from rich.console import Console" not in text, path
+
+
+def test_warnings_and_logs_of_others_drive_no_terminal(tmp_path: Path) -> None:
+    """Those of Python and of other packages become messages of fairopt: matplotlib, for one, quotes what it cannot draw."""
+    code = (
+        "import logging, warnings, fairopt.commands.solving as solving; "
+        f"found = solving.read_instance; text = {ESCAPES!r}; "
+        "solving.read_instance = lambda *a: (warnings.warn(text), logging.getLogger('other').warning('%s', text), found(*a))[2]; "
+        "from fairopt.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "solve", str(PAPER)], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0
+    assert not [c for c in done.stderr if c != "\n" and not c.isprintable()]
+    first, second = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert first == r"warning: \x1b]0;x\x07\u202e[red]x (UserWarning, <string>, line 1)"
+    assert second == r"warning: other: \x1b]0;x\x07\u202e[red]x"
 
 
 JOBS = EXAMPLES / "gpu-lab" / "jobs.csv"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 import fairopt as fo
 from fairopt.exports.amounts import kind_of, measures, whole_units
 from fairopt.exports.names import DNS_LABEL, DNS_SUBDOMAIN, SLURM, YARN, YUNIKORN, Grammar, Names, changed
+from fairopt.wording import printable
 
 
 @given(st.lists(st.text(max_size=80), unique=True, max_size=8), st.sampled_from([DNS_LABEL, DNS_SUBDOMAIN, SLURM, YARN, YUNIKORN]))
@@ -197,3 +199,32 @@ def test_memory_in_bytes_is_not_taken_for_gib(write: Callable[..., fo.Export]) -
 def test_the_largest_remainder(amounts: list[float], most: float, expected: list[int]) -> None:
     """Worked out by hand (Hamilton's method)."""
     assert whole_units(amounts, most) == expected
+
+
+HOSTILE = [
+    "; touch ran",
+    "$(touch ran)",
+    "`touch ran`",
+    "'; touch ran; '",
+    '"; touch ran; "',
+    "a b",
+    "\x1b[2J\n; touch ran",
+    "x" * 20_000 + "'",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("export", [fo.export_kueue, fo.export_resourcequota, fo.export_slurm, fo.export_yarn, fo.export_yunikorn])
+def test_what_is_to_be_pasted_is_one_word(name: str, export: Callable[..., fo.Export]) -> None:
+    """A hint with the name of a resource: the shell takes it as one word after the option, in which nothing runs."""
+    instance = fo.Instance([[4.0, 4.0]], [[1.0, 1.0]], users=["u"], resources=["cpu", name])
+    allocation = fo.solve(instance, "drf", integral=True)
+    try:
+        export(allocation)
+    except fo.InvalidInstance as error:
+        words = shlex.split(str(error).partition("--resource ")[2])
+        assert words[0].endswith(("=NAME", "...", "=example.com/NAME"))
+        assert words[0].startswith(printable(name)[:100])
+        assert len(words) == 1
+    else:
+        assert export in (fo.export_slurm, fo.export_yarn)  # which take some of these names, or leave the resource out

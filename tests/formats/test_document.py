@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -115,7 +116,7 @@ def test_aliases_stand_for_what_they_name() -> None:
 def test_a_file_of_nested_aliases_is_read_in_no_time() -> None:
     """A "billion laughs": nine levels of nine aliases would be 10^9 lists if each were made anew."""
     lists = "\n".join(f"a{j}: &a{j} [{', '.join([f'*a{j - 1}' if j else 'x'] * 9)}]" for j in range(10))
-    assert refused("c.yaml", lists).startswith('c.yaml, line 1: a0: unknown key "a0"')
+    assert refused("c.yaml", lists).startswith("c.yaml: the aliases stand for more than 1,000,000 values")
 
 
 def test_no_server_is_not_all_servers() -> None:
@@ -651,3 +652,45 @@ def test_the_schema_agrees_with_load(document: str, valid: bool) -> None:
         instance_from(parsed)
     else:
         refused("c.yaml", document)
+
+
+NUMBERS = [
+    ("9" * 4000, True),
+    ("0x" + "f" * 3500, True),
+    ("0o" + "7" * 4500, True),
+    ("9" * 5000, False),
+    ("0x" + "f" * 4000, False),
+    ("0o" + "7" * 9000, False),
+]
+
+
+@pytest.mark.parametrize(("number", "shown"), NUMBERS, ids=lambda each: str(each)[:3])
+@pytest.mark.parametrize("place", ["{cpu: NUMBER}", "{? NUMBER : 1}"], ids=["value", "key"])
+def test_numbers_with_thousands_of_digits(number: str, shown: bool, place: str) -> None:
+    """Python writes no whole number of more than 4,300 digits: beyond that, all notations are refused alike, and before that, too."""
+    text = f"servers:\n- {{name: s, capacity: {place.replace('NUMBER', number)}}}\nusers: [{{name: u, demand: {{cpu: 1}}}}]"
+    message = refused("c.yaml", text)
+    assert message.startswith("c.yaml, line 2: ")
+    if not shown:
+        assert message == "c.yaml, line 2: a whole number has thousands of digits; give a smaller one"
+    elif place.startswith("{cpu"):
+        assert "expected a number that floating point can hold, found " in message
+    else:
+        assert "expected text" in message
+
+
+@pytest.mark.parametrize("escape", [r"\ud800", r"\uDFFF", r"\\\ud83d", r"\ude00\ud83d", r"\ud83d\ud83d\ude00"])
+@pytest.mark.parametrize("where", ["name", "key"])
+def test_half_of_a_character_is_refused_as_such(escape: str, where: str) -> None:
+    """An escape of JSON that is half of a surrogate pair, in a name or in a key."""
+    name, key = (f"a{escape}b", "demand") if where == "name" else ("a", f"demand{escape}")
+    text = f'{{"servers": [{{"name": "s", "capacity": {{"cpu": 4}}}}],\n "users": [{{"name": "{name}", "{key}": {{"cpu": 1}}}}]}}'
+    half = re.search(r"\\u[dD][0-9a-fA-F]{3}", escape)
+    assert half is not None
+    assert refused("c.json", text) == f"c.json, line 2: {half[0]} is half of a character (of a surrogate pair); write the character itself"
+
+
+def test_whole_characters_and_backslashes_are_read() -> None:
+    """A surrogate pair is one character, and an escaped backslash escapes nothing."""
+    text = r'{"servers": [{"name": "s", "capacity": {"cpu": 4}}], "users": [{"name": "\ud83d\ude00 \\ud800", "demand": {"cpu": 1}}]}'
+    assert instance_from(Parsed("c.json", text)).users == ("\U0001f600 \\ud800",)

@@ -178,13 +178,19 @@ def test_accounts_above_themselves_are_refused(tmp_path: Path, tree: dict[str, s
         import_records(tmp_path, [node("n1")], [job(1, account="a")], associations=associations)
 
 
-def test_a_deep_tree_of_accounts(tmp_path: Path) -> None:
-    """Deeper than Python's stack."""
-    tree = [{"account": f"x{j}", "parent_account": f"x{j + 1}", "shares_raw": 1 + j} for j in range(3000)]
+@pytest.mark.parametrize(("accounts", "levels"), [(98, 100), (99, 101), (3000, 3002)])  # and the last parent, and the user
+def test_a_deep_tree_of_accounts(tmp_path: Path, accounts: int, levels: int) -> None:
+    """Up to 100 levels, which take a second to solve; deeper trees are refused, also those deeper than Python's stack."""
+    tree = [{"account": f"x{j}", "parent_account": f"x{j + 1}", "shares_raw": 1 + j} for j in range(accounts)]
     associations = tmp_path / "associations.json"
     associations.write_text(json.dumps({"associations": tree}))
+    if levels > 100:
+        message = f'the queue "x0/u" is {levels:,} levels below the root, and a tree has 100 levels at most'
+        with pytest.raises(fo.InvalidInstance, match=message):
+            import_records(tmp_path, [node("n1")], [job(1, account="x0")], associations=associations)
+        return
     result = import_records(tmp_path, [node("n1")], [job(1, account="x0")], associations=associations)
     parents = {queue.name: queue.parent for queue in result.instance.queues}
-    assert len(parents) == 3002  # and x3000, which the associations lack
-    assert (parents["x3000"], parents["x0"], parents["x0/u"]) == (None, "x1", "x0")
+    assert len(parents) == levels  # with the last parent, which the associations lack
+    assert (parents[f"x{accounts}"], parents["x0"], parents["x0/u"]) == (None, "x1", "x0")
     assert result.instance.queue_of == ("x0/u",)

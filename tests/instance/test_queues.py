@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,3 +103,67 @@ def test_users_are_left_out_of_an_instance_without_guarantees() -> None:
     in_queues = instance.replace(queues=[fo.Queue("q")], queue_of=["q", None], guarantees=[0, 1])
     assert in_queues.replace(weights=[1, 2]).queue_of == ("q", None)
     assert in_queues.replace(weights=[1, 2]).guarantees.tolist() == [0, 1]
+
+
+def chain(levels: int) -> list[fo.Queue]:
+    """Queues that are in each other."""
+    return [fo.Queue(f"q{j}", parent=f"q{j - 1}" if j else None) for j in range(levels)]
+
+
+def test_a_tree_has_at_most_100_levels(tmp_path: Path) -> None:
+    """In Python and in a file; deeper trees are refused, and 100,000 levels as fast as 101."""
+    demand: dict[str, Any] = {"capacities": [[1.0]], "demands": [[1.0]], "resources": ["cpu"], "users": ["u"]}
+    assert fo.solve(fo.Instance(**demand, queues=chain(100), queue_of=["q99"]), "drf").tasks_per_user.tolist() == [1.0]
+    for levels in (101, 1200, 100_000):
+        message = f'"q{levels - 1}" is {levels:,} levels below the root, and a tree has 100 levels at most'
+        with pytest.raises(fo.InvalidInstance, match=message):
+            fo.Instance(**demand, queues=chain(levels), queue_of=["q0"])
+        queues = [{"name": queue.name} | ({"parent": queue.parent} if queue.parent else {}) for queue in chain(levels)]
+        document = {
+            "servers": [{"name": "s", "capacity": {"cpu": 1}}],
+            "queues": queues[::-1],
+            "users": [{"name": "u", "demand": {"cpu": 1}}],
+        }
+        path = tmp_path / "deep.json"
+        path.write_text(json.dumps(document))
+        with pytest.raises(fo.InvalidInstance, match=rf'deep.json, line 1: queue "q{levels - 1}", parent: the queue {message}'):
+            fo.load(path)
+
+
+@pytest.mark.parametrize("kind", ["volcano", "hierarchy", "kai", "kueue", "capacity", "fair"])
+def test_deep_trees_of_other_schedulers_are_refused(tmp_path: Path, kind: str) -> None:
+    """Exports with 150 levels, lists of objects and lists in lists."""
+    exports = Path(__file__).parents[1] / "imports" / "exports"
+    names = [f"q{j}" for j in range(150)]
+
+    def queue(group: str, j: int, **spec: object) -> dict[str, object]:
+        return {"apiVersion": f"{group}/v1beta1", "kind": "Queue", "metadata": {"name": names[j]}, "spec": spec}
+
+    items: list[dict[str, object]] = []
+    for j in range(150):
+        above = {"parent": names[j - 1]} if j else {}
+        if kind == "volcano":
+            items.append(queue("scheduling.volcano.sh", j, **above))
+        elif kind == "kai":
+            items.append(queue("scheduling.run.ai", j, priority=100 + j, **({"parentQueue": names[j - 1]} if j else {})))
+        elif kind == "kueue":
+            spec = {"parentName": names[j - 1]} if j else {}
+            items.append({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Cohort", "metadata": {"name": names[j]}, "spec": spec})
+    if kind == "hierarchy":
+        items = [
+            queue("scheduling.volcano.sh", 0) | {"metadata": {"name": "q", "annotations": {"volcano.sh/hierarchy": "root" + "/x" * 150}}}
+        ]
+    path = tmp_path / "queues.json"
+    if kind in ("capacity", "fair"):
+        key = "queues" if kind == "capacity" else "childQueues"
+        inner: dict[str, object] = {"queueName": "deep", "absoluteCapacity": 1.0}
+        for name in names:
+            inner = {"queueName": name, "absoluteCapacity": 1.0, key: {"queue": [inner]}}
+        info = {"type": f"{kind}Scheduler", **({"rootQueue": inner} if kind == "fair" else inner)}
+        path.write_text(json.dumps({"scheduler": {"schedulerInfo": info}}))
+        with pytest.raises(fo.InvalidInstance, match="levels below the root, and a tree has 100 levels at most"):
+            fo.import_yarn(exports / "yarn_nodes.json", exports / "yarn_apps.json", path)
+    else:
+        path.write_text(json.dumps({"kind": "List", "items": items}))
+        with pytest.raises(fo.InvalidInstance, match="levels below the root, and a tree has 100 levels at most"):
+            fo.import_kubernetes(exports / "kubernetes_nodes.json", exports / "kubernetes_pods.json", queues=path)

@@ -89,6 +89,7 @@ PUBLIC = {
     "load_trace",
     "period_bound",
     "precomputed_drf",
+    "reading_limit",
     "regret",
     "report",
     "save",
