@@ -64,6 +64,8 @@ class _Commands(TyperGroup):
         except OSError as error:
             where = error.filename or ("stdout" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else "")
             _say(": ".join(str(part) for part in (where, error.strerror or error) if part))
+            if where == "stdout":
+                _without_stdout()  # what is left of the output does not fit either
             raise typer.Exit(2) from None
         except MemoryError:
             _say("the memory of this machine ran out; give a smaller file, or fewer users, servers or resources")

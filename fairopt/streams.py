@@ -55,13 +55,9 @@ def unheard() -> Iterator[None]:
 def claim_stdout() -> None:
     """Let ``sys.stdout`` alone write to the stdout of this process. It stays so until the process ends.
 
-    A closed stdout stays closed: descriptor 1 is taken, so that no file that is opened later gets it. Where ``sys.stdout`` is no longer the
-    stream of descriptor 1, because a caller has replaced it, nothing is done.
+    Where ``sys.stdout`` is no longer the stream of descriptor 1, because a caller has replaced it, nothing is done.
     """
     stream = sys.stdout
-    if stream is None:  # it was closed when Python started
-        _lead_nowhere()
-        return
     if not isinstance(stream, io.TextIOWrapper) or stream is not sys.__stdout__ or stream.fileno() != _STDOUT:
         return
     _flush(stream)

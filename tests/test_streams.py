@@ -198,13 +198,14 @@ def test_stdout_by_name_is_the_stdout_of_the_command(tmp_path: Path) -> None:
     assert [user["tasks"] for user in json.loads(file.read_text())["users"]] == pytest.approx(ANSWER, abs=1e-4)
 
 
-def test_a_command_without_stdout_writes_its_file_alone(tmp_path: Path) -> None:
-    """``>&-``: no file that is opened later gets descriptor 1 and, with it, what libraries print."""
+def test_a_command_without_stdout_writes_nothing(tmp_path: Path) -> None:
+    """``>&-``: it is refused, before a file is opened that would get descriptor 1 and, with it, what libraries print."""
     script = f'exec "{sys.executable}" -c "$0" "$@" >&-'
     output = tmp_path / "answer.json"
     arguments = ("solve", str(PAPER), "--notion", "drfh", "-o", str(output))
-    subprocess.run(["sh", "-c", script, NOISY + MAIN, *arguments], check=True, capture_output=True)
-    assert json.loads(output.read_text())["notion"] == "drfh"
+    found = subprocess.run(["sh", "-c", script, NOISY + MAIN, *arguments], check=False, capture_output=True, text=True)
+    assert (found.returncode, found.stdout, output.exists()) == (2, "", False)
+    assert found.stderr.startswith("error: stdout is closed")
 
 
 # stderr --------------------------------------------------------------------------------------------------------------------------
@@ -245,4 +246,4 @@ def test_a_warning_in_a_file_of_the_user_is_shown(tmp_path: Path) -> None:
     )
     found = done("solve", PAPER, "--notion", "mine.py:Mine", "--json", cwd=tmp_path)
     assert json.loads(found.stdout)["users"]
-    assert "RuntimeWarning: look here" in found.stderr
+    assert found.stderr == "warning: look here (RuntimeWarning, mine.py, line 9)\n"
