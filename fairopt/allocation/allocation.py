@@ -277,7 +277,7 @@ class Allocation(ShowsItself):
             return f"Proved in rational and ball arithmetic: each user's optimum lies within a relative {worst}; limits kept exactly"
         if certificate.exact:
             return "Proved exact in rational arithmetic: no tolerance, recomputed from the answer in fractions and its prices"
-        priced = self.prices is not None or any(level.prices is not None for level in self.levels)
+        priced = self.prices is not None or self.queue_prices or any(level.prices is not None for level in self.levels)
         source = "answer and prices" if priced else "the answer"
         return f"Certified exact: relative error {worst}, recomputed from {source}{_of_single_users(certificate)}"
 
