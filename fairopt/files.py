@@ -159,6 +159,8 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
             temporary.replace(target)
         for folder in {target.parent for _, target in written.values()}:
             _flush(folder)
+    except BrokenPipeError:  # nobody reads the pipe any more
+        raise
     except (OSError, ValueError) as error:
         reason = _reason(error) if path.parent.is_dir() else f"there is no folder {path.parent}; make it first"
         raise InvalidInstance(f"{path} cannot be written: {reason}") from error

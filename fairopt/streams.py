@@ -21,16 +21,18 @@ import contextlib
 import io
 import logging
 import os
+import re
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["claim_stdout", "quiet_libraries", "unheard", "write_device"]
+__all__ = ["claim_stdout", "names_stdout", "quiet_libraries", "unheard", "write_device"]
 
 _STDOUT = 1  # its descriptor
-_NAMES = {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}
+_STREAM = re.compile(rf"/dev/stdout|/dev/fd/1|/proc/(self|thread-self|{os.getpid()})(/task/\d+)?/fd/1")
+_LINKS = 40  # that are followed
 _REDIRECTING = threading.Lock()  # two threads at once would each restore what the other has set
 
 
@@ -79,9 +81,25 @@ def quiet_libraries(own: str) -> None:
         logging.lastResort.addFilter(lambda record: record.name.partition(".")[0] == "fairopt")
 
 
+def names_stdout(path: Path) -> bool:
+    """Return whether a path is one of the names of stdout, or a link to one.
+
+    >>> names_stdout(Path("/dev/stdout")), names_stdout(Path("answer.json"))
+    (True, False)
+    """
+    text = os.path.abspath(path)
+    for _ in range(_LINKS):
+        if _STREAM.fullmatch(text):
+            return True
+        if not os.path.islink(text):
+            return False
+        text = os.path.abspath(os.path.join(os.path.dirname(text), os.readlink(text)))
+    return False
+
+
 def write_device(path: Path, data: bytes) -> None:
     """Write to a pipe or a device; the names of stdout mean the stream that `claim_stdout` has kept."""
-    if os.path.abspath(path) in _NAMES and isinstance(sys.stdout, io.TextIOWrapper):
+    if names_stdout(path) and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

@@ -198,6 +198,18 @@ def test_stdout_by_name_is_the_stdout_of_the_command(tmp_path: Path) -> None:
     assert [user["tasks"] for user in json.loads(file.read_text())["users"]] == pytest.approx(ANSWER, abs=1e-4)
 
 
+def test_a_link_to_stdout_is_stdout(tmp_path: Path) -> None:
+    """By any name, and whatever stdout is: a pipe or a file."""
+    (tmp_path / "link.json").symlink_to("/dev/stdout")
+    for name in ("link.json", "/proc/thread-self/fd/1", "/dev/../dev/stdout"):
+        arguments = [sys.executable, "-c", MAIN, "solve", str(PAPER), "--notion", "drfh", "--json", "-o", name]
+        piped = subprocess.run(arguments, check=True, capture_output=True, cwd=tmp_path).stdout
+        assert b"user-1" in piped
+        with (tmp_path / "text").open("wb") as file:
+            subprocess.run([*arguments, "--force"], check=True, stdout=file, cwd=tmp_path)
+        assert b"user-1" in (tmp_path / "text").read_bytes()
+
+
 def test_a_command_without_stdout_writes_nothing(tmp_path: Path) -> None:
     """``>&-``: it is refused, before a file is opened that would get descriptor 1 and, with it, what libraries print."""
     script = f'exec "{sys.executable}" -c "$0" "$@" >&-'

@@ -59,8 +59,7 @@ __all__ = [
 T = TypeVar("T")
 Form: TypeAlias = Literal["json", "csv", "parquet", "xlsx", "md", "tex", "page"]
 
-# Characters that json leaves as they are, though they drive a terminal or turn the direction of writing; they occur inside strings only.
-_CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_AS_THEY_ARE = re.compile("[^\x00-\x7e]")  # characters that json does not escape; they occur inside strings only
 _KEPT = "\n\N{NO-BREAK SPACE}"  # characters that are no letters, and drive no terminal
 _LOOK = 0.1  # seconds between two checks for signals
 INTERRUPTED = 130  # exit status after Ctrl-C
@@ -349,7 +348,7 @@ def _wait(finished: threading.Event, signals: _Signals | None, most: float = flo
 def as_text(data: Any) -> str:
     """Return data as JSON."""
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _AS_THEY_ARE.sub(lambda found: found[0] if found[0].isprintable() or found[0] in _KEPT else json.dumps(found[0])[1:-1], text)
 
 
 def deliver(content: str | bytes, output: Path | None) -> None:

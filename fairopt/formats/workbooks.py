@@ -34,6 +34,7 @@ _END_OF_ROW = re.compile(rb"</(?:\w+:)?row\s*>")
 _MOST_IN_ROW = 16 * _MOST_COLUMNS  # tags: a cell has four, or some more where its text is in it
 _LONGEST_TAG = 10  # characters: of sheetData
 _COST = 5  # of a character of a formula that is written out once more, in values
+_COST_OF_TEXT = 50  # of a shared text, in values
 _FORMULA = ("=", "+", "-", "@", "'")
 _ESCAPED = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 _ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
@@ -82,11 +83,11 @@ class Workbook:
             raise InvalidInstance(f"{path} has no sheet; it must have the sheets servers and users")
 
     def _check_tags(self, archive: zipfile.ZipFile) -> None:
-        """Refuse a workbook with too many tags, in all or in one row, and with formulas that are too long for all cells that share one.
+        """Refuse a workbook with too many tags, in all or in one row, with too many texts, and with formulas too long for all their cells.
 
         Each tag of a row becomes an object, and openpyxl writes out a shared formula for each of its cells.
         """
-        tags = 0
+        tags = texts = 0
         for each in archive.infolist():
             shared = longest = run = in_row = 0
             is_sheet, before = False, b""
@@ -96,7 +97,8 @@ class Workbook:
                     shared += text.count(b'"shared"') + text.count(b"'shared'")
                     first, *others = map(len, text.split(b"<"))
                     tags += len(others)
-                    check_values(str(self.path), tags)
+                    texts += text.count(b"<si")  # openpyxl reads all of them, whether or not a cell refers to them
+                    check_values(str(self.path), max(tags, _COST_OF_TEXT * texts))
                     longest = max(longest, run + first, *others)
                     run = others[-1] if others else run + first
                     for number, row in enumerate(_END_OF_ROW.split(text)):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -186,7 +187,7 @@ def misplaced(hosts: Hosts, counts: Sequence[float] | FloatArray, servers: Seque
                 yield i, f'the host "{brief(name)}" is in the row "{brief(servers[row_of[name]])}", too; a host is in one row, once'
                 return
         if len(set(names)) < len(names):
-            twice = next(name for j, name in enumerate(names) if name in names[:j])
+            twice = next(name for name, number in Counter(names).items() if number > 1)
             yield i, f'the host "{brief(twice)}" is named twice; a host is in one row, once'
             return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from bisect import bisect_left
 from fractions import Fraction
 from typing import Any
 
@@ -205,15 +206,20 @@ def every_level(
     else:
         settled = {name for level in levels for name in level.users}
         missing = [n for n in np.argsort(shares, kind="stable") if open_to[group[n]] and instance.users[n] not in settled]
-        found = list(levels)
+        own = sorted(levels, key=lambda level: level.value)
+        values, joining = [level.value for level in own], [list[str]() for _ in own]
+        others: list[tuple[Any, list[str]]] = []  # levels without prices, from the lowest
         for n in missing:
-            at = next((k for k, level in enumerate(found) if abs(level.value - shares[n]) <= same * shares[n]), len(found))
-            found[at:] = [
-                dataclasses.replace(found[at], users=(*found[at].users, instance.users[n]))
-                if at < len(found)
-                else Level(_number(shares[n]), (instance.users[n],), None),
-                *found[at + 1 :],
-            ]
+            share, name = shares[n], instance.users[n]
+            at = bisect_left(values, share - same * share)
+            if at < len(own) and values[at] <= share + same * share:
+                joining[at].append(name)
+            elif others and share - others[-1][0] <= same * share:
+                others[-1][1].append(name)
+            else:
+                others.append((_number(share), [name]))
+        found = [dataclasses.replace(level, users=(*level.users, *names)) for level, names in zip(own, joining, strict=True)]
+        found += [Level(value, tuple(names), None) for value, names in others]
         found.sort(key=lambda level: level.value)
     return tuple(dataclasses.replace(level, users=tuple(sorted(level.users, key=position.__getitem__))) for level in found)
 

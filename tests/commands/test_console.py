@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
 import signal
@@ -24,7 +25,7 @@ from rich.text import Text
 from support.command_line import EXAMPLES, PAPER, flat, run
 
 import fairopt as fo
-from fairopt.commands.console import Console, work
+from fairopt.commands.console import Console, as_text, work
 from fairopt.commands.tables import print_note
 from fairopt.formats import allocations, spreadsheets
 
@@ -179,6 +180,14 @@ def test_no_command_has_a_console_of_its_own() -> None:
     for path in folder.glob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert path.name == "console.py" or "Console(" not in text or "from rich.console import Console" not in text, path
+
+
+def test_json_holds_no_character_that_is_not_seen() -> None:
+    """Arabic letter mark, soft and invisible characters, and one beyond 16 bits, as a pair of surrogates."""
+    hidden = "a\u061c\u200b\ufeff\u00ad\U000e0041\x7f\u00a0\u00e9"
+    text = as_text({hidden: 1})
+    assert json.loads(text) == {hidden: 1}
+    assert "\\u061c\\u200b\\ufeff\\u00ad\\udb40\\udc41\\u007f\u00a0\u00e9" in text
 
 
 def test_warnings_and_logs_of_others_drive_no_terminal(tmp_path: Path) -> None:

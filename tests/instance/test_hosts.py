@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import hosts
 
 import fairopt as fo
-from fairopt.instance.hosts import folded, is_host, unfolded
+from fairopt.instance.hosts import folded, is_host, misplaced, unfolded
 
 
 @pytest.mark.parametrize(
@@ -176,3 +176,11 @@ def test_all_hosts_of_an_instance_are_limited_together() -> None:
     rows = ["a[1-600000]", "b[1-600000]"]
     with pytest.raises(fo.InvalidInstance, match="more than 1,000,000 hosts with those before them"):
         fo.Instance([[1], [1]], [[1]], counts=[600_000, 600_000], hosts=rows)
+
+
+def test_a_host_that_is_named_twice_is_found_at_once() -> None:
+    """Of 400,000 hosts the last one is the first once more."""
+    names = tuple(f"n{j}" for j in range(400_000))
+    assert [why for _, why in misplaced(((*names, "n0"),), [400_001], ["s"])] == [
+        'the host "n0" is named twice; a host is in one row, once'
+    ]

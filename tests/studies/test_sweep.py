@@ -580,8 +580,8 @@ def below_a_file(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (a_text, "x.parquet is no Parquet file, or a damaged one"),
-        (half_a_file, "x.parquet is no Parquet file, or a damaged one"),
+        (a_text, "x.parquet is not a Parquet file, or is damaged"),
+        (half_a_file, "x.parquet is not a Parquet file, or is damaged"),
         (another_table, "is a Parquet file, but not of a study"),
         (a_folder_inside, "study.parquet is a folder, where the file should be"),
         (below_a_file, "cannot be made"),
