@@ -47,7 +47,7 @@ from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.registry import line_at_fault
 from fairopt.scheduling import schedule
-from fairopt.solving import best_found, notion_of, solve
+from fairopt.solving import best_found, notion_of, solve, without_remarks
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_notion, read_schedule
 from fairopt.validation import check, check_time_limit, check_yes_or_no, numbers, require_labels
 from fairopt.wording import percent
@@ -172,7 +172,7 @@ class _Work:
         self.exact_total: Fraction | None = None
         self.largest_total, self.without = float("nan"), ""
         try:
-            with _failures_are_refusals():
+            with _failures_are_refusals(), without_remarks():
                 most = solve(counted, "efficiency", sharing=sharing, exact=exactly)
                 self.largest_total = self._total(most)
                 if most.exact is not None:

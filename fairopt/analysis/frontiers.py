@@ -63,7 +63,7 @@ from fairopt.instance.queues import Queue
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.solvers import pareto_frontier
 from fairopt.solvers.backend import Deadline
-from fairopt.solving import formulate, notion_of, solve
+from fairopt.solving import formulate, notion_of, solve, without_remarks
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_notion, read_schedule
 from fairopt.validation import check_time_limit, restore_read_only
 from fairopt.wording import did_you_mean, exactly, figure, plural, written
@@ -402,7 +402,8 @@ def _alpha_fair(instance: Instance, alpha: float, of: str, sharing: Sharing, tim
         notion = notion_of("max-min", utility=utility * one.weights[:, None])
     else:
         notion = notion_of("proportional", alpha=alpha, utility=None if (utility == 1).all() else utility)
-    return solve(one, notion, sharing=sharing, time_limit=time_limit)
+    with without_remarks():
+        return solve(one, notion, sharing=sharing, time_limit=time_limit)
 
 
 def _scheduled(instance: Instance, plan: Mapping[str, Any] | Allocation | OwnScheduler, sharing: Sharing) -> Allocation:

@@ -27,7 +27,7 @@ from fairopt.instance.aggregation import merge, on_rows
 from fairopt.instance.exact_merging import merge_exactly
 from fairopt.instance.fractions import fractions_of
 from fairopt.scheduling import schedule
-from fairopt.solving import solve
+from fairopt.solving import solve, without_remarks
 from fairopt.validation import numbers
 
 __all__ = ["given", "merged_servers", "rerun"]
@@ -80,17 +80,18 @@ def rerun(
     notion = question.notion.restricted(users, servers)
     sharing: Any = allocation.sharing
     if isinstance(question, Exact):
-        return solve(
-            instance,
-            notion,
-            solver=question.solver,
-            integral=question.integral,
-            sharing=sharing,
-            tolerance=question.tolerance,
-            time_limit=time_limit,
-            exact=question.exact,
-            digits=question.digits,
-        )
+        with without_remarks():
+            return solve(
+                instance,
+                notion,
+                solver=question.solver,
+                integral=question.integral,
+                sharing=sharing,
+                tolerance=question.tolerance,
+                time_limit=time_limit,
+                exact=question.exact,
+                digits=question.digits,
+            )
     return schedule(
         instance,
         notion,

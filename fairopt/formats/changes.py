@@ -155,6 +155,8 @@ class Changed:
             rest = self._in_list(refuse, rest[1:], path)
         sign = rest[0] if rest[:1] in OPERATORS else ""
         if not _ends(rest):
+            if path == ["units"]:
+                refuse("units are set together; write units={memory: MiB}, with all resources that have one")
             refuse(f"{path[-1]} is a single value; write {'.'.join(path)}=VALUE")
         written = rest[len(sign) + 1 :]
         if not sign and _SIGNED.match(written):

@@ -1,7 +1,7 @@
 """What is implausible in a file: what `fairopt.instance.doubts` finds in the instance, and what only the file shows.
 
-* *A last row that equals the sums* of the rows before it, of servers (with or without their counts) or of users: in all resources, if these
-  are two or more and so are the rows; or its name says that it is a total.
+* *A last row that equals the sums* of the rows before it, of servers (with or without their counts) or of users, in all resources: its name
+  says that it is a total, or the rows before it are not all multiples of one shape (as 1, 2 and 3 nodes of one kind are).
 * *A requirement that no server meets*, with the values that there are.
 * *A column of a table of servers that holds numbers and that no user demands*: it is read as an attribute. If some user's ``requires``, or
   ``on`` of a quota, asks for it, it is meant to be one.
@@ -36,6 +36,7 @@ __all__ = ["doubts_in", "read_and_doubt"]
 _MOST = 5  # names in a list
 _REQUIREMENTS = 3  # that are explained one by one
 _SAME = 1e-9  # relative: rounding of sums
+_ROWS = 1000  # before the last one, that are compared in shape
 _TOTAL = re.compile(
     r"\W*(grand |sub)?(total|totals|sum|sums|all|together|overall|summe|gesamt|insgesamt|somme|suma|totale)\W*", re.IGNORECASE
 )
@@ -87,12 +88,16 @@ def _totals(source: Source, instance: Instance) -> Iterator[str]:
 
 
 def _is_sum(name: str, amounts: FloatArray, numbers: FloatArray) -> bool:
-    """Is the last row the sum of the others, by itself or times its number, each of them once or as often as its number says?"""
+    """Is the last row the sum of the others, each of them once or as often as its number says?
+
+    If its name says so, its number may multiply it, too. If not, rows that are all multiples of one shape prove nothing.
+    """
     before, last = amounts[:-1], amounts[-1]
-    if not last.any() or (_TOTAL.fullmatch(name) is None and (len(before) < 2 or np.count_nonzero(last) < 2)):
+    named_so = _TOTAL.fullmatch(name) is not None
+    if not last.any() or not (named_so or np.linalg.matrix_rank(before[-_ROWS:]) > 1):
         return False
     sums = (before.sum(axis=0), numbers[:-1] @ before)
-    return any(np.allclose(row, total, rtol=_SAME, atol=0) for row in (last, last * numbers[-1]) for total in sums)
+    return any(np.allclose(row, total, rtol=_SAME, atol=0) for row in (last, last * numbers[-1])[: 1 + named_so] for total in sums)
 
 
 # Requirements --------------------------------------------------------------------------------------------------------------------

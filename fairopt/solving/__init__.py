@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from fairopt.solving.exact import best_found, solve
+from fairopt.solving.exact import best_found, solve, without_remarks
 from fairopt.solving.formulation import checked, formulate, notion_of, to_pyomo
 
-__all__ = ["best_found", "checked", "formulate", "notion_of", "solve", "to_pyomo"]
+__all__ = ["best_found", "checked", "formulate", "notion_of", "solve", "to_pyomo", "without_remarks"]

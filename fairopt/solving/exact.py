@@ -5,9 +5,11 @@ The way: check, merge identical rows, formulate, let an engine solve, certify, a
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -42,11 +44,22 @@ from fairopt.solving.worth_groups import fits_worth, solve_worth_in_groups
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 from fairopt.wording import joined
 
-__all__ = ["best_found", "solve"]
+__all__ = ["best_found", "solve", "without_remarks"]
 
 _MOST_DIGITS = 1_001
 
 log = logging.getLogger(__name__)
+_SAYS: ContextVar[bool] = ContextVar("fairopt.solving.exact", default=True)
+
+
+@contextlib.contextmanager
+def without_remarks() -> Iterator[None]:
+    """Solve instances that are only tried, inside of a ``with`` statement: what is to be said of them is not true of the given one."""
+    before = _SAYS.set(False)
+    try:
+        yield
+    finally:
+        _SAYS.reset(before)
 
 
 def solve(
@@ -126,10 +139,11 @@ def solve(
     started = time.perf_counter()
     deadline = Deadline(time_limit)
     chosen, how = checked(instance, notion, sharing, options)
-    if instance.unservable:
-        log.warning("no server is eligible for %s: no tasks there, and no part in the goal", joined(instance.unservable, 5))
-    for remark in remarks(instance):
-        log.warning("%s", remark)
+    if _SAYS.get():
+        if instance.unservable:
+            log.warning("no server is eligible for %s: no tasks there, and no part in the goal", joined(instance.unservable, 5))
+        for remark in remarks(instance):
+            log.warning("%s", remark)
     if exact:
         from fairopt.solving.in_fractions import solve_in_fractions
 

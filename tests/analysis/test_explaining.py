@@ -615,3 +615,18 @@ def test_nobody_is_compared_by_time_with_weights_per_resource() -> None:
     """Nothing says how much of another's time a user is owed then."""
     allocation = fo.solve(fo.Instance([[10, 10]], [[1, 1], [1, 1]], weights=[[1, 4], [1, 1]]), "drfh", sharing="tdm")
     assert fo.explain(allocation, "user-1").sentences[-1] == "user-2 has 5 tasks."
+
+
+def test_nothing_is_said_of_clusters_that_are_only_tried(caplog: pytest.LogCaptureFixture) -> None:
+    """10 GPUs, of which 20 are guaranteed: the clusters with one GPU more, or without guarantees, are nobody's."""
+    queues = [fo.Queue("a", guarantee={"gpu": 16}), fo.Queue("b", guarantee={"gpu": 4}), fo.Queue("idle")]
+    lab = fo.Instance([[10]], [[1], [1]], resources=["gpu"], users=["x", "y"], queues=queues, queue_of=["a", "b"])
+    with caplog.at_level("WARNING", "fairopt"):
+        allocation = fo.solve(lab, "drfh")
+        fo.explain(allocation, "x")
+        fo.audit(allocation)
+        fo.compare(lab, notions=["drfh"])
+    said = {record.getMessage() for record in caplog.records}
+    assert len(said) == 2
+    assert any(sentence.startswith("guarantees of gpu exceed the cluster by 10") for sentence in said)
+    assert any(sentence.startswith("no user is in the queue idle") for sentence in said)

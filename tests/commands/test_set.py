@@ -86,3 +86,11 @@ def test_a_weight_without_effect_is_said_once(tmp_path: Path) -> None:
     assert message.count("has no effect") == 1
     for change in ("queues.qa.weight=4", "users.d.weight=4", "users.a.weight=0", "users.a.demand.gpu=2"):
         assert "has no effect" not in run("solve", path, "--set", change, "--json").stderr
+
+
+def test_units_are_set_together(tmp_path: Path) -> None:
+    """They are a mapping: the hint shows how it is written, and works."""
+    path = tmp_path / "lab.yaml"
+    path.write_text("servers: [{name: s, capacity: {memory: 8}}]\nusers: [{name: a, demand: {memory: 1}}]\n")
+    assert "units are set together; write units={memory: MiB}" in flat(run("solve", path, "--set", "units.memory=MiB", status=2).stderr)
+    assert fo.load(path, changes=["units={memory: MiB}"]).units == {"memory": "MiB"}

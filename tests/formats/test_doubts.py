@@ -112,6 +112,19 @@ def test_a_last_user_of_sums_and_rows_that_are_none(tmp_path: Path, caplog: pyte
     assert doubted(caplog, folder(lab, f"{SERVERS}more,116,1600,9000,1,\n")) == []
 
 
+@pytest.mark.parametrize(
+    "servers",
+    [
+        "name,gpu,cpu,count\nr1,4,64,10\nr2,4,64,30\nr3,4,64,2\n",  # 2 x 4 = 4 + 4
+        "name,gpu,cpu,count\na,4,32,1\nb,4,32,1\nbig,8,64,1\n",
+        "name,gpu,cpu,count\ns,1,4,1\nm,2,8,1\nl,3,12,1\n",
+    ],
+)
+def test_multiples_of_one_shape_are_no_sums(servers: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Racks of one kind of node, and nodes of one, two and three parts."""
+    assert doubted(caplog, folder(tmp_path / "lab", servers, "name,gpu,cpu\nu,1,4\n")) == []
+
+
 # Requirements -------------------------------------------------------------------------------------------------------------------
 
 

@@ -34,7 +34,7 @@ from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models import Notion
 from fairopt.models.share_notion import dominant_share
 from fairopt.program import Program, Solution, Stage
-from fairopt.solving import notion_of, solve
+from fairopt.solving import notion_of, solve, without_remarks
 from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check", "judge"]
@@ -70,7 +70,8 @@ def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
     if case.feasible and not exactly and _proved(case, _leximin(share).formulate(_bare(case), sharing=case.sharing, integral=False)):
         return holds(name, f"Nobody's {what} can rise without lowering one at or below it: the prices of the levels prove it.")
     try:
-        exact = solve(_bare(case), _leximin(share), sharing=case.sharing, time_limit=case.time_limit, exact=exactly)
+        with without_remarks():
+            exact = solve(_bare(case), _leximin(share), sharing=case.sharing, time_limit=case.time_limit, exact=exactly)
     except FairoptError as error:
         return does_not_apply(name, f"Undecided: the exact shares are not known: {error}")
     best_tasks = case.tasks_of(exact)
@@ -148,9 +149,10 @@ def _whole(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
     deadline = case.deadline()
     proved = True
     try:
-        exact: Allocation | FloatArray = solve(
-            _bare(case), _leximin(share), sharing=case.sharing, integral=True, time_limit=max(deadline - time.monotonic(), 1e-3)
-        ).tasks
+        with without_remarks():
+            exact: Allocation | FloatArray = solve(
+                _bare(case), _leximin(share), sharing=case.sharing, integral=True, time_limit=max(deadline - time.monotonic(), 1e-3)
+            ).tasks
     except NoSolution as error:
         if "tasks" not in error.known:
             return does_not_apply(name, f"{_WHOLE}undecided: {error}")

@@ -48,7 +48,7 @@ from fairopt.program import Program, Total
 from fairopt.program.exact import ExactProgram
 from fairopt.program.parallelism import servers_at_once
 from fairopt.solvers import seconds_of_a_level
-from fairopt.solving import formulate, solve
+from fairopt.solving import formulate, solve, without_remarks
 from fairopt.solving.formulation import expanded
 from fairopt.wording import duration, figure, joined, plural
 
@@ -345,7 +345,8 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
     limit = max(case.deadline() - time.monotonic(), 1e-3)
     proved = True
     try:
-        best: Allocation | FloatArray = solve(doubled, _MostTasks(), integral=True, sharing=case.sharing, time_limit=limit).tasks
+        with without_remarks():
+            best: Allocation | FloatArray = solve(doubled, _MostTasks(), integral=True, sharing=case.sharing, time_limit=limit).tasks
     except NoSolution as error:
         if "tasks" not in error.known:
             return None, False
