@@ -32,7 +32,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     Raises
     ------
     InvalidInstance
-        The file cannot be read, is no such file, or unpacks to more than two gigabytes.
+        The file cannot be read, is no such file, or unpacks to more than `fairopt.reading_limit` allows.
     """
     content = read_bytes(path)
     try:
