@@ -173,7 +173,7 @@ def _guarantee(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> 
 
 
 def _rest(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> str:
-    """Return who gets the part of a guarantee that a queue does not use, as the end of a sentence."""
+    """Return who may use the part of a guarantee that a queue does not use, as the end of a sentence."""
     instance = allocation.instance
     quotas = instance.queues[own.node - 1].everywhere_and_on_groups
     idle: Number = 0
@@ -183,9 +183,9 @@ def _rest(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> str:
             if (quotas[keeping.quotas[k]].name if keeping.quotas[k] else "") == each.group:
                 idle = max(number(keeping.kept[k]) - each.held, 0)
     if not idle > rounding(_SAME, allocation.tasks) * each.amount:
-        return "others use the rest"
+        return "others may use the rest"
     lent = each.amount - each.held - idle
-    others = f", and others use the other {each.figure(lent)}" if lent > rounding(_SAME, allocation.tasks) * each.amount else ""
+    others = f", and others may use the other {each.figure(lent)}" if lent > rounding(_SAME, allocation.tasks) * each.amount else ""
     return f"it keeps {each.figure(idle)} of the rest to itself{others}"
 
 

@@ -94,7 +94,7 @@ def test_what_several_queues_keep_stops_the_others() -> None:
         gains = {gain.change: gain.by_solving for gain in told.gains if "lent" in gain.change}
         assert gains == {"2 gpu lent instead of 1 by b": pytest.approx(1), "1 gpu lent instead of 0 by c": pytest.approx(1)}
         (rest,) = [each for each in fo.explain(allocation, queue="b", resolves=0).sentences if "guaranteed" in each]
-        assert rest.endswith("all that its users ask for; it keeps 2 of the rest to itself, and others use the other 1.")
+        assert rest.endswith("all that its users ask for; it keeps 2 of the rest to itself, and others may use the other 1.")
     whole = fo.explain(fo.solve(instance, "drfh", integral=True), "ann", resolves=0)
     assert any("b and c keep 3 and 2 gpu" in sentence for sentence in whole.sentences)
 
