@@ -116,14 +116,15 @@ def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
 def _kept(allocation: Allocation, r: int, users: BoolArray, free: FloatArray) -> float | Fraction:
     """Return how much of what is free of a resource, (servers,), is not for these users, because queues keep it of their guarantees."""
     instance = allocation.instance
-    usable = number(free.sum())
+    total: float | Fraction = number(free.sum())
+    usable = total
     for keeping in keepings_of(instance):
         if keeping.resource == r and users.any():
             held = keeping.held(allocation.tasks[:, keeping.servers].sum(axis=1) * instance.demands[:, r])
             rooms = keeping.rooms(held)
             room = max(max(rooms[k] for k in set(keeping.nearest[users].tolist())), 0)
             usable = min(usable, number(free[~keeping.servers].sum()) + min(number(free[keeping.servers].sum()), room))
-    return number(free.sum()) - usable
+    return total - usable
 
 
 def _owed(instance: Instance, r: int, servers: BoolArray) -> FloatArray:
