@@ -19,11 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.errors import InvalidInstance
 from fairopt.formats import document
 from fairopt.formats.syntax import plain_numbers
 from fairopt.instance import Instance
 from fairopt.instance.attributes import meaning, text_of
-from fairopt.wording import figure, joined, plural
+from fairopt.instance.units import BYTES, bare_amount
+from fairopt.wording import figure, joined, named, plural
 
 __all__ = ["Difference", "Differences"]
 
@@ -51,6 +53,8 @@ class Difference:
         "servers", "queues" or "users".
     name, key, resource : str
         What it is about; an empty key means the whole entry.
+    unit : str
+        Of both amounts of a resource; "" where it is unknown.
     """
 
     kind: str
@@ -59,6 +63,18 @@ class Difference:
     resource: str
     before: Any
     after: Any
+    unit: str = ""
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """Both values as a table shows them, amounts with their unit."""
+        before, after = (
+            bare_amount(value, self.resource, self.unit, 6)
+            if self.unit and isinstance(value, int | float) and value < math.inf
+            else shown(value)
+            for value in (self.before, self.after)
+        )
+        return before, after
 
     @property
     def path(self) -> str:
@@ -78,7 +94,7 @@ class Difference:
         return f"{self.key} of {self.kind}"
 
     def __str__(self) -> str:
-        return f"{self.path}: {shown(self.before)} -> {shown(self.after)}" if self.key else self.what
+        return f"{self.path}: {' -> '.join(self.shown)}" if self.key else self.what
 
 
 def shown(value: Any) -> str:
@@ -109,10 +125,23 @@ class Differences:
     Attributes
     ----------
     all : tuple of Difference
+
+    Raises
+    ------
+    InvalidInstance
+        If a resource has another unit in each: its amounts cannot be compared.
     """
 
     def __init__(self, before: Instance, after: Instance) -> None:
         self._instances = before, after
+        self._units = before.units
+        for resource, unit in after.units.items():
+            known = self._units.setdefault(resource, unit)
+            if BYTES.get(known, known) != BYTES.get(unit, unit):
+                raise InvalidInstance(
+                    f"{named(resource)} is in {known} in the one instance and in {unit} in the other, so that its amounts cannot be "
+                    "compared; give both the same unit"
+                )
         self._resources = [*before.resources, *(name for name in after.resources if name not in before.resources)]
         attributes = dict.fromkeys(name for instance in (before, after) for each in instance.attributes for name in each)
         self._entries = [_entries(instance, self._resources, attributes) for instance in (before, after)]
@@ -138,6 +167,8 @@ class Differences:
         taken: set[tuple[str, ...]] = {(each.kind, each.name, each.key, each.resource) for each in chosen}
         before, after = self._entries
         data: dict[str, Any] = {"resources": self._resources}
+        if self._units:
+            data["units"] = dict(self._units)
         for kind in _LISTS:
             names = [*before[kind], *(name for name in after[kind] if name not in before[kind])]
             data[kind] = []
@@ -170,7 +201,8 @@ class Differences:
                     if key == "hosts" and first["count", ""] != second["count", ""]:
                         continue  # which come and go with the count
                     if _means(key, value) != _means(key, second[key, resource]):
-                        yield Difference(kind, name, key, resource, value, second[key, resource])
+                        unit = self._units.get(resource, "") if key in _AMOUNTS[kind] else ""  # an attribute is no amount
+                        yield Difference(kind, name, key, resource, value, second[key, resource], unit)
                 if kind == "users":
                     yield from self._servers(name)
 
@@ -185,8 +217,8 @@ class Differences:
         if first != second:
             yield Difference("users", user, "servers", "", first, second)
         if any(rates[0][name] != rates[1][name] for name in both):
-            given = ({name: own[name] for name in both if own[name] is not None} or None for own in rates)
-            yield Difference("users", user, "rates", "", *given)
+            given = [{name: own[name] for name in both if own[name] is not None} or None for own in rates]
+            yield Difference("users", user, "rates", "", given[0], given[1])
 
     def _place(self, data: dict[str, Any], taken: set[tuple[str, ...]]) -> None:
         """Write the servers and the rates of each user into a document."""

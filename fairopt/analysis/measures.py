@@ -29,7 +29,7 @@ Envy(tasks=0.0, user=None, of=None)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -38,6 +38,7 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
+from fairopt.instance.units import shown_unit, unit_in_name
 from fairopt.models.share_notion import dominant_share
 from fairopt.program.kept_parts import counted_rows
 from fairopt.program.parallelism import fastest_first, servers_at_once
@@ -77,12 +78,13 @@ class Envy:
 class Violation:
     """A limit that an allocation exceeds, such as ``cpu @ server-1`` or ``tasks of alice``; what is used, and what is allowed.
 
-    Of an allocation in fractions, these are fractions.
+    Of an allocation in fractions, these are fractions. ``unit`` is that of both; "" for tasks, and where it is unknown or in the name.
     """
 
     limit: str
     used: float | Fraction
     allowed: float | Fraction
+    unit: str = field(default="", repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; fractions as text beside the floats."""
@@ -90,8 +92,10 @@ class Violation:
         return {"limit": self.limit, "used": float(self.used), "allowed": float(self.allowed), **exact}
 
     def __str__(self) -> str:
-        used, allowed = contrast(self.used, self.allowed)
-        return f"{self.limit}: {used}, allowed {allowed}"
+        size, unit = shown_unit(self.allowed or self.used, "", self.unit)
+        used, allowed = contrast(self.used / size, self.allowed / size) if size > 1 else contrast(self.used, self.allowed)
+        after = f" {unit}" if unit else ""
+        return f"{self.limit}: {used}{after}, allowed {allowed}{after}"
 
 
 def takes_part(instance: Instance) -> BoolArray:
@@ -197,6 +201,7 @@ def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: f
         Violation(f"tasks of {instance.users[n]} @ {instance.servers[i]}, where it may not run", _number(tasks[n, i]), 0.0)
         for n, i in np.argwhere(~instance.eligibility & (tasks > tolerance))
     ]
+    units = {resource: unit for resource, unit in instance.units.items() if not unit_in_name(resource)}
     held = tasks.sum(axis=1)
     for n in np.flatnonzero(held > instance.tasks * (1 + tolerance) + tolerance * (instance.tasks == 0)):
         found.append(Violation(f"tasks of {instance.users[n]}", _number(held[n]), _number(instance.tasks[n])))
@@ -209,11 +214,13 @@ def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: f
     else:
         used, allowed, things = tasks.T @ instance.demands, instance.row_capacity, instance.resources
     for i, r in np.argwhere((used > allowed * (1 + tolerance)) & (used > tolerance * used.max(initial=0.0))):
-        found.append(Violation(f"{things[r]} @ {instance.servers[i]}", _number(used[i, r]), _number(allowed[i, r])))
+        unit = units.get(things[r], "") if sharing == "rdm" else ""
+        found.append(Violation(f"{things[r]} @ {instance.servers[i]}", _number(used[i, r]), _number(allowed[i, r]), unit))
     for row in counted_rows(instance, tasks):
         of_queue = _number(instance.demands[row.users, row.resource] @ tasks[np.ix_(row.users, row.servers)].sum(axis=1))
         if of_queue > row.bound * (1 + tolerance) + tolerance * (row.bound == 0):
-            found.append(Violation(row.name if row.keepers else f"limit of {row.name}", of_queue, row.bound))
+            name = row.name if row.keepers else f"limit of {row.name}"
+            found.append(Violation(name, of_queue, row.bound, units.get(instance.resources[row.resource], "")))
     return sorted(found, key=lambda each: each.allowed / each.used)
 
 

@@ -220,7 +220,15 @@ class WhatIf(ShowsItself):
             rows.append({"name": row, "summary": self.summary(row), "users": users, "effects": effects})
         return {
             "names": list(self.names),
-            "differences": [{"path": each.path, "before": _plain(each.before), "after": _plain(each.after)} for each in self.differences],
+            "differences": [
+                {
+                    "path": each.path,
+                    "before": _plain(each.before),
+                    "after": _plain(each.after),
+                    **({"unit": each.unit} if each.unit else {}),
+                }
+                for each in self.differences
+            ],
             "rows": rows,
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
@@ -328,8 +336,8 @@ def what_if(
         "time_limit": time_limit,
         "done": done,
     }
-    first, second = (compare(instance, **options) for instance in (before, after))
     differences = Differences(before, after)
+    first, second = (compare(instance, **options) for instance in (before, after))
     groups = differences.groups()
     found: dict[str, tuple[Effect, ...]] = {}
     if effects and len(groups) > 1:

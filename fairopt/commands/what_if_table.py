@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairopt.analysis.differences import Difference, shown
+from fairopt.analysis.differences import Difference
 from fairopt.analysis.what_ifs import UserChange, WhatIf, largest_changes, signed
 from fairopt.commands.allocation_table import Choice
 from fairopt.commands.comparison_table import low_share
@@ -76,7 +76,7 @@ def _differences(sides: Sequence[str], groups: Sequence[tuple[str, tuple[Differe
     table = simple_table("", "what differs", *sides)
     for j, (what, own) in enumerate(islice(groups, most), 1):
         one = own[0] if len(own) == 1 and own[0].key else None
-        values = ("", "") if one is None else (shown(one.before), shown(one.after))
+        values = ("", "") if one is None else one.shown
         table.add_row(str(j), label(what), *map(label, values))
     if len(groups) > most:
         table.add_row("", f"and {len(groups) - most:,} more", "", "")

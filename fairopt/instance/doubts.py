@@ -25,6 +25,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from fairopt.instance.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.rivals import why_without_effect
 from fairopt.instance.units import bare_amount
 from fairopt.wording import figure, joined, named, percent, plural, printable
 
@@ -126,37 +127,22 @@ def _of_weights(instance: Instance, told_of: Collection[str]) -> Iterator[str]:
         inside[tree.parent[node]] += inside[node]
         children[tree.parent[node]] += inside[node] > 0
     single = children == 1
-    alone: list[tuple[str, float, int]] = []  # who, its weight, and the node that it is in
+    alone: list[tuple[str, float, dict[str, int]]] = []  # its name, its weight, and which user or node it is
     if instance.weights.ndim == 1:
-        users = np.flatnonzero((instance.weights != 0) & (instance.weights != 1) & single[tree.user_node])
-        alone += [
-            (named(instance.users[n]), float(instance.weights[n]), int(tree.user_node[n]))
-            for n in users
-            if instance.users[n] not in told_of
-        ]
-    queues = np.flatnonzero((tree.weights != 0) & (tree.weights != 1) & (inside > 0) & single[tree.parent])
+        users = np.flatnonzero((instance.weights != 0) & (instance.weights != 1) & single[tree.user_node]).tolist()
+        alone += [(named(instance.users[n]), instance.weights[n], {"user": n}) for n in users if instance.users[n] not in told_of]
+    queues = np.flatnonzero((tree.weights != 0) & (tree.weights != 1) & (inside > 0) & single[tree.parent]).tolist()
     alone += [
-        (f"the queue {named(tree.name(int(node)))}", float(tree.weights[node]), int(tree.parent[node]))
-        for node in queues
-        if tree.name(int(node)) not in told_of
+        (f"the queue {named(tree.name(node))}", tree.weights[node], {"node": node}) for node in queues if tree.name(node) not in told_of
     ]
     if not alone:
         return
-    told = []
-    for who, weight, node in alone[:_MOST]:
-        where = f"it is alone in the queue {named(tree.name(node))}" if node else "nobody is beside it"
-        deciding = node
-        while deciding and single[tree.parent[deciding]]:
-            deciding = int(tree.parent[deciding])
-        if node:
-            path = f"queues.{tree.name(deciding)}.weight"
-            where += f"; {named(path)}, {figure(float(tree.weights[deciding]), 6)}, decides" if deciding else "; nobody is beside that"
-        told.append((f"{figure(weight, 6)} of {who}", where))
+    told = [(f"{figure(float(weight), 6)} of {name}", why_without_effect(instance, **which)) for name, weight, which in alone[:_MOST]]
     if len(alone) == 1:
-        yield f"the weight {told[0][0]} has no effect on shares: {told[0][1]}"
+        yield f"the weight {told[0][0]} has no effect, because {told[0][1]}"
     else:
         more = [f"those of {plural(len(alone) - _MOST, 'other')}"] if len(alone) > _MOST else []
-        yield f"these weights have no effect on shares: {joined([*(f'{what} ({why})' for what, why in told), *more])}"
+        yield f"these weights have no effect: {joined([*(f'{what} ({why})' for what, why in told), *more])}"
 
 
 # Names ---------------------------------------------------------------------------------------------------------------------------

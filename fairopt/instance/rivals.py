@@ -20,9 +20,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from fairopt.instance.instance import BoolArray, Instance
+from fairopt.instance.tree import Tree
 from fairopt.wording import named
 
-__all__ = ["deciding_nodes", "weight_without_effect"]
+__all__ = ["deciding_nodes", "weight_without_effect", "why_without_effect"]
 
 
 def deciding_nodes(instance: Instance, *, user: int | None = None, node: int = 0) -> Iterator[int | None]:
@@ -37,25 +38,34 @@ def deciding_nodes(instance: Instance, *, user: int | None = None, node: int = 0
     counts = part & (weights > 0) if weights.ndim == 1 else part
     tiers = tree.tiers[tree.user_node]
     at: int | None = node
-    own = tree.below[node].copy()
+    own = _below(tree, node)
     if user is not None:
         at, own = None, np.arange(instance.n_users) == user
     while at != 0 and (own & part).any():
         around = int(tree.user_node[user] if at is None else tree.parent[at])
         weight = instance.weights[user] if at is None else tree.weights[at]
-        rivals = counts & ~own & _open(instance, around) & np.isin(tiers, tiers[own & part])
+        rivals = counts & ~own & _open(tree, around) & np.isin(tiers, tiers[own & part])
         if rivals.any() or not np.any(weight):
             yield at
-        at, own = around, tree.below[around]
+        at, own = around, _below(tree, around)
+
+
+def _below(tree: Tree, node: int) -> BoolArray:
+    """Return the users below a node, (users,), without the table of all nodes, which is large."""
+    at, above = tree.user_node, np.maximum(tree.parent, 0)
+    found = at == node
+    for _ in range(int(tree.depth.max())):
+        at = above[at]
+        found |= at == node
+    return np.asarray(found)
 
 
 def _takes_part(instance: Instance) -> BoolArray:
     return np.asarray(instance.servable & ~instance.zero_demand & (instance.tasks > 0))
 
 
-def _open(instance: Instance, node: int) -> BoolArray:
+def _open(tree: Tree, node: int) -> BoolArray:
     """Return the users below a node with no weight of 0 between the node and them, (users,)."""
-    tree = instance.tree
     inside = np.zeros(tree.n_nodes, bool)
     inside[node] = True
     for v in tree.downwards():
@@ -74,17 +84,27 @@ def weight_without_effect(instance: Instance, *, user: int | None = None, node: 
     >>> weight_without_effect(lab, user=1)
     ''
     """
+    why = why_without_effect(instance, user=user, node=node)
+    return f"the weight of {_name(instance, instance.tree, user, node)} has no effect in the tree, because {why}" if why else ""
+
+
+def why_without_effect(instance: Instance, *, user: int | None = None, node: int = 0) -> str:
+    """Return the reason alone: "ann is alone in the queue vision; the weight of the queue vision counts instead"."""
     tree = instance.tree
     deciding = next(deciding_nodes(instance, user=user, node=node), 0)
     if deciding == (None if user is not None else node):
         return ""
     around = int(tree.user_node[user]) if user is not None else int(tree.parent[node])
-    name = named(instance.users[user]) if user is not None else f"the queue {named(tree.name(node))}"
+    name = _name(instance, tree, user, node)
     where = f"in the queue {named(tree.name(around))}" if around else "in the cluster"
     alone = tree.users_of(around).size + tree.children(around).size == 1
     why = f"{name} is alone {where}" if alone else f"nobody else {where} competes with it"
-    own = np.arange(instance.n_users) == user if user is not None else tree.below[node]
+    own = np.arange(instance.n_users) == user if user is not None else _below(tree, node)
     if not (own & _takes_part(instance)).any():
         why = f"{name} has no task that can run" if user is not None else f"no user below {name} has a task that can run"
     then = f"the weight of the queue {named(tree.name(deciding))} counts instead" if deciding else "no weight changes what it gets"
-    return f"the weight of {name} has no effect in the tree, because {why}; {then}"
+    return f"{why}; {then}"
+
+
+def _name(instance: Instance, tree: Tree, user: int | None, node: int) -> str:
+    return named(instance.users[user]) if user is not None else f"the queue {named(tree.name(node))}"

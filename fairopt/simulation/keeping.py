@@ -40,10 +40,13 @@ _PART = 20.0  # the time between two writes is also at least this multiple of th
 
 
 def digest_of(*parts: object) -> str:
-    """Return a digest of these objects; of a `Trace` or an `Instance`, of its arrays and labels."""
+    """Return a digest of these objects; of a `Trace` or an `Instance`, of its arrays and labels, without units."""
     digest = hashlib.sha256()
     for part in parts:
-        values = [getattr(part, name, None) for name in part.__slots__] if isinstance(part, Trace | Instance) else [part]
+        if isinstance(part, Trace | Instance):
+            values = [getattr(part, name, None) for name in part.__slots__ if name != "_units"]  # no answer depends on units
+        else:
+            values = [part]
         for value in values:
             digest.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
     return digest.hexdigest()[:16]

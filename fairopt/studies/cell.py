@@ -102,11 +102,14 @@ def draw(source: Instance | Callable[[int], Instance], seed: int) -> Instance:
 
 
 def fingerprint(instance: Instance) -> str:
-    """Return a short hash of an instance: 16 digits of the SHA-256 of all numbers and labels, which are all that an answer depends on."""
+    """Return a short hash of an instance: 16 digits of the SHA-256 of all numbers and labels, which are all that an answer depends on.
+
+    Units, hosts, attributes and owners are left out: no number depends on them.
+    """
     digest = hashlib.sha256()
     for name in (field.name for field in dataclasses.fields(instance)):
         value = getattr(instance, name)
-        if name in ("placement", *OF_SERVERS, *OF_USERS) or value is None:  # eligibility already contains the effect of placement
+        if name in ("placement", "_units", *OF_SERVERS, *OF_USERS) or value is None:  # eligibility already contains the effect of placement
             continue
         if name == "_written":  # numbers that are fractions
             value = tuple((array, [str(number) for number in numbers.ravel()]) for array, numbers in sorted(value.items()))

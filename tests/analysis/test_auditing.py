@@ -106,6 +106,18 @@ def test_an_excess_in_the_last_digits_can_be_read() -> None:
     assert [str(each) for each in over] == ["resource-1 @ server-1: 10.0000002, allowed 10"]
 
 
+def test_an_excess_has_the_unit() -> None:
+    """640 of 512 GiB, as a number of GiB and of bytes; 640 of a resource that has the unit in its name; a limit of a queue."""
+    tasks = np.array([[10.0]])
+    for name, unit, size, shown in (("memory", "GiB", 1, " GiB"), ("memory", "B", 2**30, " GiB"), ("RAM (GB)", "GB", 1, "")):
+        lab = fo.Instance([[512 * size]], [[64 * size]], resources=[name], servers=["s1"], units={name: unit})
+        assert [str(each) for each in violations(lab, tasks, "rdm", 1e-9)] == [f"{name} @ s1: 640{shown}, allowed 512{shown}"]
+    limit = fo.Instance(
+        [[1024]], [[64]], resources=["memory"], units={"memory": "GiB"}, queues=[fo.Queue("q", limit={"memory": 512})], queue_of=["q"]
+    )
+    assert [str(each) for each in violations(limit, tasks, "rdm", 1e-9)] == ["limit of memory of q: 640 GiB, allowed 512 GiB"]
+
+
 def test_an_allocation_that_exceeds_its_limits() -> None:
     """It is said, and audited all the same: no allocation that fits gives as much."""
     audit = fo.audit(rerun.given(POOL, np.array([[4.0], [3.0]]), "rdm"))

@@ -76,6 +76,22 @@ def test_differences_are_found_and_can_be_made(before: fo.Instance, after: fo.In
     assert found.only([]) == before
 
 
+def test_amounts_have_their_units() -> None:
+    """In GiB and in bytes; "only" keeps the unit. A unit that only one instance knows is that of both; two units are refused."""
+    for unit, size in (("GiB", 1), ("B", 2**30)):
+        before = fo.Instance([[256 * size]], [[64 * size]], users=["a"], servers=["s1"], resources=["memory"], units={"memory": unit})
+        after = before.replace(capacities=[[512 * size]])
+        found = Differences(before, after)
+        assert [str(each) for each in found.all] == ["servers.s1.capacity.memory: 256 GiB -> 512 GiB"]
+        assert found.only(found.all) == after
+        assert found.only([]) == before
+        assert fo.what_if(before, after, notions=["drf"]).to_dict()["differences"][0]["unit"] == unit
+        unknown = fo.Instance([[512 * size]], [[64 * size]], users=["a"], servers=["s1"], resources=["memory"])
+        assert [str(each) for each in Differences(unknown, before).all] == ["servers.s1.capacity.memory: 512 GiB -> 256 GiB"]
+    with pytest.raises(fo.InvalidInstance, match="memory is in B in the one instance and in GiB in the other, so"):
+        fo.what_if(before, before.replace(capacities=[[256]], demands=[[64]], units={"memory": "GiB"}))
+
+
 def test_entries_that_come_and_go() -> None:
     """A server, a user and a queue more, and one less; a new user stays where it may be."""
     after = fo.Instance(

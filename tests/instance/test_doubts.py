@@ -115,17 +115,25 @@ def test_a_weight_without_a_sibling() -> None:
     """The weight of the queue decides, or of a queue above it; with somebody beside it the weight counts."""
     one, two = [[8.0]], [[1.0], [1.0]]
     alone = said(one, two, users=["a", "b"], weights=[4, 1], queues=QUEUES, queue_of=["qa", "qb"])
-    assert alone == ["the weight 4 of a has no effect on shares: it is alone in the queue qa; queues.qa.weight, 3, decides"]
+    assert alone == ["the weight 4 of a has no effect, because a is alone in the queue qa; the weight of the queue qa counts instead"]
     inner = [*QUEUES, fo.Queue("inner", "qa")]
     below = said(one, two, users=["a", "b"], weights=[4, 1], queues=inner, queue_of=["inner", "qb"])
-    assert below == ["the weight 4 of a has no effect on shares: it is alone in the queue inner; queues.qa.weight, 3, decides"]
+    assert below == ["the weight 4 of a has no effect, because a is alone in the queue inner; the weight of the queue qa counts instead"]
     assert said(one, two, weights=[4, 1], queues=QUEUES, queue_of=["qa", "qa"]) == [
-        "the weight 3 of the queue qa has no effect on shares: nobody is beside it"
+        "the weight 3 of the queue qa has no effect, because nobody else in the cluster competes with it; no weight changes what it gets"
     ]
     assert said(one, two, weights=[4, 1]) == []
     assert said(one, two, weights=[4, 0], queues=QUEUES, queue_of=["qa", "qb"])[0].startswith("the weight 4 of user-1")
     assert said(one, two, weights=[1, 0], queues=QUEUES, queue_of=["qa", "qb"]) == []
-    assert said(one, [[1.0]], weights=[2]) == ["the weight 2 of user-1 has no effect on shares: nobody is beside it"]
+    nobody = "the weight 2 of user-1 has no effect, because user-1 is alone in the cluster; no weight changes what it gets"
+    assert said(one, [[1.0]], weights=[2]) == [nobody]
+
+
+def test_a_queue_of_another_tier_decides_nothing() -> None:
+    """qa is served first: neither its weight nor that of ann, alone in it, changes what she gets."""
+    lab: dict[str, Any] = {"users": ["ann", "ben"], "weights": [3, 1], "queue_of": ["qa", "qb"]}
+    tiered = said([[4]], [[1], [1]], queues=[fo.Queue("qa", weight=2, tier=1), fo.Queue("qb")], **lab)
+    assert tiered == ["the weight 3 of ann has no effect, because ann is alone in the queue qa; no weight changes what it gets"]
 
 
 def test_solving_confirms_which_weights_count() -> None:
@@ -145,7 +153,7 @@ def test_many_weights_are_counted() -> None:
     queues = [fo.Queue(f"q{k}") for k in range(8)]
     (sentence,) = said([[8]], [[1]] * 8, weights=[2] * 8, queues=queues, queue_of=[queue.name for queue in queues])
     assert sentence.startswith(
-        "these weights have no effect on shares: 2 of user-1 (it is alone in the queue q0; queues.q0.weight, 1, decides)"
+        "these weights have no effect: 2 of user-1 (user-1 is alone in the queue q0; the weight of the queue q0 counts instead)"
     )
     assert sentence.endswith("and those of 3 others")
 

@@ -18,6 +18,7 @@ import fairopt as fo
 from fairopt.errors import InvalidInstance
 from fairopt.instance.exact_merging import merge_exactly
 from fairopt.instance.fractions import Written, fraction_of, fractions_of, plain, written
+from fairopt.simulation.keeping import digest_of
 from fairopt.studies.cell import fingerprint
 
 THIRD, HAIR = Fraction(1, 3), Fraction(1, 10**30)
@@ -85,6 +86,15 @@ def test_fractions_that_floats_mean_leave_no_trace() -> None:
     assert one == other
     assert not one.in_fractions
     assert fingerprint(one) == fingerprint(other)
+
+
+def test_units_make_no_other_study_or_simulation() -> None:
+    """No answer depends on units: what was kept before they were given goes on."""
+    one = fo.Instance([[8]], [[1]], resources=["memory"])
+    other = one.replace(units={"memory": "GiB"})
+    assert fingerprint(one) == fingerprint(other)
+    assert digest_of(one) == digest_of(other)
+    assert digest_of(one) != digest_of(one.replace(weights=[2]))
 
 
 def test_what_is_changed_is_changed_and_the_rest_is_kept() -> None:

@@ -7,7 +7,7 @@ outside these queues, and to those of a queue that uses all that it keeps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from fairopt.program.kept_parts import counted_rows
 from fairopt.program.queue_limits import Row
 from fairopt.wording import figure, joined, named, percent, plural
 
-__all__ = ["Stop", "about_queue", "of_weight_0", "path_of", "reached_limits", "stops_of"]
+__all__ = ["Stop", "about_queue", "in_words", "of_weight_0", "path_of", "reached_limits", "stops_of"]
 
 _SAME = 1e-6  # relative
 _FITS = 1e-9  # relative to a task: rounding
@@ -64,9 +64,11 @@ class Stop:
             return f"the limit of {self.queue}, {amount}{on}, is reached"
         unit = instance.units.get(resource, "")
         kept = f"{joined([bare_amount(each, resource, unit, 6) for *_, each in self.row.keepers], _NAMES)} {named(resource)}"
-        if len(self.row.keepers) == 1:
-            return f"{self.queue} keeps {kept} of its guarantee to itself, and the others hold all {amount}{on} that it leaves"
-        return f"{self.queue} keep {kept} of their guarantees to themselves, and the others hold all {amount}{on} that they leave"
+        one = len(self.row.keepers) == 1
+        keep = f"keeps {kept} of its guarantee to itself" if one else f"keep {kept} of their guarantees to themselves"
+        if not self.row.bound:
+            return f"{self.queue} {keep} and leave{'s' if one else ''} nothing{on} to others"
+        return f"{self.queue} {keep}, and the others hold all {amount}{on} that {'it leaves' if one else 'they leave'}"
 
 
 def reached_limits(allocation: Allocation) -> list[Stop]:
@@ -86,15 +88,31 @@ def reached_limits(allocation: Allocation) -> list[Stop]:
 
 
 def stops_of(allocation: Allocation, user: int, reached: list[Stop] | None = None) -> tuple[list[Stop], BoolArray]:
-    """Return the reached limits that stop a user, and on which servers, (servers,)."""
+    """Return the reached limits that stop a user, and on which servers, (servers,).
+
+    Of what queues keep, only the row that leaves the least, for each resource and group: the others say less of the same.
+    """
     instance = allocation.instance
     there = np.zeros(instance.n_servers, bool)
-    found = []
+    found: list[Stop] = []
+    least: dict[tuple[int, bytes], int] = {}  # of what queues keep: where in the list
     for stop in reached_limits(allocation) if reached is None else reached:
-        if stop.row.users[user] and instance.demands[user, stop.row.resource] > 0 and (stop.row.servers & instance.eligibility[user]).any():
+        row = stop.row
+        if not (row.users[user] and instance.demands[user, row.resource] > 0 and (row.servers & instance.eligibility[user]).any()):
+            continue
+        there |= row.servers
+        at = least.setdefault((row.resource, row.servers.tobytes()), len(found)) if stop.keeps else len(found)
+        if at == len(found):
             found.append(stop)
-            there |= stop.row.servers
+        elif row.bound < found[at].row.bound:
+            found[at] = stop
     return found, there
+
+
+def in_words(stops: Sequence[Stop], instance: Instance) -> str:
+    """Return reached limits as one clause; each is one itself, so that a semicolon is between them."""
+    more = [f"{len(stops) - _NAMES:,} more"] if len(stops) > _NAMES else []
+    return "; ".join([*(stop.words(instance) for stop in stops[:_NAMES]), *more])
 
 
 def path_of(instance: Instance, user: int) -> str:
@@ -173,7 +191,7 @@ def _guarantee(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> 
 
 
 def _rest(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> str:
-    """Return who gets the part of a guarantee that a queue does not use, as the end of a sentence."""
+    """Return who may use the part of a guarantee that a queue does not use, as the end of a sentence."""
     instance = allocation.instance
     quotas = instance.queues[own.node - 1].everywhere_and_on_groups
     idle: Number = 0
@@ -183,9 +201,9 @@ def _rest(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> str:
             if (quotas[keeping.quotas[k]].name if keeping.quotas[k] else "") == each.group:
                 idle = max(number(keeping.kept[k]) - each.held, 0)
     if not idle > rounding(_SAME, allocation.tasks) * each.amount:
-        return "others use the rest"
+        return "others may use the rest"
     lent = each.amount - each.held - idle
-    others = f", and others use the other {each.figure(lent)}" if lent > rounding(_SAME, allocation.tasks) * each.amount else ""
+    others = f", and others may use the other {each.figure(lent)}" if lent > rounding(_SAME, allocation.tasks) * each.amount else ""
     return f"it keeps {each.figure(idle)} of the rest to itself{others}"
 
 
@@ -216,7 +234,7 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
         elif allocation.complete[n]:
             reason = "has all its tasks"
         elif stops:
-            reason = f"is stopped: {joined([stop.words(instance) for stop in stops], _NAMES)}"
+            reason = f"is stopped: {in_words(stops, instance)}"
         else:
             there = instance.eligibility[n] & (instance.counts > 0)
             blocked = asks & (left[there] < instance.demands[n] * (1 - rounding(_FITS, left)) if counts_whole else full[there])

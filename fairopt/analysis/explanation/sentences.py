@@ -12,7 +12,7 @@ from fairopt.allocation import GIVEN, Allocation, Exact, Greedy
 from fairopt.analysis.explanation import Gain, Number, none_helps, number
 from fairopt.analysis.explanation.gains import part_more
 from fairopt.analysis.explanation.optimum import against_optimum, notion_of_allocation
-from fairopt.analysis.explanation.queues import of_weight_0, path_of, stops_of
+from fairopt.analysis.explanation.queues import in_words, of_weight_0, path_of, stops_of
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.weights import OF_WEIGHTS, idle_weight, more_weight
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
@@ -186,7 +186,7 @@ class Sentences:
         """Return the limits of queues that are reached, and elsewhere what is full."""
         queues, there = stops_of(self.allocation, self.n)
         if queues:
-            stopped = [f"What stops it: {joined([stop.words(self.instance) for stop in queues])}."]
+            stopped = [f"What stops it: {in_words(queues, self.instance)}."]
             own = own & ~there
             if not (own & exists).any():
                 return stopped

@@ -17,10 +17,12 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.allocation.promises import Guaranteed
+from fairopt.analysis.explanation import number
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.fractions import rounding
+from fairopt.instance.keeping import keepings_of
 from fairopt.wording import figure, joined, named, plural
 
 __all__ = ["NAME", "check", "held_beyond"]
@@ -99,11 +101,30 @@ def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
     order = sorted((each for each in found if each[0] > same * per_user.sum()), reverse=True)
     sentences = []
     if free.sum() > same * instance.row_capacity[servers, r].sum():
-        sentences.append(f"There, {promise.figure(free.sum(), 6)} {promise.resource} is free.")
+        kept = _kept(allocation, r, mine, free)
+        told = f"There, {promise.figure(free.sum(), 6)} {promise.resource} is free"
+        if kept > same * free.sum():
+            part = "all of it" if free.sum() - kept <= same * free.sum() else f"{promise.figure(kept, 6)} of it"
+            told += f", and other queues keep {part} by lending limits"
+        sentences.append(f"{told}.")
     if order:
         holders = joined([f"{promise.figure(amount, 6)} by {named(name)}" for amount, name in order], _HOLDERS)
         sentences.append(f"Held there beyond guarantees: {holders}.")
     return " ".join(sentences) or "No sibling holds more than its guarantee: the guarantees together do not fit."
+
+
+def _kept(allocation: Allocation, r: int, users: BoolArray, free: FloatArray) -> float | Fraction:
+    """Return how much of what is free of a resource, (servers,), is not for these users, because queues keep it of their guarantees."""
+    instance = allocation.instance
+    total: float | Fraction = number(free.sum())
+    usable = total
+    for keeping in keepings_of(instance):
+        if keeping.resource == r and users.any():
+            held = keeping.held(allocation.tasks[:, keeping.servers].sum(axis=1) * instance.demands[:, r])
+            rooms = keeping.rooms(held)
+            room = max(max(rooms[k] for k in set(keeping.nearest[users].tolist())), 0)
+            usable = min(usable, number(free[~keeping.servers].sum()) + min(number(free[keeping.servers].sum()), room))
+    return total - usable
 
 
 def _owed(instance: Instance, r: int, servers: BoolArray) -> FloatArray:

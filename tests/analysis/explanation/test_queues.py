@@ -10,7 +10,7 @@ import pytest
 from support.command_line import EXAMPLES, flat, run
 
 import fairopt as fo
-from fairopt.analysis.explanation.queues import stops_of
+from fairopt.analysis.explanation.queues import in_words, stops_of
 from fairopt.analysis.rerun import given
 
 QUEUES = EXAMPLES / "research-queues.yaml"
@@ -94,9 +94,31 @@ def test_what_several_queues_keep_stops_the_others() -> None:
         gains = {gain.change: gain.by_solving for gain in told.gains if "lent" in gain.change}
         assert gains == {"2 gpu lent instead of 1 by b": pytest.approx(1), "1 gpu lent instead of 0 by c": pytest.approx(1)}
         (rest,) = [each for each in fo.explain(allocation, queue="b", resolves=0).sentences if "guaranteed" in each]
-        assert rest.endswith("all that its users ask for; it keeps 2 of the rest to itself, and others use the other 1.")
+        assert rest.endswith("all that its users ask for; it keeps 2 of the rest to itself, and others may use the other 1.")
     whole = fo.explain(fo.solve(instance, "drfh", integral=True), "ann", resolves=0)
     assert any("b and c keep 3 and 2 gpu" in sentence for sentence in whole.sentences)
+
+
+def test_of_what_queues_keep_the_least_that_is_left_is_said_once() -> None:
+    """a and b keep 54 and 36 of 90, all of it. a uses 9 cpu and b none: for c nothing is left, and the 36 beside a say no more."""
+    keeps: list[dict[str, Any]] = [{"guarantee": {"cpu": each}, "lending_limit": {"cpu": 0}} for each in (54, 36)]
+    instance = fo.Instance(
+        [[90]],
+        np.ones((3, 1)),
+        tasks=[9, 36, np.inf],
+        users=["ann", "ben", "cem"],
+        resources=["cpu"],
+        queues=[fo.Queue("a", **keeps[0]), fo.Queue("b", **keeps[1]), fo.Queue("c")],
+        queue_of=["a", "b", "c"],
+    )
+    stop = "a and b keep 54 and 36 cpu of their guarantees to themselves and leave nothing to others"
+    for ben in (36 - 1e-8, 0.0):
+        allocation = given(instance, np.array([[9.0], [ben], [0.0]]), "rdm")
+        (only,) = stops_of(allocation, 2)[0]
+        assert only.words(instance) == stop
+    told = fo.explain(given(instance, np.array([[9.0], [36 - 1e-8], [0.0]]), "rdm"), "cem", resolves=0)
+    assert f"What stops it: {stop}." in told.sentences
+    assert in_words([only, only], instance) == f"{stop}; {stop}"
 
 
 def test_users_of_other_queues_are_not_compared_by_weight() -> None:

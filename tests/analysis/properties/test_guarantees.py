@@ -49,6 +49,15 @@ def test_what_is_idle_is_said_and_the_deepest_queue_that_lacks_it() -> None:
         )
 
 
+def test_what_others_keep_is_not_simply_free() -> None:
+    """a keeps its 6 of 10 GPUs; b is guaranteed 6 and has 4, or 3: of the 6 or 7 that are free, all or 6 are kept."""
+    queues = [fo.Queue("a", guarantee={"gpu": 6}, lending_limit={"gpu": 0}), fo.Queue("b", guarantee={"gpu": 6})]
+    for held, free, part in ((4, 6, "all of it"), (3, 7, "6 of it")):
+        verdict = fo.audit(tree([0, held], queues, ["a", "b"], tasks=[0, np.inf]), "guarantees")["guarantees"]
+        assert verdict.witness is not None
+        assert verdict.witness.text.endswith(f"There, {free} gpu is free, and other queues keep {part} by lending limits.")
+
+
 def test_what_children_are_guaranteed_is_no_surplus_of_their_parent() -> None:
     """b has no guarantee of its own, but its child is guaranteed the 6 that b holds: nobody holds more than it is guaranteed."""
     queues = [fo.Queue("a", guarantee={"gpu": 6}), fo.Queue("b"), fo.Queue("b1", "b", guarantee={"gpu": 6})]
