@@ -117,7 +117,7 @@ def test_with_lending_limits(scheduler: str, tmp_path: Path) -> None:
     """The club keeps 9 of 14 cores and 13 of 20 memory; while a server is away 9 of 10 cores and all 12 memory that is left."""
     trace, cluster = some(2, tree=True)
     lender = fo.Queue("club", guarantee={"cpu": 9, "memory": 13}, lending_limit={"cpu": 0, "memory": 0})
-    follow(trace, cluster.replace(queues=[cluster.queues[0], lender]), scheduler, tmp_path, 6, step=2.0)
+    follow(trace, cluster.replace(queues=[cluster.queues[0], lender]), scheduler, tmp_path, 2, step=2.0)
 
 
 def test_a_choice_of_ones_own(tmp_path: Path) -> None:
