@@ -18,7 +18,7 @@ the root's z is at most the capacity of the group. Kept parts that together exce
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,12 @@ class Keeping:
     kept: tuple[Any, ...]
     above: tuple[int, ...]
     nearest: IntArray
+
+    def with_capacity(self, capacity: Any) -> Keeping:
+        """Return the same queues on servers of this capacity: kept parts that together exceed it are scaled down in proportion."""
+        asked = replace(self, capacity=capacity, kept=self.asked)
+        together = asked.counted([0] * (len(self.nodes) + 1))[-1]
+        return asked if together <= capacity else replace(asked, kept=tuple(amount * (capacity / together) for amount in self.asked))
 
     def held(self, of_users: FloatArray | ExactArray) -> list[Any]:
         """Return what users hold, (users,), as (L + 1,)."""
@@ -166,11 +172,7 @@ def _keeping(instance: Instance, r: int, servers: BoolArray, group: str, own: di
         above=tuple(above[node] for node in nodes),
         nearest=nearest_of[tree.user_node],
     )
-    together = keeping.counted([0] * (len(nodes) + 1))[-1]
-    if together > keeping.capacity:
-        part = keeping.capacity / together
-        object.__setattr__(keeping, "kept", tuple(amount * part for amount in asked))
-    return keeping
+    return keeping.with_capacity(keeping.capacity)
 
 
 def most_of(instance: Instance, keeping: Keeping) -> list[Any]:

@@ -100,7 +100,8 @@ class Queues:
 
     An account of the kind KEPT is one of those of a `fairopt.program.kept_parts.Keeping`, which come together: one for each of its queues,
     parents before children, that counts the users whose nearest queue of these it is, and one that counts the users of none. Its amount is
-    what the queue keeps, the last one's the capacity. These users may hold `Keeping.rooms` more.
+    what the queue keeps, the last one's the capacity. These users may hold `Keeping.rooms` more. Over time the capacity is that of the
+    servers that are there, and what queues keep is scaled to it (`Keeping.with_capacity`).
 
     Attributes
     ----------
@@ -115,8 +116,12 @@ class Queues:
         What one task adds to the accounts, resource by resource.
     totals : array (resources,)
         The capacity of the cluster in these resources.
+    of_server : array (rows, resources)
+        The capacity of one server of each row in these resources.
     kinds, nodes, resources, amounts : arrays (accounts,)
         The node is the one whose guarantee it is.
+    asked : array (accounts,)
+        What the queue of an account of the kind KEPT keeps, as it says; 0 for others.
     keeping : int array (accounts,)
         Which keeping an account of the kind KEPT belongs to, 0, 1, ...; -1 for others.
     above : int array (accounts,)
@@ -135,10 +140,12 @@ class Queues:
     parts: FloatArray | None
     demands: FloatArray
     totals: FloatArray
+    of_server: FloatArray
     kinds: IntArray
     nodes: IntArray
     resources: IntArray
     amounts: FloatArray
+    asked: FloatArray
     keeping: IntArray
     above: IntArray
     rows: BoolArray

@@ -72,10 +72,12 @@ def queues_of(
         parts=safe_ratio(seen.demands, seen.total_capacity) if share == "dominant" else None,
         demands=demands,
         totals=instance.total_capacity,
+        of_server=instance.capacities,
         kinds=np.array([int(each.kind) for each in accounts], np.int64),
         nodes=np.array([each.node for each in accounts], np.int64),
         resources=np.array([each.resource for each in accounts], np.int64),
         amounts=np.array([each.amount for each in accounts], seen.capacities.dtype),
+        asked=np.array([each.asked for each in accounts], seen.capacities.dtype),
         keeping=np.array([each.keeping for each in accounts], np.int64),
         above=np.array([each.above for each in accounts], np.int64),
         rows=np.array([each.rows for each in accounts], bool).reshape(-1, instance.n_servers),
@@ -94,13 +96,14 @@ class _Account(NamedTuple):
     users: BoolArray
     keeping: int = -1
     above: int = -1
+    asked: Any = 0
 
 
 def _of_keeping(keeping: Keeping, number: int, first: int) -> Iterator[_Account]:
     """Yield the accounts of what queues keep of a resource on a group of servers; ``first`` is the position of the first of them."""
     last = len(keeping.nodes)
     for k in range(last + 1):
-        amount = keeping.kept[k] if k < last else keeping.capacity
+        amount, asked = (keeping.kept[k], keeping.asked[k]) if k < last else (keeping.capacity, 0)
         users = keeping.nearest == (k if k < last else -1)
         above = -1 if k == last else first + (keeping.above[k] if keeping.above[k] >= 0 else last)
-        yield _Account(Kind.KEPT, 0, keeping.resource, amount, keeping.servers, users, number, above)
+        yield _Account(Kind.KEPT, 0, keeping.resource, amount, keeping.servers, users, number, above, asked)

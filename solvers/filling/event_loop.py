@@ -75,6 +75,8 @@ def run_events(
     tree = None
     if filling.queues is not None:
         tree = tree_of(state, filling, filling.queues, work.rank, steps)
+        if run.closed.any():
+            steps.run("resize", state, run, tree)
     rng = np.random.default_rng(seed)
     if begun is not None:
         _restore((state, run, tree), rng, begun)
@@ -157,9 +159,13 @@ def _run_by(
             kernel._end(state, run, task)
             if tree is not None:
                 kernel.record(state, tree, run.stream[run.job_of[task]], state.row[run.server[task]], -1)
+        servers = False
         while progress[EVENT] < run.times.size and run.times[progress[EVENT]] == now:
+            servers |= run.changes[progress[EVENT]] in (Change.REMOVE, Change.ADD)
             kernel._change(state, run, progress[EVENT])
             progress[EVENT] += 1
+        if servers and tree is not None:
+            kernel.resize(state, run, tree)
         if tree is not None:
             for n in run.line[: progress[IN_LINE]]:
                 run.untried[n] |= tree.again[n]

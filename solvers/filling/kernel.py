@@ -31,7 +31,7 @@ from fairopt.solvers.compiled import step
 __all__ = [
     *("advance", "close_absent", "fill", "fill_by_server", "fitting", "next_user", "place"),
     *("advance_in_tree", "bar", "choose_in_tree", "fill_tree", "fill_tree_by_server"),
-    *("fitting_in_tree", "next_in_tree", "place_in_tree", "record", "settle"),
+    *("fitting_in_tree", "next_in_tree", "place_in_tree", "record", "resize", "settle"),
 ]
 
 _OPTIONS = {"_nrt": False}  # no step allocates an array, so none counts references within: a third less to compile
@@ -1220,6 +1220,30 @@ def settle(state, tree, keeping):  # type: ignore[no-untyped-def]
 
 
 @step()
+def resize(state, run, tree):  # type: ignore[no-untyped-def]
+    """Scale what queues keep to the servers that are there, as `fairopt.instance.keeping.Keeping.with_capacity` does."""
+    above, keeps, asked, counted = tree.above, tree.keeps, tree.asked, tree.counted
+    for keeping in range(tree.keeping_from.size - 1):
+        first, root = tree.keeping_from[keeping], tree.keeping_from[keeping + 1] - 1
+        capacity = 0.0
+        for row in range(tree.of_server.shape[0]):
+            if tree.rows[root, row]:
+                there = 0
+                for i in range(state.start[row], state.start[row + 1]):
+                    there += not run.closed[i]
+                capacity += there * tree.of_server[row, tree.resource[root]]
+        for a in range(first, root + 1):
+            counted[a] = 0.0
+        for a in range(root - 1, first - 1, -1):  # children before parents
+            counted[above[a]] += max(asked[a], counted[a])
+        part = capacity / counted[root] if counted[root] > capacity else 1.0
+        for a in range(first, root):
+            keeps[a] = asked[a] * part
+        keeps[root] = capacity
+        settle(state, tree, keeping)
+
+
+@step()
 def _bar_on_rows(eligible, without_limits, barred_on, rows, n, number):  # type: ignore[no-untyped-def]
     """Count a limit that bars user n from these rows (number 1), or does so no longer (-1)."""
     for row in range(rows.size):
@@ -1476,9 +1500,13 @@ def advance_in_tree(state, run, tree, rng, server_first, until, most):  # type: 
             task = _pop(run)
             _end(state, run, task)
             record(state, tree, run.stream[run.job_of[task]], state.row[run.server[task]], -1)
+        servers = False
         while progress[EVENT] < run.times.size and run.times[progress[EVENT]] == now:
+            servers |= run.changes[progress[EVENT]] in (REMOVE, ADD)
             _change(state, run, progress[EVENT])
             progress[EVENT] += 1
+        if servers:
+            resize(state, run, tree)
         for k in range(progress[IN_LINE]):
             n = run.line[k]
             if tree.again[n]:

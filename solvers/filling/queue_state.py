@@ -49,6 +49,8 @@ class QueueState(NamedTuple):
     keeping_from: IntArray  # (keepings + 1,) first account of each keeping; the last of its accounts is the root's
     above: IntArray  # (A,) account above, in the same keeping
     keeps: FloatArray  # (A,) what the queue of such an account keeps; of the root, the capacity
+    asked: FloatArray  # (A,) what the queue keeps as it says, not scaled to the capacity
+    of_server: FloatArray  # (R, resources of accounts) capacity of one server of the row
     counted: FloatArray  # (A,) scratch: what counts below the queue of such an account
     everywhere: BoolArray  # (A,) does the account count all rows?
     rows: BoolArray  # (A, R)
@@ -129,7 +131,9 @@ class QueueState(NamedTuple):
             keeping_from=_starts(queues.keeping[queues.keeping >= 0], int(queues.keeping.max(initial=-1)) + 1)
             + int((queues.keeping < 0).sum()),
             above=queues.above,
-            keeps=queues.amounts,
+            keeps=queues.amounts.copy(),
+            asked=queues.asked,
+            of_server=np.array(queues.of_server, order="C"),
             counted=np.zeros(accounts, queues.amounts.dtype),
             everywhere=everywhere,
             rows=np.ascontiguousarray(queues.rows),

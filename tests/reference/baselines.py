@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -39,10 +40,8 @@ class SlowJobs:
         self.total = [sum((self.empty[s][r] for s in range(len(self.row))), Fraction(0)) for r in self.m]
         self.owner = [self.users.index(trace.users[n]) for n in trace.user]
         whole = cluster.replace(counts=most)
-        self.limits = list(limit_rows(whole))
-        for kept in all_rows(whole, exact):
-            users, servers = (np.isin(np.arange(size), own) for size, own in ((whole.n_users, kept.users), (whole.n_servers, kept.servers)))
-            self.limits.append(Row("", users, servers, kept.resource, kept.bound))
+        self.whole = whole
+        self.limits = self.limits_of(self.row.count)
         self.held = [Fraction(0) for _ in self.limits]
         first: dict[str, str] = {}
         for _, kind, name, _ in trace.events:
@@ -56,6 +55,19 @@ class SlowJobs:
         self.running: list[tuple[Fraction, int, int, int, Fraction]] = []  # end, task, job, server, expected end
         self.starts: dict[int, tuple[Fraction, int]] = {}
         self.pieces: list[tuple[float, float, int, float]] = []  # begin, end, user, worth
+
+    def limits_of(self, number: Callable[[int], int]) -> list[Row]:
+        """Return the limits of queues, and all rows of what they keep of so many servers of each row."""
+        whole = self.whole
+        limits = list(limit_rows(whole))
+        for kept in all_rows(whole, exact, [number(i) for i in range(whole.n_servers)], 0):
+            users, servers = (np.isin(np.arange(size), own) for size, own in ((whole.n_users, kept.users), (whole.n_servers, kept.servers)))
+            limits.append(Row("", users, servers, kept.resource, kept.bound))
+        return limits
+
+    def open_servers(self, i: int) -> int:
+        """Return how many servers of a row are there."""
+        return sum(there for there, row in zip(self.there, self.row, strict=True) if row == i)
 
     # What fits ---------------------------------------------------------------------------------------------------------------
 
@@ -328,12 +340,14 @@ class SlowJobs:
                         if number and self.there[s] != (kinds[kind] == "add"):
                             self.there[s] = not self.there[s]
                             number -= 1
+            self.limits = self.limits_of(self.open_servers)
             self.schedule(now)
         return self.starts
 
     def _alone(self, job: int) -> bool:
-        """Would it fit if nothing else ran?"""
+        """Would it fit if nothing else ran, and all servers that ever exist were there?"""
         held, self.held = self.held, [Fraction(0)] * len(self.limits)
+        limits, self.limits = self.limits, self.limits_of(self.row.count)
         fits = self.place(job, self.wants(job), self.empty, closed=True) is not None
-        self.held = held
+        self.held, self.limits = held, limits
         return fits

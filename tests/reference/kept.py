@@ -10,7 +10,7 @@ must be at most the capacity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -41,8 +41,9 @@ class KeptLimit:
     bound: Any
 
 
-def kept_of(instance: fo.Instance, number: Callable[[Any], Any] = Fraction) -> list[Kept]:
-    """Return what the queues keep, scaled; numbers are made by ``number``."""
+def kept_of(instance: fo.Instance, number: Callable[[Any], Any] = Fraction, there: Sequence[int] | None = None) -> list[Kept]:
+    """Return what the queues keep, scaled; numbers are made by ``number``. Of each row of servers so many are there, by default all."""
+    present = instance.counts if there is None else there
     names = [queue.name for queue in instance.queues]
     found: dict[tuple[int, tuple[int, ...]], dict[int, Any]] = {}
     for q, queue in enumerate(instance.queues):
@@ -59,15 +60,17 @@ def kept_of(instance: fo.Instance, number: Callable[[Any], Any] = Fraction) -> l
             children = [k for k, queue in enumerate(instance.queues) if queue.parent == names[q]]
             return max(amounts.get(q, number(0)), sum((together(k, amounts) for k in children), number(0)))
 
-        there = sum((number(instance.counts[i]) * number(instance.capacities[i, r]) for i in group), number(0))
+        capacity = sum((number(present[i]) * number(instance.capacities[i, r]) for i in group), number(0))
         everything = sum((together(q) for q, queue in enumerate(instance.queues) if queue.parent is None), number(0))
-        factor = there / everything if everything > there else number(1)
-        result.append(Kept(r, list(group), there, {q: amount * factor for q, amount in amounts.items()}))
+        factor = capacity / everything if everything > capacity else number(1)
+        result.append(Kept(r, list(group), capacity, {q: amount * factor for q, amount in amounts.items()}))
     return result
 
 
-def all_rows(instance: fo.Instance, number: Callable[[Any], Any] = Fraction) -> Iterator[KeptLimit]:
-    """Yield every row of the family."""
+def all_rows(
+    instance: fo.Instance, number: Callable[[Any], Any] = Fraction, there: Sequence[int] | None = None, smallest: int = 1
+) -> Iterator[KeptLimit]:
+    """Yield every row of the family; with ``smallest`` 0 the capacity, too."""
     parents = {queue.name: queue.parent for queue in instance.queues}
 
     def is_below(name: str | None, queue: int) -> bool:
@@ -75,10 +78,10 @@ def all_rows(instance: fo.Instance, number: Callable[[Any], Any] = Fraction) -> 
             name = parents[name]
         return name is not None
 
-    for kept in kept_of(instance, number):
-        for size in range(1, len(kept.amounts) + 1):
+    for kept in kept_of(instance, number, there):
+        for size in range(smallest, len(kept.amounts) + 1):
             for chosen in combinations(kept.amounts, size):
                 if not any(is_below(instance.queues[q].name, other) for q in chosen for other in chosen if q != other):
                     others = [n for n, name in enumerate(instance.queue_of) if not any(is_below(name, q) for q in chosen)]
-                    left = kept.capacity - sum(kept.amounts[q] for q in chosen)
+                    left = kept.capacity - sum((kept.amounts[q] for q in chosen), number(0))
                     yield KeptLimit(others, kept.servers, kept.resource, max(left, left * 0))

@@ -101,7 +101,12 @@ class TreeReference(Reference):
     def kept_on(self) -> list[tuple[list[int], int]]:
         """The groups of servers, and the resources, of which some queue keeps a part."""
         quotas = [each for node in range(1, self.tree.n_nodes) for each in self.quotas(node)]
-        found = [(servers, self.instance.resources.index(name)) for quota, servers in quotas for name in quota.lending_limit]
+        found = [
+            (servers, self.instance.resources.index(name))
+            for quota, servers in quotas
+            for name, lent in quota.lending_limit.items()
+            if exact(lent) < exact(quota.guarantee[name])
+        ]
         return [each for k, each in enumerate(found) if each not in found[:k]]
 
     def capacity(self, servers: list[int], r: int) -> Fraction:
@@ -116,21 +121,21 @@ class TreeReference(Reference):
         return max((exact(quota.guarantee[name]) - exact(quota.lending_limit[name]) for quota in own), default=Fraction(0))
 
     @cache  # noqa: B019
-    def _factor(self, r: int, servers: tuple[int, ...]) -> Fraction:
-        """Return by what kept parts are scaled so that they fit together."""
+    def _factor(self, r: int, servers: tuple[int, ...], capacity: Fraction) -> Fraction:
+        """Return by what kept parts are scaled so that they fit together into this capacity."""
 
         def together(node: int) -> Fraction:
             below = sum((together(int(child)) for child in self.tree.children(node)), Fraction(0))
             return max(self._keeps(node, r, servers), below)
 
-        return min(Fraction(1), self.capacity(list(servers), r) / together(0)) if together(0) else Fraction(1)
+        return min(Fraction(1), capacity / together(0)) if together(0) else Fraction(1)
 
     def counted(self, node: int, r: int, servers: list[int], user: int, more: Fraction) -> Fraction:
         """Return z of a node if a user held more: what its own users use and what counts of its children; at least what it keeps."""
         own = [n for n in range(self.n) if self.tree.user_node[n] == node]
         used = self.usage(own, r, servers) + (more if user in own else 0)
         used += sum(self.counted(int(child), r, servers, user, more) for child in self.tree.children(node))
-        return max(used, self._keeps(node, r, tuple(servers)) * self._factor(r, tuple(servers)))
+        return max(used, self._keeps(node, r, tuple(servers)) * self._factor(r, tuple(servers), self.capacity(servers, r)))
 
     def needs(self, subject: int, i: int) -> list[int]:
         """Return the depths of the unmet guarantees that a task on the server would add to; 0: it needs none.

@@ -61,6 +61,10 @@ class _Walk(TreeReference):
         """Return what these users have of a resource on these servers."""
         return sum((self.simulation.d[job][r] for job, s in self.running(users) if s in servers), Fraction(0))
 
+    def capacity(self, servers: list[int], r: int) -> Fraction:
+        """Return how much of a resource there is on those of these servers that are there."""
+        return super().capacity([s for s in servers if self.simulation.there[s]], r)
+
     def task_of(self, job: int) -> tuple[int, list[Fraction]]:
         """Return the owner of a job, and the demand of its tasks."""
         return self.simulation.owner[job], self.simulation.d[job]

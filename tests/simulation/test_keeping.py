@@ -112,6 +112,14 @@ def test_in_a_tree(scheduler: str, tmp_path: Path) -> None:
     follow(*some(2, tree=True), scheduler, tmp_path, 12, step=2.0)
 
 
+@pytest.mark.parametrize("scheduler", ["drfh:first-fit", "drfh:random", "priority:half_life=9"])
+def test_with_lending_limits(scheduler: str, tmp_path: Path) -> None:
+    """The club keeps 9 of 14 cores and 13 of 20 memory; while a server is away 9 of 10 cores and all 12 memory that is left."""
+    trace, cluster = some(2, tree=True)
+    lender = fo.Queue("club", guarantee={"cpu": 9, "memory": 13}, lending_limit={"cpu": 0, "memory": 0})
+    follow(trace, cluster.replace(queues=[cluster.queues[0], lender]), scheduler, tmp_path, 2, step=2.0)
+
+
 def test_a_choice_of_ones_own(tmp_path: Path) -> None:
     """A placement in a file; a scheduler without a name, or whose file has changed, is not taken for the same."""
     file = tmp_path / "mine.py"

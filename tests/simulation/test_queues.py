@@ -11,6 +11,7 @@ from instances import decimal_tree, instance_in_queues, trace_in_queues, with_le
 from reference.tree_simulation import TreeSimulation
 
 import fairopt as fo
+from fairopt.solvers import compiled
 
 SEEDS = (*range(20), 100)  # 100: a limit on some servers is released, and the task fits on another of them
 
@@ -77,6 +78,43 @@ def test_guarantees_that_do_not_fit_are_met_to_the_same_part_at_any_time(placeme
     found = fo.simulate(trace, cluster, scheduler, until=6)
     assert found.task_start is not None
     assert [int((found.task_start[first:last] == 5).sum()) for first, last in ((12, 21), (21, 30))] == [4, 4]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("scheduler", ["drfh", "drfh:first-fit", "drfh:best-fit", "drfh:random-server", "last", "priority"])
+def test_what_queues_keep_follows_the_servers_that_are_there(scheduler: str, plain: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A and B keep 20 each; C has tasks without end. Before 12 s there are 50 servers: 10 are left for C. Of 20 servers A has its half."""
+    monkeypatch.setattr(compiled, "_loaded", set())
+    monkeypatch.setattr(compiled, "is_being_compiled", lambda *step: False)  # wait for another process that compiles
+    monkeypatch.setattr(compiled, "PATIENCE", np.inf if plain else -1.0)
+    monkeypatch.setattr(compiled, "PATIENCE_IN_ALL", np.inf)
+    monkeypatch.setattr(compiled, "PATIENCE_IF_KEPT", np.inf)
+
+    def last(user: int, free: fo.FloatArray, demand: fo.FloatArray, fits: fo.IntArray) -> int:
+        return int(fits[-1])
+
+    chosen: Any = {"criterion": "drfh", "placement": last} if scheduler == "last" else scheduler
+    keep: Any = {"guarantee": {"cpu": 20}, "lending_limit": {"cpu": 0}}
+    cluster = fo.Instance(
+        *([[1]], np.ones((3, 1))), counts=[100], resources=["cpu"], servers=["m"], users=["a", "b", "c"], queue_of=["A", "B", "C"],
+        queues=[fo.Queue("A", **keep), fo.Queue("B", **keep), fo.Queue("C")],
+    )  # fmt: skip
+
+    def run(cluster: fo.Instance, events: list[fo.Event], jobs: dict[str, int]) -> list[list[float]]:
+        number = len(jobs)
+        trace = fo.Trace(
+            *(list(jobs), np.zeros(number), list(jobs.values()), np.ones((number, 1)), [10.0] * number), resources=["cpu"], events=events
+        )
+        found: list[list[float]] = fo.simulate(trace, cluster, chosen, until=30, step=5).series.running.round(6).tolist()
+        return found
+
+    gone, back = (0.0, "remove", "m", 50), (12.0, "add", "m", 50)
+    assert run(cluster, [gone], {"c": 400}) == [[0, 0, 10]] * 7
+    expected = [[0, 0, 10]] * 3 + [[0, 0, 60]] * 4
+    assert run(cluster, [gone, back], {"c": 400}) == expected
+    assert run(cluster.replace(counts=[50]), [back], {"c": 400}) == expected
+    assert run(cluster, [(0.0, "remove", "m", 80)], {"c": 200, "a": 50})[0] == [10, 0, 0]
+    assert run(cluster, [(12.0, "remove", "m", 50)], {"c": 400})[4:] == [[0, 0, 10]] * 3
 
 
 def test_a_queue_without_jobs_at_a_moment_is_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:

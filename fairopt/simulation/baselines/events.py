@@ -211,8 +211,7 @@ class JobRun:
         self.held = np.zeros(len(streams.users))
         self._running = np.zeros(len(streams.users), np.int64)
         self.tasks = np.zeros(streams.owner.size, np.int64)
-        most = np.array([self.pool.most(stream) for stream in range(streams.owner.size)], np.int64)
-        self.takes_part = most[self.stream] >= np.where(self.gang, trace.tasks, 1)
+        self.takes_part = self.pool.most_ever[self.stream] >= np.where(self.gang, trace.tasks, 1)
         self.started, self.server = np.full(trace.n_tasks, np.nan), np.full(trace.n_tasks, -1)
         self.n_started = 0
         self.running = Running(streams.instance.demands)

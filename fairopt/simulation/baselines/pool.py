@@ -38,6 +38,8 @@ class Pool:
         Removed or not yet there.
     total_free : array (resources,)
         The free amounts of all servers that are not closed: a bound on what fits.
+    most_ever : int array (streams,)
+        How many tasks of each stream fit on the empty cluster with all servers that ever exist.
     """
 
     def __init__(self, streams: Streams) -> None:
@@ -78,6 +80,23 @@ class Pool:
         amount = np.array([users[streams.owner] * self.demands[:, r] for users, _, r, _ in counted], float)
         self._amount = amount.reshape(len(counted), self.demands.shape[0])
         self._rows_of = [np.flatnonzero(column > 0) for column in self._amount.T]
+        self.most_ever = np.array([self.most(stream) for stream in range(self.demands.shape[0])], np.int64)
+        self._tell_keepings()
+
+    def _tell_keepings(self) -> None:
+        """Scale what queues keep to the servers that are not closed."""
+        if self._keepings:
+            there = np.bincount(self.row[~self.closed], minlength=self._counts.size)[:, None] * self._rows
+            self._keepings = [
+                (first, keeping.with_capacity(float(there[keeping.servers, keeping.resource].sum()))) for first, keeping in self._keepings
+            ]
+            self._tell_rooms()
+
+    def _tell_rooms(self) -> None:
+        """Set what the users right below each keeping queue may hold more; negative where servers of running tasks were removed."""
+        for first, keeping in self._keepings:
+            end = first + len(keeping.nodes) + 1
+            self._left[first:end] = keeping.rooms(self._held[first:end].tolist())
 
     def state(self) -> State:
         """Return the state, for `restore`."""
@@ -88,6 +107,7 @@ class Pool:
         self.room[...], self.closed[...] = state["room"], state["closed"]
         self.total_free, self._left, self._held = state["total_free"], state["left"], state["held"]
         self._some_closed = bool(self.closed.any())
+        self._tell_keepings()
 
     def fitting(self, stream: int, room: FloatArray | None = None) -> IntArray:
         """Return how many tasks of a stream fit on each server, (servers,), by default into what is free; limits are not looked at."""
@@ -151,15 +171,14 @@ class Pool:
             amount = sign * self._amount[k, stream] * int(place.tasks[self._on[k][place.servers]].sum())
             self._left[k] += amount
             self._held[k] -= amount
-        for first, keeping in self._keepings:
-            end = first + len(keeping.nodes) + 1
-            self._left[first:end] = keeping.rooms(self._held[first:end].tolist())
+        self._tell_rooms()
 
     def change_servers(self, row: int, number: int, add: bool) -> None:
         """Open the first closed servers of a row, or close the last open ones."""
         own = np.flatnonzero((self.row == row) & (self.closed == add))
         self.closed[own[:number] if add else own[own.size - number :]] = not add
         self._tell_total()
+        self._tell_keepings()
 
     def _tell_total(self) -> None:
         self._some_closed = bool(self.closed.any())
