@@ -21,16 +21,18 @@ import contextlib
 import io
 import logging
 import os
+import re
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["claim_stdout", "quiet_libraries", "unheard", "write_device"]
+__all__ = ["claim_stdout", "is_stream", "quiet_libraries", "unheard", "write_device"]
 
 _STDOUT = 1  # its descriptor
 _NAMES = {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}
+_OPEN = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/self/fd/\d+")  # names of what this process has open
 _REDIRECTING = threading.Lock()  # two threads at once would each restore what the other has set
 
 
@@ -77,6 +79,15 @@ def quiet_libraries(own: str) -> None:
         os.environ["PYTHONWARNINGS"] = "ignore"
     if logging.lastResort is not None:  # prints what no handler takes
         logging.lastResort.addFilter(lambda record: record.name.partition(".")[0] == "fairopt")
+
+
+def is_stream(path: Path) -> bool:
+    """Return whether this is a name of something that this process has open: ``/dev/stdout``, ``/dev/fd/3``.
+
+    >>> is_stream(Path("/dev/stderr")), is_stream(Path("/dev/shm/stderr"))
+    (True, False)
+    """
+    return _OPEN.fullmatch(os.path.abspath(path)) is not None
 
 
 def write_device(path: Path, data: bytes) -> None:
