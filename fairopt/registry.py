@@ -252,7 +252,7 @@ def _run(file: str, path: Path) -> dict[str, Any]:
     sys.modules[name] = module  # dataclasses look there for what annotations mean
     try:
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
         raise Unsupported(f"{file}{'' if line is None else f', line {line}'}: {type(error).__name__}: {error}") from error
