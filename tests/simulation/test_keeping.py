@@ -205,6 +205,21 @@ def test_a_state_of_somebody_else_is_refused_or_does_no_harm(scheduler: str, tmp
     assert outcome(arrays) == "done"
 
 
+@pytest.mark.parametrize("raised", [ZeroDivisionError, MemoryError])
+@pytest.mark.parametrize("scheduler", ["drfh:best-fit", "backfill", "drfh"])
+def test_an_error_of_the_caller_is_no_fault_of_the_state(scheduler: str, raised: type[Exception], tmp_path: Path) -> None:
+    """It is raised as it is: nobody is told to delete what took hours."""
+    trace, cluster = some(1)
+    fo.simulate(trace, cluster, scheduler, keep=tmp_path, stopped=after(9))
+
+    def fails(*_: object) -> bool:
+        raise raised
+
+    for calls in ({"done": fails}, {"stopped": fails}):
+        with pytest.raises(raised):
+            fo.simulate(trace, cluster, scheduler, keep=tmp_path, **calls)  # type: ignore[arg-type]
+
+
 def test_a_course_of_somebody_else_is_refused(tmp_path: Path) -> None:
     """Each of its arrays left out, of another shape or kind, or not finite."""
     trace, cluster = some(1)
