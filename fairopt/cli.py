@@ -47,8 +47,8 @@ class _Commands(TyperGroup):
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         try:
             return super().make_context(*arguments, **options)
-        except (BrokenPipeError, SystemExit):  # rich makes the one the other
-            raise SystemExit(_without_stdout()) from None
+        except (BrokenPipeError, SystemExit) as leaving:
+            raise SystemExit(_left(leaving)) from None
         except Exception as error:
             _clean(error)
             raise
@@ -59,12 +59,12 @@ class _Commands(TyperGroup):
         except fo.FairoptError as error:
             _say(str(error))
             raise typer.Exit(3 if isinstance(error, fo.NoSolution | fo.CertificateError) else 2) from None
-        except (BrokenPipeError, SystemExit):  # the reader of a pipe has closed it; rich makes the one the other
-            raise typer.Exit(_without_stdout()) from None
+        except (BrokenPipeError, SystemExit) as leaving:
+            raise typer.Exit(_left(leaving)) from None
         except OSError as error:
             where = error.filename or ("stdout" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else "")
             _say(": ".join(str(part) for part in (where, error.strerror or error) if part))
-            if where == "stdout":
+            if where == "stdout" and sys.stdout is sys.__stdout__:  # not the stream of a caller
                 _without_stdout()  # what is left of the output does not fit either
             raise typer.Exit(2) from None
         except MemoryError:
@@ -138,6 +138,16 @@ def _without_stdout() -> int:
     """Print nothing more, also at the exit of Python; return the exit status of a closed pipe."""
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # until the end
     return _PIPE_CLOSED
+
+
+def _left(leaving: BrokenPipeError | SystemExit) -> int:
+    """Return the exit status where the reader of a pipe has closed it, or a user's file has called ``sys.exit``."""
+    if isinstance(leaving, BrokenPipeError) or isinstance(leaving.__context__, BrokenPipeError):  # rich makes the one the other
+        return _without_stdout()
+    if not (line := line_at_fault(leaving)):
+        raise leaving
+    _say(f"{line}: sys.exit({'' if leaving.code is None else repr(leaving.code)}); what this file defines must return or raise an error")
+    return 2
 
 
 def _report(error: Exception) -> None:

@@ -28,7 +28,7 @@ from typing import IO
 
 from fairopt.errors import InvalidInstance
 from fairopt.limits import check_bytes, check_values, limits, size
-from fairopt.streams import write_device
+from fairopt.streams import is_stream, write_device
 from fairopt.wording import did_you_mean
 
 __all__ = ["first_line", "is_device", "missing_file", "read_bytes", "read_text", "refuse_existing", "refuse_read", "write_files"]
@@ -193,7 +193,7 @@ def _flush(folder: Path) -> None:
 
 def is_device(path: Path) -> bool:
     """Return whether the path is a pipe or a device, which a file cannot replace; ``/dev/stdout`` also where it is a file."""
-    return path.exists() and not path.is_dir() and (not path.is_file() or path.parts[:2] == ("/", "dev"))
+    return path.exists() and not path.is_dir() and (not path.is_file() or is_stream(path))
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:

@@ -13,12 +13,14 @@ the file. Any other is looked for among the entry points of installed packages (
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import importlib.util
 import logging
 import os
 import pickle
+import re
 import sys
 import traceback
 import uuid
@@ -38,6 +40,7 @@ log = logging.getLogger(__name__)
 
 FILES = r".*_[0-9a-f]{8}"  # the names of modules that are users' files
 
+_MISCALLED = re.compile(r"([\w.]+)\(\) (takes|missing|got) ")  # what Python says of a call with the wrong arguments
 _REGISTRIES: dict[str, Registry[Any]] = {}
 _FILES: dict[Path, dict[str, Any]] = {}  # what the files define
 _FOLDERS: list[str] = []  # of these files
@@ -224,14 +227,26 @@ def load_object(reference: str) -> Any:
 
 
 def line_at_fault(error: BaseException) -> str:
-    """Return the last line of a plugged-in file that an error came through: mine.py, line 3, in share_per_task; empty if there is none."""
+    """Return the last line of a plugged-in file that an error came through: mine.py, line 3, in share_per_task; empty if there is none.
+
+    Of a call that does not suit the function, which Python refuses before its first line, it is the line of the function.
+    """
     plugged_in = {str(path): path for path in _FILES}
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if (path := plugged_in.get(frame.filename)) is not None:
-            here = Path.cwd()
-            shown = path.relative_to(here) if path.is_relative_to(here) else path
-            return f"{shown}, line {frame.lineno}, in {frame.name}"
+            return _line(path, frame.lineno, frame.name)
+    called = _MISCALLED.match(str(error)) if isinstance(error, TypeError) else None
+    for path, defined in _FILES.items() if called else ():
+        first, *rest = called[1].split(".") if called else ()
+        code = getattr(functools.reduce(lambda inner, word: getattr(inner, word, None), rest, defined.get(first)), "__code__", None)
+        if code is not None and code.co_filename == str(path):
+            return _line(path, code.co_firstlineno, code.co_name)
     return ""
+
+
+def _line(path: Path, number: int | None, name: str) -> str:
+    here = Path.cwd()
+    return f"{path.relative_to(here) if path.is_relative_to(here) else path}, line {number}, in {name}"
 
 
 def _run(file: str, path: Path) -> dict[str, Any]:
@@ -252,7 +267,7 @@ def _run(file: str, path: Path) -> dict[str, Any]:
     sys.modules[name] = module  # dataclasses look there for what annotations mean
     try:
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
         raise Unsupported(f"{file}{'' if line is None else f', line {line}'}: {type(error).__name__}: {error}") from error

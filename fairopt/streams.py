@@ -28,10 +28,10 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["claim_stdout", "names_stdout", "quiet_libraries", "unheard", "write_device"]
+__all__ = ["claim_stdout", "is_stream", "quiet_libraries", "unheard", "write_device"]
 
 _STDOUT = 1  # its descriptor
-_STREAM = re.compile(rf"/dev/stdout|/dev/fd/1|/proc/(self|thread-self|{os.getpid()})(/task/\d+)?/fd/1")
+_OPEN = re.compile(rf"/dev/(stdout|stderr|fd/\d+)|/proc/(self|thread-self|{os.getpid()})(/task/\d+)?/fd/\d+")  # what this process has open
 _LINKS = 40  # that are followed
 _REDIRECTING = threading.Lock()  # two threads at once would each restore what the other has set
 
@@ -81,25 +81,30 @@ def quiet_libraries(own: str) -> None:
         logging.lastResort.addFilter(lambda record: record.name.partition(".")[0] == "fairopt")
 
 
-def names_stdout(path: Path) -> bool:
-    """Return whether a path is one of the names of stdout, or a link to one.
+def is_stream(path: Path) -> bool:
+    """Return whether this is a name of something that this process has open, or a link to one: ``/dev/stdout``, ``/dev/fd/3``.
 
-    >>> names_stdout(Path("/dev/stdout")), names_stdout(Path("answer.json"))
+    >>> is_stream(Path("/dev/stderr")), is_stream(Path("/dev/shm/stderr"))
     (True, False)
     """
+    return _open_name(path) != ""
+
+
+def _open_name(path: Path) -> str:
+    """Return the name of what is open, "" if this is none; links are followed one by one, because the last one leads to the file itself."""
     text = os.path.abspath(path)
     for _ in range(_LINKS):
-        if _STREAM.fullmatch(text):
-            return True
+        if _OPEN.fullmatch(text):
+            return text
         if not os.path.islink(text):
-            return False
+            return ""
         text = os.path.abspath(os.path.join(os.path.dirname(text), os.readlink(text)))
-    return False
+    return ""
 
 
 def write_device(path: Path, data: bytes) -> None:
     """Write to a pipe or a device; the names of stdout mean the stream that `claim_stdout` has kept."""
-    if names_stdout(path) and isinstance(sys.stdout, io.TextIOWrapper):
+    if _open_name(path).endswith(("/stdout", "/fd/1")) and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

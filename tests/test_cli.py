@@ -114,6 +114,28 @@ def test_a_closed_stdout_is_an_error(tmp_path: Path) -> None:
         assert done.stdout.rstrip().splitlines()[-1].startswith("user-3,")
 
 
+@pytest.mark.parametrize("left", ["3", "'text'"])
+def test_a_file_of_ones_own_that_leaves_is_refused(left: str, tmp_path: Path) -> None:
+    """When it is read, and when it is called: no closed pipe, and not without a word."""
+    file = tmp_path / "mine.py"
+    for code, line in ((f"import sys\ndef last(*_):\n    sys.exit({left})\n", 3), (f"import sys\nsys.exit({left})\n", 2)):
+        file.write_text(code)
+        words = program("schedule", PAPER, "--criterion", "drfh", "--placement", "mine.py:last")
+        done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"error: mine.py, line {line}" in flat(done.stderr)
+        assert left.strip("'") in done.stderr
+
+
+def test_a_function_of_ones_own_with_other_arguments_is_refused(tmp_path: Path) -> None:
+    """Its own line is named: none of its lines has run."""
+    (tmp_path / "mine.py").write_text("\ndef in_turn(instance):\n    return instance\n")
+    words = program("schedule", PAPER, "--criterion", "drfh", "--placement", "mine.py:in_turn")
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "error: mine.py, line 2, in in_turn: TypeError: in_turn() takes 1 positional argument but 4 were" in flat(done.stderr)
+
+
 def test_an_error_of_fairopt_itself_is_status_70() -> None:
     """One line that says what to report, and the traceback where it is wanted."""
     broken = "import fairopt; fairopt.solve = lambda *_, **__: {}['ta\\nsks']; "

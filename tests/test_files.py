@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,15 @@ def test_the_same_file_by_another_name(tmp_path: Path) -> None:
     refuse_read(Path("/dev/null"), [Path("/dev/null")])
     refuse_existing(Path("/dev/null"), force=False)
     refuse_existing(Path("/dev/stdout"), force=False)
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no files under /dev here")
+def test_a_file_under_dev_is_a_file() -> None:
+    """In /dev/shm it is kept, as elsewhere."""
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
+        path = Path(file.name)
+        with pytest.raises(fo.InvalidInstance, match="exists; give another name"):
+            refuse_existing(path, force=False)
+        with pytest.raises(fo.InvalidInstance, match="is read here"):
+            refuse_read(path, [path])
+        refuse_existing(Path(f"/dev/fd/{file.fileno()}"), force=False)

@@ -120,12 +120,15 @@ class Keeper:
     ----------
     found : State or None
         From which the simulation goes on.
+    went_on : bool
+        Has it gone on so long that a later state was written on the way? Then what fails is not the fault of the state found.
     """
 
     def __init__(self, path: Path | None = None, request: Request | None = None) -> None:
         self.path, self._request = path, request
         self.found = None if path is None or not path.exists() else self._read(path)
         self._due = time.monotonic() + _SECONDS
+        self.went_on = False
 
     @property
     def is_due(self) -> bool:
@@ -141,6 +144,7 @@ class Keeper:
         request = {} if self._request is None else asdict(self._request)
         np.savez(buffer, request=json.dumps(request), **{name: np.asarray(value) for name, value in state().items()})  # type: ignore[arg-type]
         write_files({self.path: buffer.getvalue()})
+        self.went_on |= not at_once
         now = time.monotonic()
         self._due = now + max(_SECONDS, _PART * (now - began))
 

@@ -44,7 +44,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -79,6 +79,9 @@ if TYPE_CHECKING:
 __all__ = ["simulate"]
 
 log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def simulate(
@@ -178,20 +181,39 @@ def simulate(
     last = float("inf") if until is None else float(until)
     if step is not None and streams.times.size:
         check_step(step, min(last, float(streams.times[-1])) - float(streams.times[0]))
-    hooks = (done or (lambda now, number: None), stopped or (lambda: False), _keeper(keep, trace, cluster, scheduler, (until, step)))
+    keeper = _keeper(keep, trace, cluster, scheduler, (until, step))
+    calls = _Calls()
+    hooks = (calls.of(done or (lambda now, number: None)), calls.of(stopped or (lambda: False)), keeper)
     if isinstance(plan, Asynchronous):
         run: Callable[..., Simulation] = _asynchronous
     else:
         run = _fluid if isinstance(plan, Notion | OwnScheduler | Memory | Karma) else _whole_tasks
     try:
         return run(streams, name, plan, last, step, regret, hooks, began)
-    except FairoptError:
+    except (FairoptError, MemoryError):
         raise
     except Exception as error:
-        keeper = hooks[2]
-        if keeper.found is None or line_at_fault(error):
+        if keeper.found is None or keeper.went_on or calls.raised is error or line_at_fault(error):
             raise
         raise keeper.refusal(error) from error
+
+
+class _Calls:
+    """Calls functions of a caller, and remembers what they raised: that is not the fault of a state that was kept."""
+
+    raised: Exception | None = None
+
+    def of(self, function: Callable[P, T]) -> Callable[P, T]:
+        """Return the function, watched."""
+
+        def call(*arguments: P.args, **named: P.kwargs) -> T:
+            try:
+                return function(*arguments, **named)
+            except Exception as error:
+                self.raised = error
+                raise
+
+        return call
 
 
 def _keeper(keep: str | os.PathLike[str] | None, trace: Trace, cluster: Instance, scheduler: Any, options: tuple[object, ...]) -> Keeper:

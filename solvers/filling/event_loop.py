@@ -21,7 +21,7 @@ from fairopt.program.events import Change, Work
 from fairopt.program.filling import Filling
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.filling import kernel
-from fairopt.solvers.filling.event_state import EVENT, FIXED, FREED, IN_LINE, IN_POOL, RUNNING, STARTED, Run
+from fairopt.solvers.filling.event_state import EVENT, FIXED, FREED, IN_LINE, IN_POOL, RUNNING, STARTED, Run, check_restored
 from fairopt.solvers.filling.placements import Chooser, Placement
 from fairopt.solvers.filling.progressive_filling import chosen_server, state_of, tree_of
 from fairopt.solvers.filling.queue_state import QueueState
@@ -80,6 +80,7 @@ def run_events(
     rng = np.random.default_rng(seed)
     if begun is not None:
         _restore((state, run, tree), rng, begun)
+        check_restored(state, run, tree, Run.begin(filling, work))
     keeping = (keep or (lambda state, at_once: None), lambda: _state((state, run, tree), rng))
     now = -np.inf
     if not isinstance(placement, Placement):
@@ -107,7 +108,7 @@ def _state(parts: _Parts, rng: np.random.Generator) -> dict[str, Any]:
     found: dict[str, Any] = {"random": json.dumps(rng.bit_generator.state)}
     for part in parts:
         for name, value in () if part is None else part._asdict().items():
-            if isinstance(value, np.ndarray) and not (part is parts[1] and name in FIXED):
+            if isinstance(value, np.ndarray) and name not in FIXED[type(part).__name__]:
                 found[f"{type(part).__name__}.{name}"] = value
     return found
 
@@ -117,8 +118,12 @@ def _restore(parts: _Parts, rng: np.random.Generator, begun: Mapping[str, Any]) 
     rng.bit_generator.state = json.loads(str(begun["random"]))
     for part in parts:
         for name, value in () if part is None else part._asdict().items():
-            if isinstance(value, np.ndarray) and not (part is parts[1] and name in FIXED):
+            if isinstance(value, np.ndarray) and name not in FIXED[type(part).__name__]:
                 value[...] = begun[f"{type(part).__name__}.{name}"]
+    state = parts[0]
+    np.subtract(state.capacity[state.row].T, state.used.T, out=state.free)
+    state.inverse[...] = 0.0
+    np.divide(1.0, state.free, out=state.inverse, where=state.free > 0)
 
 
 def _run_by(

@@ -7,18 +7,35 @@ from typing import NamedTuple
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program.events import Work
+from fairopt.program.events import Change, Work
 from fairopt.program.filling import Filling
+from fairopt.solvers.filling.queue_state import QueueState
+from fairopt.solvers.filling.state import State
 
-__all__ = ["EVENT", "FIXED", "FREED", "IN_LINE", "IN_POOL", "RUNNING", "STARTED", "Run"]
+__all__ = ["EVENT", "FIXED", "FREED", "IN_LINE", "IN_POOL", "RUNNING", "STARTED", "Run", "check_restored"]
 
 EVENT, RUNNING, STARTED, IN_LINE, IN_POOL, FREED = range(6)  # positions in `progress`: the next event, and numbers of entries
-FIXED = frozenset(  # arrays of a run that never change
-    [
-        *("owner", "rank", "streams", "streams_from", "jobs", "stream", "end_task", "job_of"),
-        *("durations", "times", "changes", "subjects", "amounts"),
-    ]
-)
+FIXED = {  # arrays that never change in a simulation
+    "Run": frozenset(
+        [
+            *("owner", "rank", "streams", "streams_from", "jobs", "stream", "end_task", "job_of"),
+            *("durations", "times", "changes", "subjects", "amounts"),
+        ]
+    ),
+    "State": frozenset(
+        [
+            *("start", "row", "capacity", "demand", "wanted", "worth", "order", "leaf", "rows_by_worth", "segment", "progress"),
+            *("free", "inverse"),  # follow from `used`
+        ]
+    ),
+    "QueueState": frozenset(
+        [
+            *("parts", "parent", "depth", "weight", "tier", "promised", "closed", "children_from", "children", "upwards"),
+            *("given_from", "given", "total", "leaf", "kind", "level", "keeping", "keeping_from", "above", "keeps", "everywhere", "rows"),
+            *("resource", "demand", "accounts_from", "accounts", "members_from", "members", "eligible"),
+        ]
+    ),
+}
 
 
 class Run(NamedTuple):
@@ -112,3 +129,60 @@ class Run(NamedTuple):
             is_freed=np.zeros(s, bool),
             progress=np.zeros(6, np.int64),
         )
+
+
+def check_restored(state: State, run: Run, tree: QueueState | None, begun: Run) -> None:
+    """Refuse a state between two moments in which a step would point outside of an array: compiled, it would not notice.
+
+    ``begun`` is the run before its first event.
+
+    Raises
+    ------
+    ValueError
+    """
+    n, servers, rows, places = run.owner.size, state.row.size, state.eligible.shape[1], 0 if tree is None else tree.parent.size
+    within: list[tuple[IntArray, int | IntArray, int | IntArray]] = [
+        *((state.rank, 0, rows), (state.rank_server, 0, servers), (state.first, 0, servers), (state.begun, 0, servers)),
+        *((state.found, -1, servers - 1), (state.open, -1, servers - 1), (state.fits, 0, servers - 1), (state.tied, 0, n - 1)),
+        *((run.server, -1, servers - 1), (run.best, -1, n - 1)),
+        (run.progress, 0, np.array([run.times.size, run.ending.size, run.ending.size, n, n, servers])),
+    ]
+    if tree is not None:
+        within += [
+            *((tree.at, 0, servers), (tree.barred_to, tree.members_from[:-1], tree.members_from[1:]), (tree.tied, 0, places)),
+            *((tree.need, -1, places), (tree.value, -1, places), (tree.marks, -1, places)),
+        ]
+    _require(*((low <= array).all() and (array <= high).all() for array, low, high in within))
+    floats = [each for part in (state, run, tree) if part is not None for name, each in part._asdict().items() if name in _MEASURED]
+    _require(*((np.abs(each) <= _LARGEST).all() for each in floats))
+
+    event, running, started, in_line = run.progress[:4].tolist()
+    submitted = run.subjects[:event][run.changes[:event] == Change.SUBMIT]
+    _require((run.arrived == begun.arrived + np.bincount(run.stream[submitted], minlength=n)).all())
+    over = np.zeros(run.stream.size, bool)  # jobs all of whose tasks have started: those before the head of their stream
+    over[run.jobs] = np.arange(run.jobs.size) < run.head[run.stream[run.jobs]]
+    _require(
+        (begun.head <= run.head).all() and (run.head <= run.arrived).all(),
+        ((run.next_task == run.end_task) == over).all(),
+        (begun.next_task <= run.next_task).all() and (run.next_task <= run.end_task).all(),
+        int((run.next_task - begun.next_task).sum()) == started,
+    )
+    tasks, line = run.ending[:running], run.line[:in_line]
+    _require((tasks >= 0).all() and (tasks < run.job_of.size).all(), (line >= 0).all() and (line < n).all())
+    line_at = np.full(n, -1)
+    line_at[line] = np.arange(in_line)
+    _require(
+        np.unique(tasks).size == running and (tasks < run.next_task[run.job_of[tasks]]).all() and (run.server[tasks] >= 0).all(),
+        np.isfinite(run.ends[:running]).all(),
+        np.unique(line).size == in_line and (run.line_at == line_at).all() and (run.head[line] < run.arrived[line]).all(),
+        (run.pool_at == -1).all() and not run.is_freed.any(),
+    )
+
+
+_LARGEST = 1e30  # "usage" of a closed server
+_MEASURED = frozenset(("used", "lost", "kept", "share", "usage", "usage_lost", "held", "held_lost"))
+
+
+def _require(*true: object) -> None:
+    if not all(true):
+        raise ValueError("its numbers do not belong together")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,6 +58,8 @@ _STATUS = {
     **dict.fromkeys(("other", "invalidProblem", "intermediateNonInteger", "noSolution", "solverFailure"), Status.FAILED),
     **dict.fromkeys(("internalSolverError", "error", "licensingProblems"), Status.FAILED),
 }
+_guard = threading.Lock()
+_before: list[tuple[int, list[Any]]] = []  # the level of the log, and the defaults of what finds programs, for each that is inside
 
 
 def status_of(native: Any) -> Status:
@@ -69,13 +72,13 @@ def inside() -> Iterator[None]:
     """Keep Pyomo's exceptions, warnings and log messages in, and have it run no program of the current folder."""
     from pyomo.common import fileutils
 
-    finders = (fileutils.find_executable, fileutils.find_library)
-    before = [find.__defaults__ for find in finders]
     logger = logging.getLogger("pyomo")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    for find in finders:
-        find.__defaults__ = (False, *find.__defaults__[1:])  # cwd: by default it looks there first
+    finders = (fileutils.find_executable, fileutils.find_library)
+    with _guard:
+        _before.append((logger.level, [find.__defaults__ for find in finders]))
+        logger.setLevel(logging.CRITICAL + 1)
+        for find in finders:
+            find.__defaults__ = (False, *find.__defaults__[1:])  # cwd: by default it looks there first
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -85,9 +88,12 @@ def inside() -> Iterator[None]:
     except Exception as error:
         raise FairoptError(f"Pyomo failed: {error}") from error
     finally:
-        logger.setLevel(level)
-        for find, defaults in zip(finders, before, strict=True):
-            find.__defaults__ = defaults
+        with _guard:  # several threads may be inside: the last one to leave restores what was there before the first
+            level, defaults = _before.pop()
+            if not _before:
+                logger.setLevel(level)
+                for find, its in zip(finders, defaults, strict=True):
+                    find.__defaults__ = its
 
 
 def build(program: Program, transformation: str | None = "bigm") -> Any:

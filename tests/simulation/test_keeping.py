@@ -26,6 +26,7 @@ SCHEDULERS = [
     *("drfh:best-fit", "drfh:random", "drfh:random-round-robin", "psdsf:joint"),
     *("fifo", "backfill", "fairtree:half_life=7", "priority:half_life=9"),
 ]
+POINTING = ("head", "arrived", "next_task", "server", "best", "ending", "line_at", "pool_at", "progress")
 IN_A_TREE = ["drfh", "drfh:half_life=9:period=5", "drfh:random", "fairtree:half_life=7"]
 
 
@@ -208,9 +209,27 @@ def test_a_state_of_somebody_else_is_refused_or_does_no_harm(scheduler: str, tmp
         assert outcome({**arrays, name: np.zeros((*value.shape, 2, 3))}) != "?", name
         assert outcome({**arrays, name: np.full(value.shape, "a")}) != "?", name
         assert value.dtype.kind != "i" or outcome({**arrays, name: np.full_like(value, 10**9)}) != "?", name
+    for name in POINTING:  # a compiled step does not notice
+        for value in (-2, 10**9):
+            assert f"Run.{name}" not in arrays or outcome({**arrays, f"Run.{name}": arrays[f"Run.{name}"] * 0 + value}) == "refused", name
     assert outcome({**arrays, "request": np.array("[" * 100_000)}) == "refused"
     assert outcome({**arrays, "request": np.array("[1]")}) == "refused"
     assert outcome(arrays) == "done"
+
+
+@pytest.mark.parametrize("raised", [ZeroDivisionError, MemoryError])
+@pytest.mark.parametrize("scheduler", ["drfh:best-fit", "backfill", "drfh"])
+def test_an_error_of_the_caller_is_no_fault_of_the_state(scheduler: str, raised: type[Exception], tmp_path: Path) -> None:
+    """It is raised as it is: nobody is told to delete what took hours."""
+    trace, cluster = some(1)
+    fo.simulate(trace, cluster, scheduler, keep=tmp_path, stopped=after(9))
+
+    def fails(*_: object) -> bool:
+        raise raised
+
+    for calls in ({"done": fails}, {"stopped": fails}):
+        with pytest.raises(raised):
+            fo.simulate(trace, cluster, scheduler, keep=tmp_path, **calls)  # type: ignore[arg-type]
 
 
 def test_a_course_of_somebody_else_is_refused(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import itertools
 import logging
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -253,3 +254,17 @@ def test_of_alternatives_the_best_choice_is_found(seed: int) -> None:
     solution = Pyomo().solve(dataclasses.replace(program, goal=goal), tolerance=1e-8, deadline=Deadline(None))
     assert goal.preference @ solution.x == pytest.approx(best, rel=1e-8)
     assert any(all((each.matrix @ solution.x <= each.upper + 1e-8).all() for each in choice) for choice in itertools.product(*clauses))
+
+
+def test_threads_leave_pyomo_as_it_was() -> None:
+    """Also where the one that came first leaves first."""
+    from pyomo.common import fileutils
+
+    before = fileutils.find_executable.__defaults__, logging.getLogger("pyomo").level
+    first, second = pyomo_model.inside(), pyomo_model.inside()
+    with ExitStack() as stack:
+        first.__enter__()
+        stack.enter_context(second)
+        first.__exit__(None, None, None)
+        assert fileutils.find_executable.__defaults__[0] is False
+    assert (fileutils.find_executable.__defaults__, logging.getLogger("pyomo").level) == before
