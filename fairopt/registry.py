@@ -236,8 +236,8 @@ def line_at_fault(error: BaseException) -> str:
         if (path := plugged_in.get(frame.filename)) is not None:
             return _line(path, frame.lineno, frame.name)
     called = _MISCALLED.match(str(error)) if isinstance(error, TypeError) else None
-    for path, defined in _FILES.items() if called else ():
-        first, *rest = called[1].split(".") if called else ()
+    first, *rest = called[1].split(".") if called else [""]
+    for path, defined in _FILES.items():
         code = getattr(functools.reduce(lambda inner, word: getattr(inner, word, None), rest, defined.get(first)), "__code__", None)
         if code is not None and code.co_filename == str(path):
             return _line(path, code.co_firstlineno, code.co_name)
