@@ -31,8 +31,8 @@ FIXED = {  # arrays that never change in a simulation
     "QueueState": frozenset(
         [
             *("parts", "parent", "depth", "weight", "tier", "promised", "closed", "children_from", "children", "upwards"),
-            *("given_from", "given", "total", "leaf", "kind", "level", "keeping", "keeping_from", "above", "keeps", "everywhere", "rows"),
-            *("resource", "demand", "accounts_from", "accounts", "members_from", "members", "eligible"),
+            *("given_from", "given", "total", "leaf", "kind", "level", "keeping", "keeping_from", "above", "asked", "everywhere"),
+            *("rows", "of_server", "resource", "demand", "accounts_from", "accounts", "members_from", "members", "eligible"),
         ]
     ),
 }
