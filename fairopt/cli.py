@@ -121,6 +121,10 @@ def main() -> None:
         status: Any = 0
     except SystemExit as leaving:
         status = leaving.code
+    except OSError as error:  # of --help and --version, which print before a command is invoked
+        _without_stdout()
+        _say(f"stdout: {error.strerror or error}")
+        status = 2
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -307,7 +311,10 @@ def _load(name: str) -> Any:
 def _say(message: str, kind: str = "error") -> None:
     from fairopt.commands.console import say  # needs rich
 
-    say(kind, message)
+    try:
+        say(kind, message)
+    except OSError:  # stderr is full: the exit status still says what it was
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # until the end
 
 
 def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object) -> None:

@@ -108,6 +108,11 @@ def test_a_closed_stdout_is_an_error(tmp_path: Path) -> None:
     if Path("/dev/full").exists():
         done = run(f"{shell} > /dev/full")
         assert (done.returncode, flat(done.stderr)) == (2, "error: stdout: No space left on device")
+        for option in ("--help", "--version"):
+            done = run(" ".join(f"'{word}'" for word in program(option)) + " > /dev/full")
+            assert (done.returncode, flat(done.stderr)) == (2, "error: stdout: No space left on device"), option
+        missing = " ".join(f"'{word}'" for word in program("solve", tmp_path / "missing.json"))
+        assert run(f"{missing} 2> /dev/full").returncode == 2
     for closed in ("2>&-", "<&-", "<&- 2>&-"):
         done = run(f"{shell} {closed}")
         assert done.returncode == 0
