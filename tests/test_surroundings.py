@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 import os
 import shutil
 import signal
@@ -140,7 +141,11 @@ def test_the_traps_work(traps: Path) -> None:
 
 
 def test_python_runs_the_package_without_the_folder(traps: Path) -> None:
-    """``python -m fairopt`` has the folder on its path until fairopt itself is found."""
+    """``python -m fairopt`` has the folder on its path until fairopt itself is found: what Python imports for ``-m`` is beyond us."""
+    modules = "import runpy, contextlib, pkgutil, json, sys; print(json.dumps([*sys.modules]))"
+    for name in json.loads(subprocess.run([sys.executable, "-S", "-c", modules], capture_output=True, text=True, check=True).stdout):
+        (traps / f"{name}.py").unlink(missing_ok=True)
+    assert {"joblib", "numpy", "pandas", "yaml"} <= {path.stem for path in traps.glob("*.py")}
     command = [sys.executable, "-m", "fairopt", "solve", "cluster.yaml", "--plot", str(traps.parent / "a.svg")]
     done = subprocess.run(command, cwd=traps, env=environment(traps), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
