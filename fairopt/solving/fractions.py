@@ -1,7 +1,7 @@
 """Instance + notion -> an allocation in fractions, proved without a tolerance: ``solve(..., exact=True)``.
 
-The way is that of `fairopt.solving.exact`: merge rows that are identical in fractions, formulate, solve, prove, and bring the answer back.
-The float program gives the structure, and the notion its numbers (`fairopt.models.Notion.in_fractions`).
+The steps are those of `fairopt.solving.optimum`: merge rows that are identical in fractions, formulate, solve, prove, spread the answer
+over the given rows. The float program gives the structure, and the notion its numbers (`fairopt.models.Notion.in_fractions`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Exact, ExactAnswer, Level
+from fairopt.allocation import Allocation, ExactAnswer, Level, Optimum
 from fairopt.certificate import Certificate
 from fairopt.certificate.exact import prove
 from fairopt.errors import Unsupported
@@ -40,7 +40,7 @@ MOST_SECONDS = 1800.0  # that a level may take, by benchmarks/in_fractions.py
 ENGINE = "rational-simplex"  # of all other goals
 
 
-def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, deadline: Deadline, question: Exact) -> Allocation:
+def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, deadline: Deadline, question: Optimum) -> Allocation:
     """Return the allocation of a notion in fractions.
 
     Raises

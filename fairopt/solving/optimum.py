@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Exact
+from fairopt.allocation import Allocation, Optimum
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance
@@ -49,7 +49,7 @@ __all__ = ["best_found", "solve", "without_remarks"]
 _MOST_DIGITS = 1_001
 
 log = logging.getLogger(__name__)
-_SAYS: ContextVar[bool] = ContextVar("fairopt.solving.exact", default=True)
+_SAYS: ContextVar[bool] = ContextVar("fairopt.solving.optimum", default=True)
 
 
 @contextlib.contextmanager
@@ -145,9 +145,9 @@ def solve(
         for remark in remarks(instance):
             log.warning("%s", remark)
     if exact:
-        from fairopt.solving.in_fractions import solve_in_fractions
+        from fairopt.solving.fractions import solve_in_fractions
 
-        return solve_in_fractions(instance, chosen, how, deadline, Exact(chosen, solver, integral, tolerance, True, digits))
+        return solve_in_fractions(instance, chosen, how, deadline, Optimum(chosen, solver, integral, tolerance, True, digits))
     alpha = chosen.merge_alpha if chosen.merges(instance) else None
     if integral:
         small, row = expanded(instance)
@@ -165,7 +165,7 @@ def solve(
             else:
                 in_groups = solve_in_groups(small, reduced, tolerance, deadline, solver)
             if in_groups is not None:
-                return _of_groups(merging, in_groups, Exact(chosen, solver, integral, tolerance), how, (started, formulated))
+                return _of_groups(merging, in_groups, Optimum(chosen, solver, integral, tolerance), how, (started, formulated))
             log.info("groups of users give no exact answer: solving with all pairs")
     program = reduced.formulate(small, sharing=how, integral=integral)
     if integral:
@@ -213,11 +213,11 @@ def solve(
         seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved, **solution.seconds},
         details=_details(found),
         trace=solution.trace,
-        question=Exact(chosen, solver, integral, tolerance),
+        question=Optimum(chosen, solver, integral, tolerance),
     )
 
 
-def _of_groups(merging: Merging, answer: InGroups, question: Exact, sharing: Sharing, times: tuple[float, float]) -> Allocation:
+def _of_groups(merging: Merging, answer: InGroups, question: Optimum, sharing: Sharing, times: tuple[float, float]) -> Allocation:
     """Return the allocation of an answer in groups of the merged users; ``times`` are those of the start and of the end of merging."""
     instance, groups, found = merging.original, answer.merging, answer.found
     is_merged = merging.instance is not instance
@@ -309,7 +309,7 @@ def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSo
         levels=(),
         certificate=certificate,
         details={"value": value, "bound": bound, "gap": max(bound - value, 0.0) / bound if bound > 0 else 0.0, "why": str(error)},
-        question=Exact(notion, integral=True),
+        question=Optimum(notion, integral=True),
     )
 
 
