@@ -162,7 +162,7 @@ def test_texts_of_parquet_are_counted_as_they_would_be_written(tmp_path: Path, c
 
 def test_parquet_comes_back_as_it_was(tmp_path: Path) -> None:
     """Texts, of which most are read as dictionaries, missing values, numbers, dates and lists."""
-    from fairopt.formats.parquet import arrow_table, read_frame
+    from fairopt.tables.parquet import arrow_table, read_frame
 
     frame = pd.DataFrame(
         {

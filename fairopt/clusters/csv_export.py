@@ -14,7 +14,7 @@ from fairopt.files import read_text
 from fairopt.instance import BoolArray, FloatArray
 
 if TYPE_CHECKING:
-    from fairopt.formats.cells import Table
+    from fairopt.tables.table import Table
 
 __all__ = ["Columns"]
 
@@ -33,7 +33,7 @@ class Columns:
     """
 
     def __init__(self, path: str | os.PathLike[str], first: str, what: str, account: Account) -> None:
-        from fairopt.formats.cells import read_table  # which needs yaml: ``import fairopt`` stays light
+        from fairopt.tables.table import read_table  # which needs yaml: ``import fairopt`` stays light
 
         self._path, self._what, self._account = Path(path), what, account
         text = read_text(self._path)

@@ -15,9 +15,9 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import work
 from fairopt.commands.outputs import Written
-from fairopt.formats.quantities import read as quantity
 from fairopt.instance import FloatArray
 from fairopt.instance.fractions import ExactArray, as_written
+from fairopt.instance.quantities import read as quantity
 from fairopt.limits import reading_limit
 from fairopt.program import Leximin
 from fairopt.registry import words as parts
@@ -218,7 +218,7 @@ def read_utility(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
 
     It is in fractions where a cell is, such as 1/3.
     """
-    from fairopt.formats.table_files import read_any
+    from fairopt.tables.reading import read_any
 
     rows = read_any(path, "user").aligned(instance.users, instance.servers)
     return as_written([[row[server] for server in instance.servers] for row in rows])
@@ -226,7 +226,7 @@ def read_utility(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
 
 def read_preference(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
     """Read a weight on each user's tasks, (users,): columns user and weight."""
-    from fairopt.formats.table_files import read_any
+    from fairopt.tables.reading import read_any
 
     return as_written([[row["weight"]] for row in read_any(path, "user").aligned(instance.users, ["weight"])]).ravel()
 

@@ -13,7 +13,7 @@ or long, a row for each user and server with tasks, by the label of its row or b
     bob,big-cpu,10
 
 or as ``fairopt solve --csv`` and ``allocation.to_frame().to_csv()`` write it, with columns ``tasks @ big-memory`` among others. Labels must
-be exactly those of the instance, in any order, or as fairopt writes them for spreadsheets (:mod:`fairopt.formats.spreadsheets`).
+be exactly those of the instance, in any order, or as fairopt writes them for spreadsheets (:mod:`fairopt.tables.spreadsheets`).
 
 >>> import tempfile
 >>> instance = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], servers=["pool"])
@@ -31,11 +31,11 @@ from pathlib import Path
 
 import numpy as np
 
-from fairopt.formats.cells import Table
-from fairopt.formats.spreadsheets import labels_of
-from fairopt.formats.table_files import read_any
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.fractions import as_written, fraction_of, written
+from fairopt.tables.reading import read_any
+from fairopt.tables.spreadsheets import labels_of
+from fairopt.tables.table import Table
 from fairopt.wording import did_you_mean, exactly
 
 __all__ = ["read"]

@@ -32,8 +32,8 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError
 
-from fairopt.formats.quantities import BYTES_PATTERN, PATTERN
 from fairopt.instance.attributes import Value, is_attribute
+from fairopt.instance.quantities import BYTES_PATTERN, PATTERN
 
 __all__ = ["ENTRIES", "Document", "Queue", "Quota", "Server", "User", "schema"]
 

@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 
 from fairopt.errors import InvalidInstance
-from fairopt.formats.cells import Table, read_table
 from fairopt.instance import Instance
+from fairopt.tables.table import Table, read_table
 from fairopt.wording import did_you_mean, joined
 
 __all__ = ["QueueTable", "check", "columns_of", "known", "raw"]

@@ -38,7 +38,6 @@ from typing import Any
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import write_files
-from fairopt.formats.cells import Table, read_table, to_csv
 from fairopt.formats.doubts import read_and_doubt
 from fairopt.formats.messages import Source
 from fairopt.formats.queue_tables import LONGEST_CELL, QueueTable, check, columns_of, known, raw
@@ -46,6 +45,7 @@ from fairopt.formats.requirements import parse
 from fairopt.instance import Instance
 from fairopt.instance.attributes import text_of
 from fairopt.instance.fractions import plain
+from fairopt.tables.table import Table, read_table, to_csv
 from fairopt.wording import did_you_mean, exactly, found, joined, named
 
 __all__ = ["columns_of_tables", "folder_source", "from_frames", "read", "workbook_source", "write", "write_workbook"]
@@ -254,7 +254,7 @@ def folder_source(folder: Path) -> Source:
 
 def workbook_source(path: Path) -> Source:
     """Return the document that the sheets of an .xlsx workbook stand for."""
-    from fairopt.formats.workbooks import Workbook
+    from fairopt.tables.workbooks import Workbook
 
     book = Workbook(path)
     return Tables(
@@ -270,7 +270,7 @@ def from_frames(frames: Mapping[str, object]) -> Instance:
     InvalidInstance
         With the frame, the label of the row and the column.
     """
-    from fairopt.formats.typed_cells import from_frame
+    from fairopt.tables.typed import from_frame
 
     return read_and_doubt(Tables("the frames", {name: from_frame(name, frame, FIRST[name]) for name, frame in frames.items()}))
 
@@ -278,7 +278,7 @@ def from_frames(frames: Mapping[str, object]) -> Instance:
 def _read_file(path: Path, first: str) -> Table:
     if path.suffix == ".csv":
         return read_table(path, first)
-    from fairopt.formats.typed_cells import read_parquet
+    from fairopt.tables.typed import read_parquet
 
     return read_parquet(path, first)
 
@@ -300,7 +300,7 @@ def write(instance: Instance, folder: Path) -> None:
     tables = columns_of_tables(instance, folder, "Parquet tables" if parquet else "CSV tables", LONGEST_CELL)
     contents: dict[Path, str | bytes] = {}
     if parquet:
-        from fairopt.formats.typed_cells import to_parquet
+        from fairopt.tables.typed import to_parquet
 
         contents = {folder / f"{name}.parquet": to_parquet(names, columns) for name, (names, columns) in tables.items()}
     else:
@@ -333,7 +333,7 @@ def write_workbook(instance: Instance, path: Path) -> None:
     SolverUnavailable, InvalidInstance
         openpyxl is not installed. A workbook cannot hold a label, or so many rows.
     """
-    from fairopt.formats.workbooks import LONGEST_TEXT, require_openpyxl, to_xlsx
+    from fairopt.tables.workbooks import LONGEST_TEXT, require_openpyxl, to_xlsx
 
     require_openpyxl(f"writing {path}")
     tables = columns_of_tables(instance, path, "a workbook", LONGEST_TEXT // 7)  # a character may become seven

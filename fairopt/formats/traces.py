@@ -36,12 +36,12 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.formats.cells import read_table
-from fairopt.formats.parquet import read_frame
-from fairopt.formats.quantities import plain
 from fairopt.formats.requirements import Attributes
 from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.instance.quantities import plain
 from fairopt.limits import check_array
+from fairopt.tables.parquet import read_frame
+from fairopt.tables.table import read_table
 from fairopt.trace import Event, Trace, backwards, problems, two_queues
 from fairopt.wording import did_you_mean, joined, plural
 

@@ -31,11 +31,11 @@ from fairopt.clusters.clock import Clock
 from fairopt.clusters.log_records import Records, Unjudged, distinct, row_places, unknown_server
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_bytes
-from fairopt.formats.parquet import read_frame as read_parquet
-from fairopt.formats.quantities import plain
 from fairopt.formats.requirements import Attributes
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.quantities import plain
 from fairopt.limits import check_array, check_table
+from fairopt.tables.parquet import read_frame as read_parquet
 from fairopt.wording import did_you_mean, joined
 
 if TYPE_CHECKING:

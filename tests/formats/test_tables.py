@@ -10,8 +10,8 @@ import pytest
 
 from fairopt import formats
 from fairopt.errors import InvalidInstance
-from fairopt.formats.cells import read_table
 from fairopt.instance import Instance
+from fairopt.tables.table import read_table
 
 SERVERS = 'name,cpu,memory,count,hosts,gpu,zone\nA,9,12,8,"n[1-3,5,7-10]",V100,a\nB,4.5,0,,,,b\n'
 USERS = "name,cpu,memory,weight,owner,tasks,requires,servers\nalice,1,2,2,lab/vision,100,gpu in V100|T4,\nbob,0.5,0,,,inf,,A|B\n"

@@ -18,9 +18,9 @@ import pytest
 
 from fairopt import formats
 from fairopt.errors import InvalidInstance, SolverUnavailable
-from fairopt.formats.typed_cells import from_frame
 from fairopt.instance import Instance
 from fairopt.instance.queues import Queue
+from fairopt.tables.typed import from_frame
 
 SERVERS = pd.DataFrame(
     {"name": ["A", "B"], "cpu": [9, 4.5], "memory": [12, 0], "count": [8, np.nan], "gpu": ["V100", None], "ssd": [True, False]}
@@ -343,7 +343,7 @@ def test_without_openpyxl(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence says what to install."""
     book()
     found = importlib.util.find_spec
-    monkeypatch.setattr("fairopt.formats.workbooks.find_spec", lambda name: None if name == "openpyxl" else found(name))
+    monkeypatch.setattr("fairopt.tables.workbooks.find_spec", lambda name: None if name == "openpyxl" else found(name))
     how = r"pip install '\.\[tables\]' in the checkout of fairopt"
     message = f"lab.xlsx needs the package openpyxl, which is not installed; install it with: {how}$"
     with pytest.raises(SolverUnavailable, match=f"^reading {message}"):

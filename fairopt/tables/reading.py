@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairopt.formats.cells import Table, read_table
+from fairopt.tables.table import Table, read_table
 
 __all__ = ["read_any"]
 
@@ -21,11 +21,11 @@ def read_any(path: Path, first: str) -> Table:
     """
     kind = path.suffix.lower()
     if kind == ".parquet":
-        from fairopt.formats.typed_cells import read_parquet
+        from fairopt.tables.typed import read_parquet
 
         return read_parquet(path, first)
     if kind == ".xlsx":
-        from fairopt.formats.workbooks import Workbook
+        from fairopt.tables.workbooks import Workbook
 
         book = Workbook(path)
         return book.table(book.sheets[0], first)

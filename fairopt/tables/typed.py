@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from fairopt.errors import InvalidInstance
-from fairopt.formats.cells import Table, check_columns
-from fairopt.formats.parquet import arrow_table, columns_of
-from fairopt.formats.syntax import plain_numbers
+from fairopt.instance.fractions import plain_numbers
+from fairopt.tables.parquet import arrow_table, columns_of
+from fairopt.tables.table import Table, check_columns
 from fairopt.wording import found
 
 __all__ = ["from_frame", "read_parquet", "table_of", "to_parquet"]

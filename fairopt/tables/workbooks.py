@@ -19,10 +19,10 @@ from typing import Any
 
 from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.files import read_bytes
-from fairopt.formats.cells import Table
-from fairopt.formats.syntax import plain_numbers
-from fairopt.formats.typed_cells import table_of
+from fairopt.instance.fractions import plain_numbers
 from fairopt.limits import check_bytes, check_table, check_values
+from fairopt.tables.table import Table
+from fairopt.tables.typed import table_of
 from fairopt.wording import did_you_mean, installing, joined
 
 __all__ = ["LONGEST_TEXT", "Workbook", "require_openpyxl", "to_xlsx"]

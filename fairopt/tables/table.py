@@ -24,9 +24,8 @@ from typing import Any, NoReturn
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
-from fairopt.formats.quantities import advice, plain, read
-from fairopt.formats.syntax import plain_numbers
-from fairopt.instance.fractions import written
+from fairopt.instance.fractions import plain_numbers, written
+from fairopt.instance.quantities import advice, plain, read
 from fairopt.limits import check_table
 from fairopt.wording import did_you_mean, joined, plural
 
