@@ -26,7 +26,7 @@ ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor 
     *("doors", "wording", "errors", "drawing", "validation", "limits", "surroundings", "streams", "show", "files", "registry", "processes"),
     *("instance", "trace", "papers", "program", "formats", "certificate"),
     *("models", "solvers", "allocation", "solving", "scheduling", "generators", "specs"),
-    *("analysis", "studies", "imports", "exports", "simulation", "histories"),
+    *("analysis", "studies", "clusters", "slurm", "kubernetes", "simulation", "histories"),
     *("plots", "reproduction", "reporting", "commands", "cli", "__main__"),
 )
 SHARED = ("backend", "compiled", "highs_model", "structure", "leximin", "alpha_fair")  # of fairopt.solvers, from the lowest floor
