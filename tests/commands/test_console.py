@@ -27,7 +27,8 @@ from support.command_line import EXAMPLES, PAPER, flat, run
 import fairopt as fo
 from fairopt.commands.console import Console, as_text, work
 from fairopt.commands.tables import print_note
-from fairopt.formats import allocations, spreadsheets
+from fairopt.formats import allocations
+from fairopt.tables import spreadsheets
 
 FORMULAS = [
     '=HYPERLINK("http://example.com")',

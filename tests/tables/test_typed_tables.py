@@ -20,7 +20,8 @@ from fairopt import formats
 from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.instance import Instance
 from fairopt.instance.queues import Queue
-from fairopt.tables.typed import from_frame
+from fairopt.tables import Column, Schema
+from fairopt.tables.frames import from_frame
 
 SERVERS = pd.DataFrame(
     {"name": ["A", "B"], "cpu": [9, 4.5], "memory": [12, 0], "count": [8, np.nan], "gpu": ["V100", None], "ssd": [True, False]}
@@ -178,7 +179,7 @@ def test_whatever_pandas_can_be_made_of() -> None:
         def to_pandas(self) -> pd.DataFrame:
             return USERS
 
-    assert from_frame("users", Other(), "name").rows[0][0] == "alice"
+    assert from_frame("the frame users", Other(), Schema(Column("name"))).raw("name")[0] == "alice"
 
 
 # Folders of Parquet ---------------------------------------------------------------------------------------------------------------
