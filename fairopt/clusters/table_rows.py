@@ -43,7 +43,9 @@ class TableRows(Rows):
 
     def require(self, *columns: str) -> None:
         """Refuse a table that lacks a column, which other columns make necessary."""
-        self.table.schema.require(self.table.file, self.table.columns, *columns)
+        for column in columns:
+            if column not in self:
+                raise self.table.schema.missing(self.table.file, column, self.table.columns)
 
     def text(self, column: str) -> list[str]:
         """Return a column as text."""

@@ -40,7 +40,7 @@ def history(
         typer.Argument(
             metavar="LOG",
             help="What sacct -P printed, a log in the Standard Workload Format (.swf), pods (kubectl get pods -A -o json, several files in "
-            "order of time), or a table of jobs (.csv, .parquet); .gz too.",
+            "order of time), or a table of jobs (.csv, .parquet, .xlsx, .ods); .gz too.",
         ),
     ],
     cluster: Annotated[
@@ -118,11 +118,11 @@ def history(
     ] = None,
     held: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write what ran on average, for --allocation of compare and audit (.csv, .parquet)."),
+        typer.Option(metavar="FILE", help="Also write what ran on average, for --allocation of compare and audit (.csv, .parquet, .xlsx)."),
         Written(),
     ] = None,
     due: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the exact allocation, on average (.csv, .parquet)."), Written()
+        Path | None, typer.Option(metavar="FILE", help="Also write the exact allocation, on average (.csv, .parquet, .xlsx)."), Written()
     ] = None,
 ) -> None:
     """Judge the log of a cluster: what owners received, and what the exact allocation would have given them.

@@ -51,7 +51,7 @@ __all__ = [
     "words",
 ]
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml, .json or .xlsx file, or a folder with servers.csv and users.csv.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml, .json, .xlsx or .ods file, or a folder with servers.csv and users.csv.")]
 Changes = Annotated[
     list[str] | None,
     typer.Option(

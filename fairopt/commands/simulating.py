@@ -33,7 +33,7 @@ _USERS = 12  # listed one by one
 
 
 def simulate(
-    trace: Annotated[Path, typer.Argument(metavar="JOBS", help="A table of jobs (.csv, .csv.gz or .parquet) or a log (.swf).")],
+    trace: Annotated[Path, typer.Argument(metavar="JOBS", help="A table of jobs (.csv, .csv.gz, .parquet, .xlsx or .ods) or a log (.swf).")],
     cluster: Annotated[
         Path, typer.Option("--cluster", metavar="FILE", help="The servers, and the weights of users: an instance file.", show_default=False)
     ],

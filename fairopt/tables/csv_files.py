@@ -73,13 +73,16 @@ def parse(file: str, text: str, schema: Schema, *, lenient: bool = False) -> Tab
             elif len(cells) == len(header):
                 rows.append(cells)
                 lines.append(line)
-            elif cells and schema.grows and len(cells) < len(header) and reader.line_num == _last_line(text):
+            elif cells and len(cells) < len(header) and schema.grows and reader.line_num == _last_line(text):
                 cut = f"{file}, line {line}"
                 if not lenient:
                     raise InvalidInstance(
                         f"{cut}: the line is cut: it has {len(cells)} of {len(header)} cells; write the log again, or leave the line out "
                         "with lenient=True or --lenient"
                     )
+            elif cells and len(cells) < len(header) and schema.loose:
+                rows.append([*cells, *[""] * (len(header) - len(cells))])
+                lines.append(line)
             elif cells:
                 raise InvalidInstance(
                     f"{file}, line {line}: the row has {plural(len(cells), 'cell')} for {len(header)} columns; put cells that hold commas "

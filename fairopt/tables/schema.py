@@ -63,7 +63,7 @@ class Schema:
     grows : bool
         A program may be writing the table: its last line may be cut.
     loose : bool
-        Spaces around the name of a column mean nothing.
+        Spaces around the name of a column mean nothing, and a short row has empty cells at its end.
     """
 
     def __init__(self, *columns: Column, matrix: bool = False, grows: bool = False, loose: bool = False) -> None:
@@ -88,7 +88,7 @@ class Schema:
         """
         if not names:
             raise InvalidInstance(f'{file}: there are no columns; there must be "{self.first}" and others')
-        names = self._own_names(names)
+        given, names = names, self._own_names(names)
         seen: set[str] = set()
         for position, name in enumerate(names):
             if not name.strip():
@@ -98,20 +98,15 @@ class Schema:
             if position or not self.matrix:  # in a matrix, a server may be called "user"
                 seen.add(name)
         if self.matrix and names[0] != self.first:
-            raise InvalidInstance(f'{file}: the first column is not "{self.first}"{self._hint(self.first, names)}')
-        self.require(file, names, *(name for name, column in self.columns.items() if column.default is NEEDED))
+            raise InvalidInstance(f'{file}: the first column is not "{self.first}"{self._hint(self.first, given)}')
+        for name, column in self.columns.items():
+            if column.default is NEEDED and name not in names:
+                raise self.missing(file, name, given)
         return names
 
-    def require(self, file: str, names: Sequence[str], *columns: str) -> None:
-        """Refuse a table that lacks a column.
-
-        Raises
-        ------
-        InvalidInstance
-        """
-        for column in columns:
-            if column not in names:
-                raise InvalidInstance(f'{file}: there is no column "{column}"{self._hint(column, names)}')
+    def missing(self, file: str, name: str, names: Sequence[str]) -> InvalidInstance:
+        """Return the error about a column that is not there."""
+        return InvalidInstance(f'{file}: there is no column "{name}"{self._hint(name, names)}')
 
     def _own_names(self, names: Sequence[str]) -> list[str]:
         own = {alias: name for name, column in self.columns.items() if name not in names for alias in (name, *column.aliases)}
