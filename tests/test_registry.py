@@ -284,7 +284,7 @@ def test_what_is_registered_goes_to_worker_processes(mine: Path) -> None:
             share: FloatArray = instance.demands[:, -1] / instance.total_capacity[-1]
             return share
 
-    fo.study({"small": "google:users=2:servers=2"}, jobs=2, seeds=range(2))  # workers that know nothing of what comes
+    fo.study({"small": "google:users=2:servers=2"}, workers=2, seeds=range(2))  # workers that know nothing of what comes
     fo.PLACEMENTS["last-fit"] = lambda user, free, demand, fits: fits[-1]
     fo.NOTIONS["last"] = Last
     pool = fo.load(POOL)
@@ -293,7 +293,7 @@ def test_what_is_registered_goes_to_worker_processes(mine: Path) -> None:
         "schedules": ["last:last-fit", "drfh:mine.py:emptiest", "mine.py:tenth"],
         "seeds": range(2),
     }
-    one, two = (fo.study({"pool": pool}, jobs=jobs, **asked).drop(columns="seconds") for jobs in (1, 2))
+    one, two = (fo.study({"pool": pool}, workers=jobs, **asked).drop(columns="seconds") for jobs in (1, 2))
     assert one["message"].tolist() == [""] * 10
     assert one.equals(two)
     tenth = one[one["entry"] == "mine.py:tenth"]["tasks"].tolist()
@@ -302,7 +302,7 @@ def test_what_is_registered_goes_to_worker_processes(mine: Path) -> None:
 
 def test_a_failing_cell_is_told_at_the_end(mine: Path, caplog: pytest.LogCaptureFixture) -> None:
     """How many rows, the first reason, and an exit status that a script sees."""
-    rows = fo.study({"pool": fo.load(POOL)}, notions=["drfh"], schedules=["mine.py:fails"], jobs=1)
+    rows = fo.study({"pool": fo.load(POOL)}, notions=["drfh"], schedules=["mine.py:fails"], workers=1)
     reason = "the scheduler mine.py:fails failed with ValueError: not today"
     assert rows["message"].tolist() == ["", reason]
     assert f"1 of 2 rows without an allocation; the first: pool, seed 0, mine.py:fails: {reason}" in caplog.text
@@ -310,7 +310,7 @@ def test_a_failing_cell_is_told_at_the_end(mine: Path, caplog: pytest.LogCapture
     assert f"1 of 2 rows without an allocation; the first: drfh-figure-1, seed 0, mine.py:fails: {reason}" in flat(result.stderr)
     run("study", POOL, "--notions", "", "--schedules", "mine.py:fails", "--jobs", "1", status=3)
     caplog.clear()
-    fo.study({"pool": fo.load(POOL)}, jobs=1)
+    fo.study({"pool": fo.load(POOL)}, workers=1)
     assert "without an allocation" not in caplog.text
 
 

@@ -253,7 +253,7 @@ def test_the_same_for_a_seed_with_any_number_of_workers() -> None:
     """Lies and users who leave are handed out in an order of their own."""
     instance = fo.load(EXAMPLES / "psdsf-figure-2.yaml")
     allocation = fo.schedule(instance, "tsf", placement="random-round-robin", seed=1)
-    one, two = (fo.audit(allocation, ["population-monotonicity", "strategy-proofness"], effort=10, seed=3, jobs=jobs) for jobs in (1, 2))
+    one, two = (fo.audit(allocation, ["population-monotonicity", "strategy-proofness"], effort=10, seed=3, workers=jobs) for jobs in (1, 2))
     assert one.to_dict() == two.to_dict()
     assert one["strategy-proofness"].searched == two["strategy-proofness"].searched
 

@@ -164,7 +164,7 @@ def test_a_seed_is_a_search_with_any_number_of_workers() -> None:
     """The same instance and the same numbers; with another seed others."""
     options: dict[str, Any] = {"users": 2, "capacities": (12, 24), "integral": False, "tries": ROUND + 30}
     one = fo.worst_case("drfh:first-fit", **options)
-    two = fo.worst_case("drfh:first-fit", **options, jobs=2)
+    two = fo.worst_case("drfh:first-fit", **options, workers=2)
     other = fo.worst_case("drfh:first-fit", **options | {"tries": 30}, seed=1)
     assert one.to_dict() == two.to_dict()
     assert one.tries == ROUND + 30
