@@ -20,7 +20,7 @@ import numpy as np
 
 from fairopt.allocation.exact_answer import ExactAnswer
 from fairopt.allocation.holdings import QueueHoldings, UserHoldings, frame_of, queue_holdings
-from fairopt.allocation.question import Exact, Greedy
+from fairopt.allocation.question import Greedy, Optimum
 from fairopt.allocation.records import labelled_arrays, plain_data, user_frame
 from fairopt.certificate import Certificate
 from fairopt.drawing import ShowsItself, draw
@@ -112,7 +112,7 @@ class Allocation(ShowsItself):
     trace : object
         A record of the iterations (sweeps, a trajectory), from engines that keep one, in rows of the merged instance. A trajectory has a
         picture, ``trace.plot()``. For a schedule: the order of its placements.
-    question : Exact, Greedy or None
+    question : Optimum, Greedy or None
         The arguments of `fairopt.solve` or `fairopt.schedule`; None for an allocation that fairopt did not compute.
     exact : ExactAnswer or None
         Of ``solve(..., exact=True)`` and ``schedule(..., exact=True)``: ``tasks``, ``tasks_per_user``, ``shares`` and ``levels`` as
@@ -131,7 +131,7 @@ class Allocation(ShowsItself):
     seconds: dict[str, float] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     trace: Any = None
-    question: Exact | Greedy | None = None
+    question: Optimum | Greedy | None = None
     queue_prices: dict[str, float] = field(default_factory=dict)
     exact: ExactAnswer | None = None
 
@@ -189,7 +189,7 @@ class Allocation(ShowsItself):
     @property
     def equalizes(self) -> bool:
         """Whether the notion equalises shares, level by level or in a schedule; False of goals that are a sum."""
-        if not isinstance(self.question, Exact) or self.levels:
+        if not isinstance(self.question, Optimum) or self.levels:
             return True
         goal = getattr(self.question.notion, "goal", None)
         return goal is not None and isinstance(goal(np.ones(self.instance.n_users)), Leximin | Equalize)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.allocation import GIVEN, Allocation, Exact, Greedy
+from fairopt.allocation import GIVEN, Allocation, Greedy, Optimum
 from fairopt.analysis.explanation import Gain, Number, none_helps, number
 from fairopt.analysis.explanation.gains import part_more
 from fairopt.analysis.explanation.optimum import against_optimum, notion_of_allocation
@@ -40,7 +40,7 @@ class Sentences:
         self.x = number(allocation.tasks_per_user[user])
         self.given = allocation.solver == GIVEN
         self.whole = allocation.certificate.whole_tasks
-        self.exact = isinstance(allocation.question, Exact) and not allocation.certificate.best_found
+        self.exact = isinstance(allocation.question, Optimum) and not allocation.certificate.best_found
         self.takes_part = bool(takes_part(self.instance)[user])
         self.notion = notion_of_allocation(allocation)
         self.would = could_run_with(allocation, user)
