@@ -181,12 +181,12 @@ RUNS = "; what this file defines must run on this instance"
             "or (users, servers) = (2, 2)",
         ),
         (
-            ("schedule", POOL, "--criterion", "faulty.py:Word"),
+            ("schedule", POOL, "--schedule", "faulty.py:Word:first-fit"),
             'share_per_task of "word" returned a str that is no array of numbers; return numbers of shape (users,) = (2,), '
             "or (users, servers) = (2, 2)",
         ),
         (
-            ("schedule", POOL, "--placement", "faulty.py:past"),
+            ("schedule", POOL, "--schedule", "drfh:faulty.py:past"),
             f"faulty.py, line 20, in past: IndexError: index 99 is out of bounds for axis 0 with size 2{RUNS}",
         ),
         (
@@ -306,9 +306,9 @@ def test_a_failing_cell_is_told_at_the_end(mine: Path, caplog: pytest.LogCapture
     reason = "the scheduler mine.py:fails failed with ValueError: not today"
     assert rows["message"].tolist() == ["", reason]
     assert f"1 of 2 rows without an allocation; the first: pool, seed 0, mine.py:fails: {reason}" in caplog.text
-    result = run("study", POOL, "--schedules", "mine.py:fails", "--jobs", "1", "--csv", status=1)
+    result = run("study", POOL, "--schedules", "mine.py:fails", "--workers", "1", "--csv", status=1)
     assert f"1 of 2 rows without an allocation; the first: drfh-figure-1, seed 0, mine.py:fails: {reason}" in flat(result.stderr)
-    run("study", POOL, "--notions", "", "--schedules", "mine.py:fails", "--jobs", "1", status=3)
+    run("study", POOL, "--notions", "", "--schedules", "mine.py:fails", "--workers", "1", status=3)
     caplog.clear()
     fo.study({"pool": fo.load(POOL)}, workers=1)
     assert "without an allocation" not in caplog.text
@@ -316,7 +316,7 @@ def test_a_failing_cell_is_told_at_the_end(mine: Path, caplog: pytest.LogCapture
 
 def test_a_changed_file_is_another_question(mine: Path) -> None:
     """A study in a file does not mix rows of two versions of it."""
-    command = ("study", POOL, "--schedules", "mine.py:tenth", "--jobs", "1", "-o", "rows.parquet")
+    command = ("study", POOL, "--schedules", "mine.py:tenth", "--workers", "1", "--resume", "rows.parquet")
     run(*command)
     run(*command)
     (mine / "mine.py").write_text(MINE.replace("part=0.1", "part=0.2"))

@@ -45,8 +45,8 @@ def schedule(
             metavar="A:B",
             autocompletion=completion.schedules,
             help="CRITERION:PLACEMENT, such as drfh:best-fit or drfh:best-fit:metric=l2. The criterion (a notion that equalises a share, "
-            "or rpsdsf) chooses the next user, the placement the server. Your own scheduler: mine.py:in_turn. Default: drfh:first-fit. See: fairopt "
-            "notions, fairopt placements.",
+            "or rpsdsf) chooses the next user, the placement the server. Your own scheduler: mine.py:in_turn. Default: drfh:first-fit. "
+            "See: fairopt notions, fairopt placements.",
         ),
     ] = None,
     criterion: Annotated[str | None, typer.Option(hidden=True)] = None,

@@ -50,8 +50,12 @@ def worst_case(
     ),
     demands: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="Range of the demands, which are whole numbers.")] = (0, 4),
     vary: Annotated[
-        list[Literal["weights", "constraints", "counts", "tasks"]] | None,
-        typer.Option(help="What else is drawn at random. Can be repeated."),
+        list[str] | None,
+        typer.Option(
+            metavar="weights|constraints|counts|tasks",
+            autocompletion=completion.words(lambda: ("weights", "constraints", "counts", "tasks")),
+            help="What else is drawn at random. Can be repeated.",
+        ),
     ] = None,
     measure: Annotated[
         Literal["worst", "level", "leximin", "largest", "goal", "condition", "total"], typer.Option(help="Measure of regret to maximise.")

@@ -263,7 +263,7 @@ def test_an_unexpected_difference_is_status_1() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["nobody"], 'there is no experiment "nobody"'), (["drf", "--jobs", "0"], "give a number of workers, or -1")],
+    [(["nobody"], 'there is no experiment "nobody"'), (["drf", "--workers", "0"], "give a number of workers, or -1")],
 )
 def test_bad_input_is_status_2(arguments: list[str], message: str) -> None:
     """One message, no traceback."""

@@ -391,7 +391,7 @@ def test_the_command(tmp_path: Path) -> None:
     """A table, JSON, CSV and a picture."""
     picture, table, cluster = tmp_path / "ratio.svg", tmp_path / "ratio.csv", tmp_path / "gpus.yaml"
     fo.save(GPUS, cluster)
-    common = ["arrivals", str(cluster), "--resource", "gpu", "--cards", "gpu", "--seeds", "2", "--step", "0.1", "--jobs", "1"]
+    common = ["arrivals", str(cluster), "--resource", "gpu", "--cards", "gpu", "--seeds", "2", "--load-step", "0.1", "--workers", "1"]
     shown = RUNNER.invoke(app, [*common, "--plot", str(picture)])
     assert shown.exit_code == 0, shown.output
     assert [word in shown.output for word in ("first-fit", "best-fit", "fluid bound", "a relaxation")] == [True] * 4

@@ -189,7 +189,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     )
     base = ["simulate", str(tmp_path / "jobs.csv"), "--cluster", str(tmp_path / "cluster.yaml")]
     both = [*base, "--scheduler", "fifo", "--scheduler", "fairtree:half_life=7d"]
-    shown = CliRunner().invoke(app, [*both, "--plot", str(tmp_path / "x.png"), "--store", str(tmp_path / "kept")])
+    shown = CliRunner().invoke(app, [*both, "--plot", str(tmp_path / "x.png"), "--resume", str(tmp_path / "kept")])
     assert shown.exit_code == 0, shown.output
     assert CliRunner().invoke(app, [*both, "--report", str(tmp_path / "x.html")]).exit_code == 0
     assert "Jain" in (tmp_path / "x.html").read_text()
@@ -202,4 +202,4 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, [*both, "--regret", "3"]).exit_code == 2
     assert CliRunner().invoke(app, [*both, "--report", str(tmp_path / "x.pdf")]).exit_code == 2
     assert CliRunner().invoke(app, [*base, "--report", str(tmp_path / "y.html")]).exit_code == 2
-    assert CliRunner().invoke(app, [*base, "--store", str(tmp_path / "kept")]).exit_code == 2
+    assert CliRunner().invoke(app, [*base, "--resume", str(tmp_path / "kept")]).exit_code == 2

@@ -664,7 +664,7 @@ def test_the_command(folder: Path) -> None:
     assert (folder / "a.png").stat().st_size > 10_000
     data = json.loads(run(*base, "--json", "--scheduler", "drfh", "--events", str(folder / "events.csv")).stdout)
     assert (data["kind"], data["jobs_finished"]) == ("exact, fluid", 3)
-    run(*base, "-o", str(folder / "samples.parquet"))
+    run(*base, "--by", "time", "-o", str(folder / "samples.parquet"))
     assert set(pd.read_parquet(folder / "samples.parquet")["quantity"]) == {"utilization", "share", "running", "waiting"}
     assert run(*base, "--csv").stdout.splitlines()[0] == "job,user,submit_s,tasks,ended,started_s,finished_s,completion_s"
     assert "ends in .parquet; leave --json out" in " ".join(

@@ -404,11 +404,11 @@ def test_ctrl_c_keeps_what_is_there(tmp_path: Path) -> None:
         "slow",
         "--seeds",
         "6",
-        "--jobs",
+        "--workers",
         "2",
         "--backend",
         "threading",
-        "-o",
+        "--resume",
         "out",
     )
     with process(*command, folder=tmp_path) as program:
@@ -436,7 +436,7 @@ def test_ctrl_c_leaves_no_word_of_joblib() -> None:
 def test_ctrl_c_once_ends_it_with_a_message(tmp_path: Path) -> None:
     """Workers are processes, and hear it too."""
     command = [sys.executable, "-m", "fairopt", "study", "--generate", "google:users=40:servers=30", "--notions", "drfh,tsf"]
-    command += ["--seeds", "100000", "--jobs", "2", "-o", "x.parquet"]
+    command += ["--seeds", "100000", "--workers", "2", "--resume", "x.parquet"]
     with process(*command, folder=tmp_path) as program:
         assert until(lambda: program.poll() is not None or len(snapshot(tmp_path / "x.parquet")) > 0)
         os.killpg(program.pid, signal.SIGINT)
@@ -596,7 +596,7 @@ def test_an_output_that_cannot_be_is_refused(make: Callable[[Path], Path], messa
     before = path.read_bytes() if path.is_file() else b""
     with pytest.raises(fo.InvalidInstance, match=message):
         fo.study({"x": drawn}, **QUICK, resume=path)
-    assert re.search(message, run(EXAMPLES / "kesidis.yaml", "--jobs", 1, "-o", path, status=2).stderr)
+    assert re.search(message, run(EXAMPLES / "kesidis.yaml", "--workers", 1, "--resume", path, status=2).stderr)
     assert (path.read_bytes() if path.is_file() else b"") == before
 
 
@@ -621,10 +621,10 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
         "drfh:best-fit,drfh:random",
         "--seeds",
         3,
-        "--jobs",
+        "--workers",
         1,
     )
-    text = run(*arguments, "-o", tmp_path).stdout
+    text = run(*arguments, "--resume", tmp_path).stdout
     assert "kesidis, 3 seeds" in text
     assert f"18 rows in {tmp_path / 'study.parquet'}" in text.replace("\n", "")
     assert max(map(len, text.splitlines()[:-1])) <= 80
@@ -632,13 +632,13 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
     assert len(frame) == 18
     means = summary(frame)
     pd.testing.assert_frame_equal(
-        pd.read_csv(io.StringIO(run(*arguments, "-o", tmp_path, "--csv").stdout), index_col=[0, 1]), means, check_dtype=False
+        pd.read_csv(io.StringIO(run(*arguments, "--resume", tmp_path, "--csv").stdout), index_col=[0, 1]), means, check_dtype=False
     )
     drawn_last = means.to_dict("index")["kesidis:users=4", "drfh:random"]
     mean, error = drawn_last["efficiency"], drawn_last["efficiency error"]
     digits = 1 - int(np.floor(np.log10(100 * error)))
     assert f"{round(100 * mean, digits):.{max(digits, 0)}f} ± {100 * error:.2g}" in text
-    data = json.loads(run(*arguments, "-o", tmp_path, "--json").stdout)
+    data = json.loads(run(*arguments, "--resume", tmp_path, "--json").stdout)
     assert [entry["entry"] for entry in data] == ["drfh", "drfh:best-fit", "drfh:random"] * 2
     assert data[4]["efficiency"] == pytest.approx(means.iloc[4]["efficiency"])
     assert data[0]["regret level"] is None
@@ -646,7 +646,7 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
 
 def test_nothing_that_can_be_solved_is_status_3(tmp_path: Path) -> None:
     """With the reason."""
-    result = run(EXAMPLES / "kesidis.yaml", "--notions", "drf", "--jobs", 1, status=3)
+    result = run(EXAMPLES / "kesidis.yaml", "--notions", "drf", "--workers", 1, status=3)
     assert "one server" in result.stdout
     assert "1 row of 1 without an allocation" in result.stdout
 
