@@ -166,7 +166,7 @@ def history(
     if judged < number:  # the time until the last moment that was judged
         until = float(chosen_moments.time[np.searchsorted(chosen_moments.moment, judged)])
         again = (
-            f"the same command continues from there, with what {folder} has"
+            f"the same again continues from there, with what {folder} has"
             if folder is not None
             else "with resume= it could continue from there"
         )

@@ -63,7 +63,7 @@ def test_some_properties() -> None:
     [
         ({"effort": 0}, "effort is 0"),
         ({"seed": -1}, "seed is -1"),
-        ({"jobs": 0}, "jobs is 0"),
+        ({"workers": 0}, "workers is 0"),
         ({"time_limit": -1.0}, "time_limit is -1.0"),
     ],
 )

@@ -227,7 +227,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
         asked[0] += 1
         return asked[0] > 50
 
-    with pytest.raises(NoSolution, match=r"stopped after 40 of \d+ moments, at .*; the same again goes on from there"):
+    with pytest.raises(NoSolution, match=r"stopped after 40 of \d+ moments, at .*; the same again continues from there"):
         fo.history(frame, CLUSTER, moments="all", resume=tmp_path / "kept", stopped=stopped)
     assert len(list((tmp_path / "kept").iterdir())) == 2
     judged: list[int] = []

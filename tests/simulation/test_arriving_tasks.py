@@ -351,7 +351,7 @@ def test_the_picture_is_what_the_numbers_say() -> None:
         ({}, {"seeds": [-1]}, "a seed is -1; give a whole number >= 0"),
         ({}, {"until": 0}, "until is 0; give a part of the capacity > 0"),
         ({}, {"step": 1e-9}, "which makes more than 10,000 points"),
-        ({}, {"jobs": 0}, "jobs is 0"),
+        ({}, {"workers": 0}, "workers is 0"),
     ],
 )
 def test_bad_input_says_what_to_do(changes: dict[str, object], arguments: dict[str, object], message: str) -> None:

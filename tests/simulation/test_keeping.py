@@ -292,7 +292,7 @@ def test_the_command_goes_on_after_sigterm(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(events.JobRun, "start", start)
     stopped = CliRunner().invoke(app, [*command, "--resume", str(tmp_path / "kept")])
     assert stopped.exit_code == 0, stopped.output
-    assert "the same command goes on from there" in stopped.output
+    assert "the same command continues from there" in stopped.output
     monkeypatch.setattr(events.JobRun, "start", begins)
     again = CliRunner().invoke(app, [*command, "--resume", str(tmp_path / "kept")])
     assert again.stdout == CliRunner().invoke(app, command).stdout != stopped.stdout

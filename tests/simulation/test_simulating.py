@@ -533,7 +533,7 @@ def test_a_bad_trace_is_refused(arguments: dict[str, Any], message: str) -> None
         ({"eligibility": [[True, True], [True, True]]}, {}, {}, "has 2 columns, and the cluster 1 row"),
         ({}, {"rates": [[1]]}, {}, "shared by time"),
         ({}, {}, {"scheduler": "drfh:bestfit"}, r'no placement "bestfit" \(did you mean "best-fit"\?\)'),
-        ({}, {}, {"scheduler": "drhf"}, 'there is no notion "drhf"'),
+        ({}, {}, {"scheduler": "drhf"}, 'there is no scheduler "drhf"'),
         ({}, {}, {"scheduler": "drfh:first-fit:stop=first-block"}, "stop has no meaning over time"),
         ({}, {}, {"scheduler": {"criterion": "drfh", "placement": lambda user, free, demand, fits: -1}}, "which is no server that its"),
         ({}, {}, {"until": 0}, "until is 0; give a number of seconds > 0"),
