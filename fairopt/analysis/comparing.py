@@ -232,7 +232,7 @@ class _Work:
         return self._measured(name, GIVEN, allocation, float("nan"), against, whole=self.integral)
 
     def _solved(self, notion: Notion, whole: bool) -> Allocation:
-        key = (*_identity(notion), whole)
+        key = (notion, whole)
         if key not in self.solved:
             try:
                 with _failures_are_refusals():
@@ -319,13 +319,6 @@ def _failures_are_refusals() -> Iterator[None]:
 
 
 # What was asked for --------------------------------------------------------------------------------------------------------------
-
-
-def _identity(notion: Notion) -> tuple[Any, ...]:
-    """Return what identifies a notion: its class and its options."""
-    names: list[str] = [field.name for field in dataclasses.fields(notion)] if dataclasses.is_dataclass(notion) else []
-    values = [getattr(notion, name) for name in names]
-    return type(notion), *(np.asarray(value).tobytes() if np.ndim(value) else value for value in values)
 
 
 class _Names:
