@@ -46,6 +46,7 @@ from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupporte
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.registry import line_at_fault
+from fairopt.results import plain
 from fairopt.scheduling import schedule
 from fairopt.solving import best_found, notion_of, solve, without_remarks
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_notion, read_schedule
@@ -150,7 +151,17 @@ def compare(
         add(work.greedy(names.new(name), plan, against, first))
     for name, tasks in own.items():
         add(work.given(names.new(name), tasks, first))
-    return Comparison(instance, how, tuple(rows), work.largest_total)
+    question = {
+        "notions": [notion for _, notion in wanted],
+        "schedules": [name for name, _ in plans],
+        "allocations": list(own),
+        "integral": integral,
+        "sharing": how,
+        "time_limit_s": time_limit,
+        "reference": against,
+        "exact": exact,
+    }
+    return Comparison(instance, how, tuple(rows), work.largest_total, plain(question))
 
 
 # Rows ----------------------------------------------------------------------------------------------------------------------------

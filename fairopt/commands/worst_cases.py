@@ -114,7 +114,7 @@ def worst_case(
     if output is not None:
         fo.save(worst.instance, output)
     if as_json:
-        typer.echo(as_text(worst.to_dict() | {"seconds": seconds}), nl=False)
+        typer.echo(as_text(worst.to_dict()), nl=False)
     else:
         _print(Console(highlight=False), worst, seconds, exact=exact)
 
