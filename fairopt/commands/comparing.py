@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.progress import Progress
 
 import fairopt as fo
-from fairopt.analysis.owners import owner_holdings
 from fairopt.commands import completion
 from fairopt.commands.allocation_table import Choice
 from fairopt.commands.comparison_table import print_comparison
@@ -166,7 +164,7 @@ def compare(
 
         save_figure(comparison.plot(by="queue"), plot_queues)
     hand_over(
-        lambda: _with_owners(comparison) if by == "owner" else comparison.to_dict(),
+        lambda: comparison.to_dict(by),
         lambda: comparison.to_frame(by=by),
         lambda console: print_comparison(console, comparison, by, choice),
         form,
@@ -186,11 +184,3 @@ def compare(
         say("failed", sentence)
     if broken:
         raise typer.Exit(1)
-
-
-def _with_owners(comparison: fo.Comparison) -> dict[str, Any]:
-    """Return plain data with what each owner holds."""
-    data = comparison.to_dict()
-    for entry, row in zip(data["rows"], comparison, strict=True):
-        entry["owners"] = [] if row.allocation is None else [dataclasses.asdict(each) for each in owner_holdings(row.allocation)]
-    return data

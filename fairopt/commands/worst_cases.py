@@ -120,7 +120,7 @@ def worst_case(
     if instance is not None:
         fo.save(worst.instance, instance)
     if as_json:
-        typer.echo(as_text(worst.to_dict() | {"seconds": seconds}), nl=False)
+        typer.echo(as_text(worst.to_dict()), nl=False)
     else:
         _print(Console(highlight=False), worst, seconds, exact=exact)
 
