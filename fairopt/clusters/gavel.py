@@ -37,6 +37,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairopt.clusters.account import Account
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.imported import Import
 from fairopt.clusters.queue_tree import weighted
 from fairopt.clusters.table_rows import TableRows
@@ -55,6 +56,7 @@ JOBS = Schema(
 )
 
 
+@keeps_question
 def import_gavel(
     throughputs: str | os.PathLike[str],
     gpus: Mapping[str, int],

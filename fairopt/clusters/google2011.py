@@ -21,6 +21,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairopt.clusters.account import Account
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.imported import Import
 from fairopt.clusters.shapes import SOMEWHERE, Tasks, natural
@@ -58,6 +59,7 @@ JOBS = Schema(
 )
 
 
+@keeps_question
 def import_google2011(
     machines: str | os.PathLike[str],
     tasks: str | os.PathLike[str],

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairopt.clusters.account import Account
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.imported import Import
 from fairopt.clusters.shapes import Tasks
@@ -49,6 +50,7 @@ PODS = Schema(
 )
 
 
+@keeps_question
 def import_openb(
     nodes: str | os.PathLike[str],
     pods: str | os.PathLike[str],
