@@ -44,6 +44,7 @@ from fairopt.solvers.equilibrium.record import Record
 __all__ = ["find_equilibrium"]
 
 _SWEEPS = 20_000
+_HELP_AFTER, _HELP_PAIRS = 200, 300_000  # sweeps, and visits of pairs by sweeps, of which the first reached lets the other methods begin
 _AIM = 1e-10  # residual at which no better point is tried
 _SPARE = 10  # attempts at a better point once the tolerance is met
 _STILL = 1e-15  # a relative change that is rounding
@@ -71,6 +72,7 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
     in_turn = goal.order == "sequential"
     best, violation = layout.by_pair(state.x), np.inf
     due, leap, last, spare, stuck = 1, 2 * _EVERY, np.inf, _SPARE, 0
+    help_from = min(_HELP_AFTER, _HELP_PAIRS / max(1, state.x.size))
     for sweep in range(1, _SWEEPS + 1):
         if sweep == _PATIENCE and not in_turn:
             act, in_turn = _turns(Equilibrium(goal.weights), layout, state, steps), True
@@ -80,7 +82,7 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
             due = min(2 * sweep, sweep + _EVERY)
             near, before = layout.by_pair(state.x), violation
             reached = nearest = record.violations[-1] = layout.violation(near, checks)
-            for x in [near, *(solved_equations(layout, state, change) if reached > _AIM else [])]:
+            for x in [near, *(solved_equations(layout, state, change) if reached > _AIM and sweep >= help_from else [])]:
                 worst = reached if x is near else layout.violation(x, checks)
                 if worst < violation:
                     best, violation = x, worst
@@ -96,12 +98,12 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
             alone = enough or (change < CLOSE and reached < 0.5 * last)  # the sweeps converge by themselves
             last = reached
             ahead = None
-            if in_turn and sweep >= leap and CREEP < change < _NEAR and not alone:
+            if in_turn and sweep >= max(leap, help_from) and CREEP < change < _NEAR and not alone:
                 leap = sweep + _EVERY * (1 if state.x.size <= FEW else 2)
                 ahead = smoothed(layout, state)
             elif in_turn and nearest < 0.5 * reached:
                 ahead = near[layout.order]
-            elif in_turn and not alone:
+            elif in_turn and not alone and sweep >= help_from:
                 ahead = drifted(layout, state, record.recent)
             if ahead is not None:
                 state.go_to(layout, ahead)
