@@ -199,7 +199,7 @@ class Notion(ABC):
         return f"the rules of {self.name} ({self.title})"
 
     def yardstick(self, instance: Instance, user: int) -> str:
-        """Return `describe_measure`; the former name of this hook. A subclass that overrides it is heard."""
+        """Return `describe_measure`; the former name of this hook. Overrides are honoured."""
         return self.describe_measure(instance, user)
 
     def __init_subclass__(cls, **options: object) -> None:

@@ -25,7 +25,7 @@ from fairopt.cli import app
 from fairopt.histories.reading import read_log_file
 from fairopt.limits import MAX_BYTES, limits, reading_limit
 
-EXPORTS = Path(__file__).parent / "imports" / "exports"
+EXPORTS = Path(__file__).parent / "clusters" / "exports"
 NODES, PODS = EXPORTS / "kubernetes_nodes.json", EXPORTS / "kubernetes_pods.json"
 CLUSTER = fo.Instance([[4.0]], [[1.0]], users=["u"], resources=["cpu"])
 READERS: dict[str, Callable[[Path], object]] = {

@@ -88,7 +88,7 @@ def _levels(allocation: Allocation) -> list[dict[str, Any]]:
 def _certificate(allocation: Allocation) -> dict[str, Any]:
     certificate, exact = allocation.certificate, allocation.exact
     claims = {"feasibility": certificate.feasibility, "optimality": None, "fairness": None, "worst": None}
-    if not certificate.reservation:
+    if not certificate.qualifier:
         claims |= {"optimality": certificate.optimality, "fairness": certificate.fairness, "worst": certificate.worst}
     return {
         **claims,

@@ -211,7 +211,7 @@ class _Work:
             return self._measured(name, GIVEN, own_allocation, time.perf_counter() - started, against or first, whole=self.integral)
         if isinstance(plan, Allocation):
             exact = _EXACT_WHOLE if plan.certificate.whole_tasks else "exact"
-            kind = BEST_FOUND if plan.certificate.best_found else plan.certificate.reservation or exact
+            kind = BEST_FOUND if plan.certificate.best_found else plan.certificate.qualifier or exact
             seconds = float("nan")
             allocation, own = plan, notion_of(plan.notion) if plan.notion in NOTIONS else first
         else:

@@ -28,7 +28,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Exact
+from fairopt.allocation import Allocation, Optimum
 from fairopt.analysis.explanation import Explanation, Gain, number
 from fairopt.analysis.explanation.gains import gains, prices_of_level
 from fairopt.analysis.explanation.optimum import against_optimum
@@ -133,7 +133,7 @@ def explain(
         deadline = Deadline(time_limit)
         would = gains_of_queue(allocation, node, resolves=resolves, deadline=deadline, done=done)
         told = (*about_queue(view, node), *idle_weight(allocation, node=node), *what_would_help(would, tasks))
-        if not isinstance(allocation.question, Exact):
+        if not isinstance(allocation.question, Optimum):
             told = (*told, against_optimum(allocation, below, deadline))
         return Explanation(None, None, tasks, told, (), would, queue, allocation.instance.units)
     if allocation.instance.n_servers > _MANY:

@@ -326,9 +326,9 @@ def _without_tiny(program: Program, allocation: Allocation, exact: Allocation) -
 
 
 def _check_exact(exact: Allocation, allocation: Allocation, chosen: Notion) -> None:
-    if exact.certificate.reservation and not exact.certificate.best_found:
+    if exact.certificate.qualifier and not exact.certificate.best_found:
         raise InvalidInstance(
-            f'the reference "{exact.notion}" is {exact.certificate.reservation}, not exact; give what fairopt.solve returns'
+            f'the reference "{exact.notion}" is {exact.certificate.qualifier}, not exact; give what fairopt.solve returns'
         )
     if exact.notion != chosen.name or exact.sharing != allocation.sharing:
         raise InvalidInstance(

@@ -92,7 +92,7 @@ def print_allocation(
     """Print an allocation: users, servers, levels, certificate and times. With a choice, of the users only these."""
     instance, notion = allocation.instance, NOTIONS.get(allocation.notion, CRITERIA.get(allocation.notion))
     title = notion.title if notion else allocation.notion
-    how = f"{allocation.certificate.reservation} by {allocation.solver}".lstrip()
+    how = f"{allocation.certificate.qualifier} by {allocation.solver}".lstrip()
     facts = f"({allocation.notion}, {how}{sharing_note(allocation.sharing)})"
     if choice is not None and choice != Choice():
         chosen = choice.positions(allocation)

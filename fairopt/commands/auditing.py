@@ -207,7 +207,7 @@ def _print(console: Console, found: fo.Audit, everything: bool) -> None:
         if made.solver == made.notion
         else f"given, measured by {made.notion}"
         if made.solver == GIVEN
-        else f"{made.notion}, {made.certificate.reservation or 'exact'} by {made.solver}"
+        else f"{made.notion}, {made.certificate.qualifier or 'exact'} by {made.solver}"
     )
     console.print(Text.assemble(("Audit", "bold"), f" of {how}: {size}"))
     console.print()

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairopt.allocation import Allocation, Exact
+from fairopt.allocation import Allocation, Optimum
 from fairopt.analysis.comparison import Comparison, Row
 from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
@@ -279,7 +279,7 @@ def _legend(rows: list[Row], by: str) -> str:
 
 def _on_top_of_guarantees(row: Row) -> bool:
     """Is it an exact allocation that divides the surplus on top of guarantees?"""
-    if row.allocation is None or not isinstance(row.allocation.question, Exact):
+    if row.allocation is None or not isinstance(row.allocation.question, Optimum):
         return False
     instance, notion = row.allocation.instance, row.allocation.question.notion
     of_queues = any(queue.guarantee or any(quota.guarantee for quota in queue.quotas) for queue in instance.queues)

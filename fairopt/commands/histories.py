@@ -12,6 +12,7 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
+from fairopt.clusters.clock import span_of
 from fairopt.commands import completion
 from fairopt.commands.console import Console, check_instance, check_page, choose_form, draw, hand_over, table_form, work
 from fairopt.commands.options import Changes, Guarantees, Json, QueueShare, with_rules
@@ -19,7 +20,6 @@ from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, add_words, label, print_note, print_paragraph, simple_table
 from fairopt.files import write_files
 from fairopt.formats.results import rendered
-from fairopt.histories.clock import span_of
 from fairopt.wording import did_you_mean, figure, joined, percent, plural, residual
 
 if TYPE_CHECKING:

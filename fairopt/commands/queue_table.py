@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairopt.allocation import Allocation, Exact
+from fairopt.allocation import Allocation, Optimum
 from fairopt.allocation.holdings import QueueHoldings
 from fairopt.allocation.promises import Guaranteed, Limited
 from fairopt.commands.tables import add_names, add_numbers, add_words, label, simple_table
@@ -91,7 +91,7 @@ def _legend(allocation: Allocation, tables: Sequence[Table]) -> Text:
     lines = [" ".join(text for name, text in _COLUMNS.items() if name in shown)]
     if allocation.queue_prices:
         lines.append("price: the most that one more unit of the limit could raise the level at which it stops users, or the goal.")
-    if any(level.part for level in allocation.levels) and isinstance(allocation.question, Exact):
+    if any(level.part for level in allocation.levels) and isinstance(allocation.question, Optimum):
         notion = allocation.question.notion
         if isinstance(notion, ShareNotion):
             rule, share = notion.guarantees, notion.queue_share or notion.default_queue_share

@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.text import Text
 
 import fairopt as fo
+from fairopt.clusters.clock import span_of
 from fairopt.commands.tables import add_numbers, label, print_note, simple_table
-from fairopt.histories.clock import span_of
 from fairopt.wording import figure, joined, percent, plural
 
 __all__ = ["print_side_by_side"]

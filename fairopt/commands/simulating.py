@@ -13,13 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 import fairopt as fo
+from fairopt.clusters.clock import span_of
 from fairopt.commands import completion
 from fairopt.commands.console import INTERRUPTED, Console, check_page, choose_form, draw, hand_over, say, work
 from fairopt.commands.options import Changes, Json, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.commands.side_by_side_table import print_side_by_side
 from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.histories.clock import span_of
 from fairopt.histories.reading import kind_of
 from fairopt.simulation.baselines.options import BASELINES, half_life_of
 from fairopt.wording import figure, percent, plural

@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.clusters.clock import Clock
+from fairopt.clusters.log_records import Records, Unjudged, distinct, row_places, unknown_server
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_bytes
 from fairopt.formats.parquet import read_frame as read_parquet
 from fairopt.formats.quantities import plain
 from fairopt.formats.requirements import Attributes
-from fairopt.histories.clock import Clock
-from fairopt.histories.records import Records, Unjudged, row_places, unknown_server
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.limits import check_array, check_table
 from fairopt.wording import did_you_mean, joined
@@ -187,18 +187,6 @@ def _demands(frame: pd.DataFrame, resources: list[str], cluster: Instance, name:
         column = _numbers(frame[resource], where, True)
         values[:, cluster.resources.index(resource)] = np.where(np.isnan(column), 0.0, column)
     return distinct(values)
-
-
-def distinct(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the distinct rows, and which of them each row is."""
-    import pandas as pd
-
-    code = np.zeros(len(values), np.int64)
-    for column in values.T:
-        own, found = pd.factorize(column, use_na_sentinel=False)
-        code = pd.factorize(code * len(found) + own)[0]
-    first = np.unique(code, return_index=True)[1]
-    return values[first], np.asarray(code, np.int64)
 
 
 def _times(frame: pd.DataFrame, timezone: str | None, where: Any) -> tuple[list[FloatArray], Clock]:

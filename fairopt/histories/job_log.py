@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.clusters.clock import Clock
+from fairopt.clusters.log_records import Records, Unjudged
 from fairopt.errors import InvalidInstance
-from fairopt.histories.clock import Clock
 from fairopt.histories.from_table import read_frame
-from fairopt.histories.records import Records, Unjudged
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.wording import joined, plural
 

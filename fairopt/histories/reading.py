@@ -88,13 +88,13 @@ def read_log_file(
         return JobLog.of(read_table(paths[0], cluster, **options), cluster)
     options["users"] = users or allowed[0]
     if kind == "swf":
-        from fairopt.histories.from_swf import read_swf_log
+        from fairopt.clusters.swf_log import read_swf_log
 
         return JobLog.of(read_swf_log(paths[0], cluster, **options), cluster)
     if kind == "kubernetes":
-        from fairopt.histories.from_pods import read_pod_log
+        from fairopt.kubernetes.pod_log import read_pod_log
 
         return JobLog.of(read_pod_log(paths, cluster, **options), cluster)
-    from fairopt.histories.from_sacct import read_sacct_log
+    from fairopt.slurm.sacct_log import read_sacct_log
 
     return JobLog.of(read_sacct_log(paths[0], cluster, **options), cluster)

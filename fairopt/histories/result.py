@@ -13,11 +13,11 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.rerun import given
+from fairopt.clusters.clock import span_of
 from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
 from fairopt.formats.results import KINDS, rendered
-from fairopt.histories.clock import span_of
 from fairopt.histories.judging import Sums
 from fairopt.histories.received import Received
 from fairopt.histories.setting import Setting

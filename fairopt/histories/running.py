@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fairopt.clusters.clock import length_of, nice_step
 from fairopt.errors import InvalidInstance, NoSolution
 from fairopt.histories.changes import changes_of, check_capacity, choose_moments, refuse_excess, streams_at_once
-from fairopt.histories.clock import length_of, nice_step
 from fairopt.histories.entitlement import Entitlement
 from fairopt.histories.job_log import JobLog
 from fairopt.histories.judging import judge, request_of
@@ -78,7 +78,8 @@ def history(
     log : path, paths, pandas.DataFrame or JobLog
         What ``sacct -P`` prints, a log in the Standard Workload Format (.swf), pods as ``kubectl get pods -A -o json`` lists them (several
         files: the later one counts), or a table of jobs (.csv, .parquet or a frame); each may be compressed by gzip. The modules
-        ``fairopt.histories.from_sacct``, ``from_swf``, ``from_pods`` and ``from_table`` describe what is read.
+        ``fairopt.slurm.sacct_log``, ``fairopt.clusters.swf_log``, ``fairopt.kubernetes.pod_log`` and ``fairopt.histories.from_table``
+        describe what is read.
     cluster : Instance or path
         Servers with their hosts, and the weights, queues, guarantees, owners and placement constraints of its users; their demands and
         numbers of tasks are not read. A job ran on the row that has its node among its hosts. It must know all owners of the log (by name,

@@ -145,7 +145,7 @@ def _allocation(allocation: Allocation) -> str:
     used = np.divide(allocation.usage.sum(axis=0), total, out=np.zeros(total.size), where=total > 0)
     parts = [f"{name} {percent(float(part))}" for name, part in zip(allocation.instance.resources, used, strict=True)]
     blocks += [f"In use: {', '.join(parts)}.", f"{allocation.proof}."]
-    by = f"{allocation.certificate.reservation} by {allocation.solver}".lstrip()
+    by = f"{allocation.certificate.qualifier} by {allocation.solver}".lstrip()
     return _page(f"{notion.title if notion else allocation.notion} ({allocation.notion}, {by})", blocks)
 
 

@@ -295,8 +295,8 @@ def certificate_table(findings: Findings) -> Table:
 
 def _residuals(name: str, allocation: Allocation) -> list[str]:
     certificate = allocation.certificate
-    claims = certificate.reservation or ("exact, whole tasks" if certificate.whole_tasks else "exact")
-    proved = [certificate.optimality, certificate.fairness] if not certificate.reservation else [float("nan")] * 2
+    claims = certificate.qualifier or ("exact, whole tasks" if certificate.whole_tasks else "exact")
+    proved = [certificate.optimality, certificate.fairness] if not certificate.qualifier else [float("nan")] * 2
     return [
         name,
         allocation.solver,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.command_line import EXAMPLES, flat, run
 
-from fairopt.exports import rounding
+from fairopt.clusters import rounding
 
 LAB = EXAMPLES / "gpu-lab"
 

@@ -11,7 +11,7 @@ from support.command_line import run
 
 import fairopt as fo
 
-EXPORTS = Path(__file__).parents[1] / "imports" / "exports"
+EXPORTS = Path(__file__).parents[1] / "clusters" / "exports"
 KINDS: dict[str, list[object]] = {
     "kubernetes": ["--nodes", EXPORTS / "kubernetes_nodes.json", "--pods", EXPORTS / "kubernetes_pods.json"],
     "slurm": [

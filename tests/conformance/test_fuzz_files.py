@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 
 import fairopt as fo
 from fairopt.commands.options import read_preference, read_utility
-from fairopt.exports.slurm_associations import read_associations
 from fairopt.formats.allocations import read as read_allocation
 from fairopt.histories.reading import read_log_file
+from fairopt.slurm.associations import read_associations
 
-EXPORTS = Path(__file__).parents[1] / "imports" / "exports"
+EXPORTS = Path(__file__).parents[1] / "clusters" / "exports"
 DOCUMENT = """
 title: a lab
 resources: [cpu, memory]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Exact
+from fairopt.allocation import Allocation, Optimum
 from fairopt.allocation.holdings import QueueHoldings
 from fairopt.allocation.promises import Guaranteed
 from fairopt.analysis.explanation import Number, number
@@ -238,7 +238,7 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
         else:
             there = instance.eligibility[n] & (instance.counts > 0)
             blocked = asks & (left[there] < instance.demands[n] * (1 - rounding(_FITS, left)) if counts_whole else full[there])
-            free = ~blocked.any(axis=1) & counts_whole & (not isinstance(allocation.question, Exact))
+            free = ~blocked.any(axis=1) & counts_whole & (not isinstance(allocation.question, Optimum))
             what = joined([named(names[r]) for r in np.flatnonzero(blocked.any(axis=0))], _NAMES)
             if free.any():
                 rows = np.flatnonzero(there)[free]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.allocation import GIVEN, Allocation, Exact, Greedy
+from fairopt.allocation import GIVEN, Allocation, Greedy, Optimum
 from fairopt.analysis.explanation import Gain, Number, none_helps, number
 from fairopt.analysis.explanation.gains import part_more
 from fairopt.analysis.explanation.optimum import against_optimum, notion_of_allocation
@@ -40,7 +40,7 @@ class Sentences:
         self.x = number(allocation.tasks_per_user[user])
         self.given = allocation.solver == GIVEN
         self.whole = allocation.certificate.whole_tasks
-        self.exact = isinstance(allocation.question, Exact) and not allocation.certificate.best_found
+        self.exact = isinstance(allocation.question, Optimum) and not allocation.certificate.best_found
         self.takes_part = bool(takes_part(self.instance)[user])
         self.notion = notion_of_allocation(allocation)
         self.would = could_run_with(allocation, user)
@@ -72,8 +72,8 @@ class Sentences:
             return f"in the best allocation of whole tasks that was found for {allocation.notion}, which is not proved to be an optimum"
         if isinstance(allocation.question, Greedy):
             return f"in the greedy schedule {allocation.notion}:{allocation.solver.rpartition(':')[2]}"
-        if certificate.reservation:
-            return f"in the {certificate.reservation} allocation of {allocation.notion} by {allocation.solver}"
+        if certificate.qualifier:
+            return f"in the {certificate.qualifier} allocation of {allocation.notion} by {allocation.solver}"
         return f"in the exact allocation of {allocation.notion}{' in whole tasks' if self.whole else ''}"
 
     def _places(self) -> str:

@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Exact
+from fairopt.allocation import Allocation, Optimum
 from fairopt.analysis.measures import Violation, takes_part, violations
 from fairopt.certificate import allocation_excess
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
@@ -114,7 +114,7 @@ class Case:
     def exact(self) -> bool:
         """Whether it is an exact allocation of divisible tasks."""
         certificate = self.allocation.certificate
-        return isinstance(self.allocation.question, Exact) and not certificate.reservation and not certificate.whole_tasks
+        return isinstance(self.allocation.question, Optimum) and not certificate.qualifier and not certificate.whole_tasks
 
     @property
     def whole(self) -> bool:
@@ -254,7 +254,7 @@ def as_asked(allocation: Allocation) -> Allocation:
     array([1., 1.])
     """
     instance, question = allocation.instance, allocation.question
-    if not isinstance(question, Exact) or np.isfinite(instance.tasks).all():
+    if not isinstance(question, Optimum) or np.isfinite(instance.tasks).all():
         return allocation
     sharing: Any = allocation.sharing
     limits = question.notion.formulate(instance, sharing=sharing, integral=False).limits
@@ -281,7 +281,7 @@ def capped(possible: FloatArray, worth: FloatArray, limit: float) -> FloatArray:
 @contextmanager
 def quietly() -> Iterator[None]:
     """Silence warnings about users without a suitable server: they were given when the allocation was made, and a search solves often."""
-    loggers = [logging.getLogger(name) for name in ("fairopt.solving.exact", "fairopt.scheduling.greedy")]
+    loggers = [logging.getLogger(name) for name in ("fairopt.solving.optimum", "fairopt.scheduling.greedy")]
 
     def only_errors(record: logging.LogRecord) -> bool:
         return record.levelno >= logging.ERROR

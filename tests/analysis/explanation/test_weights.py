@@ -11,7 +11,7 @@ import fairopt as fo
 from fairopt.analysis.rerun import given
 from fairopt.errors import NoSolution
 from fairopt.solving import notion_of
-from fairopt.solving.exact import best_found
+from fairopt.solving.optimum import best_found
 
 TWO: dict[str, Any] = {"users": ["a", "b"], "servers": ["s"], "resources": ["gpu"]}
 Q = fo.Queue("q")
