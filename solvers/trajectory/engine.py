@@ -38,7 +38,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import AlphaFair, Feature, Program, Solution
 from fairopt.solvers.backend import Backend, Deadline, Way
-from fairopt.solvers.trajectory.central_path import CentralPath, falling, solve_rows
+from fairopt.solvers.trajectory.central_path import CentralPath, Point, falling, solve_rows
 from fairopt.wording import exactly
 
 if TYPE_CHECKING:
