@@ -82,8 +82,9 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
         if change <= _STILL or sweep >= due or deadline.left == 0.0:
             due = min(2 * sweep, sweep + _EVERY)
             near, before = layout.by_pair(state.x), violation
+            help_now = sweep >= help_from or change <= _STILL
             reached = nearest = record.violations[-1] = layout.violation(near, checks)
-            for x in [near, *(solved_equations(layout, state, change) if reached > _AIM and sweep >= help_from else [])]:
+            for x in [near, *(solved_equations(layout, state, change) if reached > _AIM and help_now else [])]:
                 worst = reached if x is near else layout.violation(x, checks)
                 if worst < violation:
                     best, violation = x, worst
@@ -99,12 +100,12 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
             alone = enough or (change < CLOSE and reached < 0.5 * last)  # the sweeps converge by themselves
             last = reached
             ahead = None
-            if in_turn and sweep >= max(leap, help_from) and CREEP < change < _NEAR and not alone:
+            if in_turn and help_now and sweep >= leap and CREEP < change < _NEAR and not alone:
                 leap = sweep + _EVERY * (1 if state.x.size <= FEW else 2)
                 ahead = smoothed(layout, state)
             elif in_turn and nearest < 0.5 * reached:
                 ahead = near[layout.order]
-            elif in_turn and not alone and sweep >= help_from:
+            elif in_turn and not alone and help_now:
                 ahead = drifted(layout, state, record.recent)
             if ahead is not None:
                 state.go_to(layout, ahead)
