@@ -97,7 +97,7 @@ def test_slow_instances_end(seed: int, sharing: str) -> None:
 
 def test_sweeps_alone_would_take_thousands(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three users in a cycle of three servers, whose rates match but for 0.1%: each sweep moves a thousandth of a task."""
-    instance = fo.Instance([[1], [1], [1]], [[1], [1], [1]], rates=[[1, 1, 0], [0, 1, 1], [1.001, 0, 1]])
+    instance = fo.Instance([[1.0], [1.0], [1.0]], [[1.0], [1.0], [1.0]], rates=[[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.001, 0.0, 1.0]])
     helped = fo.solve(instance, "psdsf")
     assert helped.certificate.worst <= 1e-12
     assert helped.details["iterations"] < 300

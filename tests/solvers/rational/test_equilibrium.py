@@ -45,7 +45,7 @@ def test_conditions_by_hand() -> None:
     assert unstopped(few, [fmpq(3, 2), fmpq(1, 2)]) == []  # has all its tasks
 
 
-def tied(seed: int) -> fo.Instance:
+def tied(seed: int) -> Any:
     """Small integers: equal users, equal servers, resources that are full at once, pairs that may or may not hold something."""
     rng = np.random.default_rng(seed)
     n, k, m = int(rng.integers(2, 9)), int(rng.integers(1, 6)), int(rng.integers(1, 4))
