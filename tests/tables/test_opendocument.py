@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.opendocument import write
@@ -14,8 +15,8 @@ from fairopt.limits import reading_limit
 from fairopt.tables import Column, Schema, read, read_book
 
 SCHEMA = Schema(Column("name"), Column("at", "time", default=None))
-SERVERS = [["name", "cpu", "ssd"], ["A", 9, True], ["B", 0.1, False]]
-USERS = [["name", "cpu", "weight"], ["alice", 1, None], ["bob", 0.5, 2]]
+SERVERS: list[list[Any]] = [["name", "cpu", "ssd"], ["A", 9, True], ["B", 0.1, False]]
+USERS: list[list[Any]] = [["name", "cpu", "weight"], ["alice", 1, None], ["bob", 0.5, 2]]
 BLANK = '<table:table-row table:number-rows-repeated="1048570"><table:table-cell table:number-columns-repeated="16384"/></table:table-row>'
 
 
@@ -24,7 +25,8 @@ def test_an_instance(tmp_path: Path) -> None:
     path = write(tmp_path / "lab.ods", {"servers": [*SERVERS, BLANK], "users": USERS, "notes": [["anything"]]})
     instance = fo.load(path)
     assert instance == fo.Instance(
-        *([[9], [0.1]], [[1], [0.5]]),
+        [[9.0], [0.1]],
+        [[1.0], [0.5]],
         weights=[1, 2],
         attributes=[{"ssd": True}, {"ssd": False}],
         users=["alice", "bob"],
@@ -37,7 +39,7 @@ def test_cells(tmp_path: Path) -> None:
     """Spaces, line breaks and parts of a text; repeated cells and rows; comments are no text."""
     text = "<text:p>a<text:s text:c='2'/>b<text:span>c</text:span></text:p><text:p>d<text:tab/></text:p>"
     note = "<office:annotation><text:p>a note</text:p></office:annotation>"
-    rows = [
+    rows: list[Any] = [
         ["name", "x", "y", "at"],
         [f"<table:table-cell office:value-type='string'>{note}{text}</table:table-cell>", 1, 12345678901234567890, None],
         "<table:table-row table:number-rows-repeated='3'/>",
