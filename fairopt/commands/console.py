@@ -224,14 +224,14 @@ def draw(
 
 
 def draw_envy(allocation: fo.Allocation, path: Path) -> None:
-    """Write the picture of who envies whom."""
+    """Write the picture of the envy matrix."""
     from fairopt.analysis.measures import envy_matrix
     from fairopt.plots import plot_envy, save_figure
 
     def draw() -> None:
         save_figure(plot_envy(envy_matrix(allocation), allocation.instance.users, allocation.notion), path)
 
-    work("drawing who envies whom", draw)
+    work("drawing the envy matrix", draw)
 
 
 def say(kind: str, message: str) -> None:

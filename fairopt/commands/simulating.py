@@ -87,7 +87,7 @@ def simulate(
         ),
     ] = "drfh",
     resume: Resume = None,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Skip bad rows and count them.")] = False,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Leave out bad rows, and count them.")] = False,
     changes: Changes = None,
     as_json: Json = False,
     by: Annotated[
