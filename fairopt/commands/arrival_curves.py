@@ -7,12 +7,11 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Console, choose_form, draw, hand_over, work
+from fairopt.commands.console import Bar, Console, choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, read_instance, words
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, simple_table
@@ -63,8 +62,7 @@ def arrivals(
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     instance = read_instance(file, changes)
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("orders of arrival", total=seeds)
+    bar = Bar("orders of arrival", seeds)
     found = work(
         "placing tasks",
         lambda: fo.arrivals(
@@ -76,9 +74,9 @@ def arrivals(
             step=step,
             seeds=range(seeds),
             jobs=jobs,
-            done=lambda finished, total: progress.update(bar, completed=finished),
+            done=lambda finished, total: bar.reach(finished),
         ),
-        progress,
+        bar,
     )
     draw(found, plot)
     hand_over(

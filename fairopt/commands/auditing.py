@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
@@ -16,7 +15,7 @@ from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.properties import CHECKS, OF_TREES
 from fairopt.analysis.rerun import given
 from fairopt.commands import completion
-from fairopt.commands.console import Console, as_text, choose_form, deliver, say, show, work
+from fairopt.commands.console import Bar, Console, as_text, choose_form, deliver, say, show, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules, words
 from fairopt.commands.tables import add_numbers, add_words, label, print_paragraph, sharing_note, simple_table
 from fairopt.registry import words as words_of
@@ -119,8 +118,7 @@ def audit(
         exact=exact,
     )
     made = work(what, make)
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("auditing", total=len(CHECKS) if wanted is None else len(wanted))
+    bar = Bar("auditing", len(CHECKS) if wanted is None else len(wanted))
     found = work(
         "auditing",
         lambda: fo.audit(
@@ -130,9 +128,9 @@ def audit(
             seed=seed,
             jobs=jobs,
             time_limit=time_limit,
-            done=lambda name: progress.update(bar, advance=1, description=name),
+            done=lambda name: bar.advance(what=name),
         ),
-        progress,
+        bar,
     )
     if form == "json":
         deliver(as_text(found.to_dict()), output)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.analysis.owners import owner_holdings
@@ -15,7 +14,7 @@ from fairopt.commands import completion
 from fairopt.commands.allocation_table import Choice
 from fairopt.commands.comparison_table import print_comparison
 from fairopt.commands.conditions import read_condition
-from fairopt.commands.console import Console, Form, check_picture, choose_form, draw, hand_over, say, work
+from fairopt.commands.console import Bar, Form, check_picture, choose_form, draw, hand_over, say, work
 from fairopt.commands.options import (
     Changes,
     Everything,
@@ -147,8 +146,7 @@ def compare(
     number = len(wanted) * (1 + integral) + len(greedy) + len(own)
     if not number:
         raise typer.BadParameter("there is nothing to compare; give --notions, --schedules or --allocation", param_hint="--notions")
-    progress = Progress(console=Console(stderr=True), transient=True)
-    rows = progress.add_task("allocations", total=number)
+    bar = Bar("allocations", number)
     comparison = work(
         "comparing",
         lambda: fo.compare(
@@ -161,9 +159,9 @@ def compare(
             time_limit=time_limit,
             reference=reference,
             exact=exact,
-            done=lambda name: progress.update(rows, advance=1),
+            done=lambda name: bar.advance(),
         ),
-        progress,
+        bar,
     )
     draw(comparison, plot)
     if plot_queues is not None:
@@ -221,12 +219,11 @@ def _side_by_side(
     number = len(options["notions"]) * (1 + options["integral"]) + len(options["schedules"])
     if not number:
         raise typer.BadParameter("there is nothing to compare; give --notions or --schedules", param_hint="--notions")
-    progress = Progress(console=Console(stderr=True), transient=True)
-    rows = progress.add_task("allocations", total=3 * number)
+    bar = Bar("allocations", 3 * number)
     found = work(
         "comparing",
-        lambda: fo.what_if(before, after, names=names, done=lambda name: progress.update(rows, advance=1), **options),
-        progress,
+        lambda: fo.what_if(before, after, names=names, done=lambda name: bar.advance(), **options),
+        bar,
     )
     if any(found.changes(row) for row in found.rows):
         draw(found, plot)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
@@ -17,7 +16,7 @@ from fairopt.analysis.explanation import Blocker, Gain
 from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.rerun import given
 from fairopt.commands import completion
-from fairopt.commands.console import Console, as_text, choose_form, deliver, show, work
+from fairopt.commands.console import Bar, Console, as_text, choose_form, deliver, show, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules
 from fairopt.commands.tables import add_names, add_numbers, add_words, label, print_paragraph, simple_table
 from fairopt.models import default_sharing
@@ -119,8 +118,7 @@ def explain(
         return fo.solve(instance, chosen, integral=integral, sharing=sharing, time_limit=time_limit, exact=exact)  # type: ignore[arg-type]
 
     answer = work("finding the allocation", make)
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("what would help", total=resolves)
+    bar = Bar("what would help", resolves)
     explanation = work(
         "finding what would help",
         lambda: fo.explain(
@@ -130,9 +128,9 @@ def explain(
             against=against,
             resolves=resolves,
             time_limit=time_limit,
-            done=lambda change: progress.update(bar, advance=1),
+            done=lambda change: bar.advance(),
         ),
-        progress,
+        bar,
     )
     if form == "json":
         deliver(as_text(explanation.to_dict()), output)

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.comparison_table import low_share
-from fairopt.commands.console import Console, choose_form, draw, hand_over, work
+from fairopt.commands.console import Bar, Console, choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, Schedules, Sharing, read_instance, words
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, sharing_note, simple_table
@@ -58,8 +57,7 @@ def frontier(
     greedy, numbers = words(schedules), [_number(text, "--alphas") for text in words(alphas)]
     families = {"fds": _members(fds, "--fds"), "gfj": _members(gfj, "--gfj")}
     number = 1 + len(numbers) + len(fo.NOTIONS if wanted is None else wanted) + sum(map(len, families.values())) + len(greedy)
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("allocations", total=number)
+    bar = Bar("allocations", number)
     found = work(
         "computing the frontier",
         lambda: fo.frontier(
@@ -71,9 +69,9 @@ def frontier(
             of=of,  # type: ignore[arg-type]  # frontier says what there is
             sharing=sharing,  # type: ignore[arg-type]
             time_limit=time_limit,
-            done=lambda name: progress.update(bar, advance=1),
+            done=lambda name: bar.advance(),
         ),
-        progress,
+        bar,
     )
     draw(found, plot)
     hand_over(found.to_dict, found.to_frame, lambda console: print_frontier(console, found), form, output)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import typer
-from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
 from fairopt.clusters.clock import span_of
 from fairopt.commands import completion
-from fairopt.commands.console import Console, check_instance, check_page, choose_form, draw, hand_over, table_form, work
+from fairopt.commands.console import Bar, Console, check_instance, check_page, choose_form, draw, hand_over, table_form, work
 from fairopt.commands.options import Changes, Guarantees, Json, QueueShare, with_rules
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, add_words, label, print_note, print_paragraph, simple_table
@@ -139,8 +138,7 @@ def history(
     if moments is not None and moments != "all" and not (moments.isascii() and moments.isdigit() and len(moments) < 10):
         raise typer.BadParameter(f'{moments} is neither a whole number nor "all"', param_hint="--moments")
     periods = [_period(text) for text in window or ()]
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("moments", total=None)
+    bar = Bar("moments")
     ended = threading.Event()
     found = work(
         f"judging {log[0]}",
@@ -157,10 +155,10 @@ def history(
             seed=seed,
             keep=keep,
             lenient=lenient,
-            done=lambda now, all_: progress.update(bar, completed=now, total=all_),
+            done=lambda now, all_: bar.reach(now, all_),
             stopped=ended.is_set,
         ),
-        progress,
+        bar,
         ended if keep is not None else None,
     )
     _require(found, shown)

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import Progress
 from rich.text import Text
 
 from fairopt.commands import completion
-from fairopt.commands.console import Console, as_text, work
+from fairopt.commands.console import Bar, Console, as_text, work
 from fairopt.commands.options import Json
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import simple_table
@@ -80,8 +79,7 @@ def reproduce(
     pictures: dict[str, Callable[[], Figure]] = {}
     started = time.perf_counter()
     number = sum(EXPERIMENTS[name].trials(quick) for name in ids or (PAPERS if exact else EXPERIMENTS) if name in EXPERIMENTS)
-    progress = Progress(console=Console(stderr=True), transient=True)
-    trials = progress.add_task("trials and simulations", total=number)
+    bar = Bar("trials and simulations", number)
     results = work(
         "reproducing",
         lambda: list(
@@ -89,13 +87,13 @@ def reproduce(
                 ids or None,
                 quick=quick,
                 jobs=jobs,
-                done=lambda more: progress.advance(trials, more),
+                done=bar.advance,
                 data=data,
                 draw=pictures.__setitem__ if plot is not None else None,
                 exact=exact,
             )
         ),
-        progress if number else None,
+        bar if number else None,
     )
     if plot is not None:
         from fairopt.plots import save_figure

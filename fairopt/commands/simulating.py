@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
-from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
 import fairopt as fo
 from fairopt.clusters.clock import span_of
 from fairopt.commands import completion
-from fairopt.commands.console import INTERRUPTED, Console, check_page, choose_form, draw, hand_over, say, work
+from fairopt.commands.console import INTERRUPTED, Bar, Console, check_page, choose_form, draw, hand_over, say, work
 from fairopt.commands.options import Changes, Json, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.commands.side_by_side_table import print_side_by_side
@@ -148,8 +147,7 @@ def simulate(
     )
     if jobs.left_out:
         say("warning", f"{plural(len(jobs.left_out), 'row')} left out; the first: {jobs.left_out[0]}")
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("tasks", total=jobs.n_tasks)
+    bar = Bar("tasks", jobs.n_tasks)
     ended = threading.Event()
     schedulers = scheduler or ["drfh:best-fit"]
     written = any(path is not None for path in (output, plot, report))
@@ -164,10 +162,10 @@ def simulate(
                 until=until,
                 step=step,
                 store=keep,
-                done=lambda name, now, tasks: progress.update(bar, description=name, completed=tasks),
+                done=lambda name, now, tasks: bar.reach(tasks, what=name),
                 stopped=ended.is_set,
             ),
-            progress,
+            bar,
             ended,
         )
         _tell_how_to_go_on(keep, several.complete, written)
@@ -192,10 +190,10 @@ def simulate(
             step=step,
             regret=regret,
             keep=keep,
-            done=lambda now, tasks: progress.update(bar, completed=tasks),
+            done=lambda now, tasks: bar.reach(tasks),
             stopped=ended.is_set,
         ),
-        progress,
+        bar,
         ended,
     )
     _tell_how_to_go_on(keep, found.complete, written)

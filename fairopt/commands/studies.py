@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
-from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -17,7 +16,7 @@ import fairopt as fo
 from fairopt.analysis.comparison import BEST_FOUND
 from fairopt.commands import completion
 from fairopt.commands.comparison_table import MEASURES, low_share
-from fairopt.commands.console import Console, as_text, choose_form, deliver, say, table_form, work
+from fairopt.commands.console import INTERRUPTED, Bar, Console, as_text, choose_form, deliver, say, table_form, work
 from fairopt.commands.options import Changes, Guarantees, Json, Notions, QueueShare, Schedules, Sharing, read_instance, with_rules, words
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, simple_table
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["study"]
 
-_INTERRUPTED = 130
 _ROUNDED = 1e-12  # relative: smaller standard errors are rounding errors
 _LINES = 5  # messages that are printed
 _ERRORS = "±: standard error over the seeds.\n"
@@ -102,8 +100,7 @@ def study(
         instances[name] = read_instance(path, changes)
     instances |= {spec: spec for spec in generate or []}
     wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("cells", total=None)
+    bar = Bar("cells")
     ended = threading.Event()
     try:
         frame = work(
@@ -120,16 +117,16 @@ def study(
                 jobs=jobs,
                 backend=backend,
                 address=address,
-                done=lambda finished, total: progress.update(bar, completed=finished, total=total),
+                done=lambda finished, total: bar.reach(finished, total),
                 stop=ended.is_set,
             ),
-            progress,
+            bar,
             ended,
         )
     except KeyboardInterrupt as interrupted:
         if interrupted.args:
             say("interrupted", str(interrupted))
-        raise typer.Exit(_INTERRUPTED) from None
+        raise typer.Exit(INTERRUPTED) from None
     means = summary(frame)
     if table is not None:
         deliver(rendered(means, kind, str(table)), table)

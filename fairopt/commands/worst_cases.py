@@ -11,13 +11,12 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Console, as_text, check_instance, work
+from fairopt.commands.console import Bar, Console, as_text, check_instance, work
 from fairopt.commands.options import Json
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, simple_table
@@ -82,8 +81,7 @@ def worst_case(
     """
     check_instance(output, "--output")
     started = time.perf_counter()
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("largest regret 0", total=tries)
+    bar = Bar("largest regret 0", tries)
     ended = threading.Event()
     worst = work(
         "searching",
@@ -104,10 +102,10 @@ def worst_case(
             time_limit=time_limit,
             jobs=jobs,
             exact=exact,
-            done=lambda more, value: progress.update(bar, advance=more, description=f"largest regret {figure(value)}"),
+            done=lambda more, value: bar.advance(more, what=f"largest regret {figure(value)}"),
             stop=ended.is_set,
         ),
-        progress,
+        bar,
         ended,
     )
     seconds = time.perf_counter() - started
