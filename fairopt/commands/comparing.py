@@ -11,8 +11,6 @@ import typer
 import fairopt as fo
 from fairopt.analysis.owners import owner_holdings
 from fairopt.commands import completion
-from fairopt.commands.allocation_table import Choice
-from fairopt.commands.comparison_table import print_comparison
 from fairopt.commands.conditions import read_condition
 from fairopt.commands.console import Bar, Form, check_picture, choose_form, draw, hand_over, say, work
 from fairopt.commands.options import (
@@ -34,7 +32,9 @@ from fairopt.commands.options import (
     words,
 )
 from fairopt.commands.outputs import Written
-from fairopt.commands.what_if_table import print_what_if
+from fairopt.reporting.tables.allocation import Choice
+from fairopt.reporting.tables.comparison import comparison_blocks
+from fairopt.reporting.tables.what_if import what_if_blocks
 
 __all__ = ["compare"]
 
@@ -171,7 +171,7 @@ def compare(
     hand_over(
         lambda: _with_owners(comparison) if by == "owner" else comparison.to_dict(),
         lambda: comparison.to_frame(by=by),
-        lambda console: print_comparison(console, comparison, by, choice),
+        lambda width: comparison_blocks(comparison, width, by, choice),
         form,
         output,
     )
@@ -230,7 +230,7 @@ def _side_by_side(
     hand_over(
         found.to_dict,
         found.to_frame,
-        lambda console: print_what_if(console, found, everything=everything, choice=choice),
+        lambda width: what_if_blocks(found, everything=everything, choice=choice),
         form,
         output,
     )

@@ -11,7 +11,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -23,11 +23,13 @@ from rich.segment import Segment
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.allocation_table import Choice, print_allocation
 from fairopt.commands.said import INTERRUPTED, SAID
 from fairopt.files import is_device, write_files
 from fairopt.formats import FILES
 from fairopt.formats.results import KINDS, Kind, rendered, require
+from fairopt.reporting.tables.allocation import Choice, allocation_blocks
+from fairopt.show.blocks import Block
+from fairopt.show.terminal import print_blocks
 from fairopt.wording import printable
 
 if TYPE_CHECKING:
@@ -191,7 +193,7 @@ def present(
     hand_over(
         lambda: allocation.to_dict() | {"seconds": seconds},
         allocation.to_frame,
-        lambda console: print_allocation(console, allocation, seconds, everything=everything, choice=choice),
+        lambda width: allocation_blocks(allocation, seconds, everything=everything, choice=choice, width=width),
         form,
         output,
     )
@@ -200,11 +202,11 @@ def present(
 def hand_over(
     data: Callable[[], dict[str, Any]],
     table: Callable[[], pd.DataFrame],
-    page: Callable[[Console], None],
+    page: Callable[[int], Iterable[Block]],
     form: Form,
     output: Path | None,
 ) -> None:
-    """Print or write a result in one of its forms: JSON, a table, or the page that people read."""
+    """Print or write a result in one of its forms: JSON, a table, or what people read, for a width of so many characters."""
     if form == "json":
         deliver(as_text(data()), output)
     elif form == "page":
@@ -385,11 +387,12 @@ def deliver(content: str | bytes, output: Path | None) -> None:
         write_files({output: content})
 
 
-def show(print_page: Callable[[Console], None], output: Path | None) -> None:
-    """Print a page, or write it as text of 100 columns."""
+def show(page: Callable[[int], Iterable[Block]], output: Path | None = None) -> None:
+    """Print what people read, made for the width that there is, or write it as text of 100 columns."""
     if output is None:
-        print_page(Console(highlight=False))
+        console = Console(highlight=False)
+        print_blocks(console, page(console.width))
     else:
-        page = Console(file=io.StringIO(), width=100, highlight=False)
-        print_page(page)
-        deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+        written = Console(file=io.StringIO(), width=100, highlight=False)
+        print_blocks(written, page(written.width))
+        deliver(written.file.getvalue(), output)  # type: ignore[attr-defined]

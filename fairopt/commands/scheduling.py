@@ -10,7 +10,6 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.allocation_table import Choice
 from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
 from fairopt.commands.options import (
     Changes,
@@ -28,6 +27,7 @@ from fairopt.commands.options import (
     read_instance,
     read_utility,
 )
+from fairopt.reporting.tables.allocation import Choice
 
 __all__ = ["schedule"]
 
