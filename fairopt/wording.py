@@ -14,6 +14,7 @@ from numbers import Real
 
 __all__ = [
     "ROUNDED",
+    "SMALLER_RATIOS",
     "brief",
     "contrast",
     "did_you_mean",
@@ -45,6 +46,7 @@ _LATEX = {
 }
 # After a row, [ and * would belong to its end; two hyphens would be one dash, and two apostrophes a quotation mark.
 _IN_LATEX = re.compile(r"""[&%$#_{}\\~^<>|"`]|^[\[*]|-(?=-)|'(?=')""")
+SMALLER_RATIOS = "rescaled data (ratios above 1e12 between demands or weights cannot be resolved in double precision)"
 ROUNDED = "~"  # before a decimal in the place of a fraction
 _SIZES = 100  # numbers that differ by a larger factor are not written with the same decimals
 _LONGEST = 200  # characters of a word that is compared, or shown

@@ -261,14 +261,14 @@ class Allocation(ShowsItself):
     def proof(self) -> str:
         """What the certificate says, as a sentence without its full stop."""
         certificate, worst = self.certificate, residual(self.certificate.worst)
-        if certificate.reservation:
+        if certificate.qualifier:
             blocked = self.details.get("blocked_by")
             stopped = f"; stopped at {printable(blocked)}, whose task did not fit" if blocked else ""
             if certificate.best_found and "bound" in self.details:
                 value, bound = (figure(self.details[name], 6) for name in ("value", "bound"))
                 stopped = f"; it reaches {value}, and no allocation more than {bound}: a gap of {figure(100 * self.details['gap'], 3)} %"
             beyond = f"kept to a relative error of {residual(certificate.feasibility)}" if certificate.feasibility else "all kept"
-            return f"{certificate.reservation.capitalize()}, so not an optimum. Limits recomputed: {beyond}{stopped}"
+            return f"{certificate.qualifier.capitalize()}, so not an optimum. Limits recomputed: {beyond}{stopped}"
         if certificate.whole_tasks:
             return f"Exact by branch and cut: relative gap {worst}, as the engine reports it; limits recomputed"
         if "gap" in self.details:  # the best of a set, chosen by branch and cut
@@ -392,9 +392,9 @@ class Allocation(ShowsItself):
         tasks = [f"{user} {figure(x, 6)}" for user, x in zip(self.instance.users, self.tasks_per_user, strict=True)]
         if len(tasks) > 6:
             tasks = [*tasks[:5], f"... {len(tasks) - 5} more users, {figure(self.tasks_per_user.sum(), 6)}"]
-        reservation, excess = self.certificate.reservation, self.certificate.feasibility
-        proof = f"excess {excess:.1e}, not an optimum" if reservation else f"worst residual {self.certificate.worst:.1e}"
-        how = GIVEN if self.solver == GIVEN else f"{reservation} by {self.solver}".lstrip()
+        qualifier, excess = self.certificate.qualifier, self.certificate.feasibility
+        proof = f"excess {excess:.1e}, not an optimum" if qualifier else f"worst residual {self.certificate.worst:.1e}"
+        how = GIVEN if self.solver == GIVEN else f"{qualifier} by {self.solver}".lstrip()
         return f"Allocation({self.notion}, sharing {self.sharing}, {how}: {', '.join(tasks)} tasks; {proof})"
 
 

@@ -23,6 +23,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from fairopt.allocation import Allocation
+from fairopt.allocation.records import question_of
 from fairopt.analysis.measures import Violation
 from fairopt.analysis.properties import CHECKS, OF_FLAT_LISTS, OF_TREES, OF_WHOLE_TASKS, Case, Verdict
 from fairopt.analysis.properties.case import quietly
@@ -30,6 +31,7 @@ from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.models import Property
+from fairopt.results import plain, result
 from fairopt.validation import check_jobs, check_time_limit, check_whole_number
 from fairopt.wording import did_you_mean, joined, plural
 
@@ -58,6 +60,7 @@ class Audit(ShowsItself, Mapping[str, Verdict]):
     allocation: Allocation
     verdicts: dict[str, Verdict]
     violations: tuple[Violation, ...]
+    question: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Verdict:
         key = name.value if isinstance(name, Property) else name
@@ -110,15 +113,15 @@ class Audit(ShowsItself, Mapping[str, Verdict]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; None stands for a missing number."""
-        return {
+        found = {
             "notion": self.allocation.notion,
             "solver": self.allocation.solver,
             "sharing": self.allocation.sharing,
-            "units": self.allocation.instance.units,
             "violated": self.violated,
             "violations": [violation.to_dict() for violation in self.violations],
             "properties": [verdict.to_dict() for verdict in self.verdicts.values()],
         }
+        return result("audit", self.question, self.allocation.instance.units, found)
 
     def __repr__(self) -> str:
         instance = self.allocation.instance
@@ -204,7 +207,10 @@ def audit(
                 verdicts[name] = dataclasses.replace(_judged(case, name), promised=_promise(case, name))
         if done is not None:
             done(name)
-    return Audit(allocation, verdicts, tuple(case.limits_exceeded))
+    question = {
+        "allocation": question_of(allocation), "properties": list(verdicts), "effort": effort, "seed": seed, "time_limit_s": time_limit
+    }  # fmt: skip
+    return Audit(allocation, verdicts, tuple(case.limits_exceeded), plain(question))
 
 
 def _judged(case: Case, name: str) -> Verdict:

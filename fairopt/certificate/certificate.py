@@ -102,9 +102,14 @@ class Certificate(ShowsItself):
     distance: float | None = None
 
     @property
-    def reservation(self) -> str:
-        """The qualifier of an answer that is not claimed optimal: "greedy", "approximate", "best found"; "" of one that is."""
+    def qualifier(self) -> str:
+        """Of an answer that is not claimed optimal: "greedy", "approximate" or "best found"; "" of one that is."""
         return "greedy" if self.greedy else "approximate" if self.approximate else "best found" if self.best_found else ""
+
+    @property
+    def reservation(self) -> str:
+        """The former name of `qualifier`."""
+        return self.qualifier
 
     @property
     def worst(self) -> float:
@@ -129,7 +134,7 @@ class Certificate(ShowsItself):
         ------
         CertificateError
         """
-        if not (self.feasibility if self.reservation else self.worst) <= tolerance:
+        if not (self.feasibility if self.qualifier else self.worst) <= tolerance:
             quoted = [f'"{engine}"' for engine in engines]
             residuals = ", ".join(
                 f"{name} {contrast(getattr(self, name), tolerance, 'e', 1)[0]}" for name in ("feasibility", "optimality", "fairness")

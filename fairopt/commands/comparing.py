@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 import fairopt as fo
-from fairopt.analysis.owners import owner_holdings
 from fairopt.commands import completion
 from fairopt.commands.conditions import read_condition
 from fairopt.commands.console import Bar, Form, check_picture, choose_form, draw, hand_over, say, work
@@ -169,7 +167,7 @@ def compare(
 
         save_figure(comparison.plot(by="queue"), plot_queues)
     hand_over(
-        lambda: _with_owners(comparison) if by == "owner" else comparison.to_dict(),
+        lambda: comparison.to_dict(by),
         lambda: comparison.to_frame(by=by),
         lambda width: comparison_blocks(comparison, width, by, choice),
         form,
@@ -236,11 +234,3 @@ def _side_by_side(
     )
     if not any(found.changes(row) for row in found.rows):
         raise typer.Exit(3)
-
-
-def _with_owners(comparison: fo.Comparison) -> dict[str, Any]:
-    """Return plain data with what each owner holds."""
-    data = comparison.to_dict()
-    for entry, row in zip(data["rows"], comparison, strict=True):
-        entry["owners"] = [] if row.allocation is None else [dataclasses.asdict(each) for each in owner_holdings(row.allocation)]
-    return data

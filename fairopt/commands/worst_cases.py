@@ -107,6 +107,6 @@ def worst_case(
     if output is not None:
         fo.save(worst.instance, output)
     if as_json:
-        typer.echo(as_text(worst.to_dict() | {"seconds": seconds}), nl=False)
+        typer.echo(as_text(worst.to_dict()), nl=False)
     else:
         show(lambda width: worst_case_blocks(worst, seconds, exact=exact))

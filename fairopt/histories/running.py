@@ -40,6 +40,7 @@ from fairopt.histories.result import History
 from fairopt.histories.setting import Setting, setting_of
 from fairopt.instance import FloatArray, Instance
 from fairopt.models import Notion
+from fairopt.results import plain
 from fairopt.specs import NotionSpec, read_notion
 from fairopt.validation import check_whole_number
 from fairopt.wording import plural
@@ -183,7 +184,13 @@ def history(
         bin_edges=bin_edges,
         notes=tuple(notes),
         seconds=time.perf_counter() - began,
-    )
+        question=plain(
+            {
+                "notion": notion, "windows": [(setting.log.clock.iso(a), setting.log.clock.iso(b)) for a, b in periods], "every": every,
+                "moments": most or "all", "users": users, "timezone": timezone, "changes": changes, "seed": seed, "lenient": lenient,
+            }
+        ),
+    )  # fmt: skip
 
 
 def _windows(log: JobLog, windows: Sequence[tuple[Any, Any]], every: float | str | None) -> list[tuple[float, float]]:

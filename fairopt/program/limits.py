@@ -57,7 +57,7 @@ class Limits:
 
     @classmethod
     def none(cls, columns: int) -> Limits:
-        """Return no rows over so many columns."""
+        """Return no rows over these columns."""
         return cls(_no_rows(columns), np.zeros(0), np.zeros(0, np.int64), np.zeros((0, 2), np.int64))
 
     @classmethod

@@ -85,7 +85,7 @@ def summary(findings: Findings) -> list[str]:
             f"{figure(fairest, 6)} instead of {figure(trade.largest_total, 6)}."
         )
     certificates = [found.allocation.certificate for found in findings.solved if found.allocation is not None]
-    worst = [certificate.worst for certificate in certificates if not certificate.reservation]
+    worst = [certificate.worst for certificate in certificates if not certificate.qualifier]
     if worst:
         sentences.append(
             f"Every exact allocation is certified: the largest relative error is {residual(max(worst))} (see the last section)."

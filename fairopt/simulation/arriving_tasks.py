@@ -35,6 +35,7 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import number_distinct
 from fairopt.program.filling import FITS
+from fairopt.results import plain
 from fairopt.simulation.arrival_curves import Arrivals
 from fairopt.solvers import Placement, check_arrivals, place_arrivals
 from fairopt.solving import solve
@@ -141,6 +142,7 @@ def arrivals(
         bound=np.array([outcome.bound for outcome in in_order]),
         residual=max(outcome.residual for outcome in in_order),
         seconds=time.perf_counter() - began,
+        question=plain({"resource": resource, "placements": list(chosen), "cards": cards, "until": until, "step": step, "seeds": numbers}),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from fairopt.errors import Unsupported
 from fairopt.files import write_files
 from fairopt.instance import Instance
 from fairopt.registry import contents
+from fairopt.results import plain
 from fairopt.simulation.courses import Course, SideBySide
 from fairopt.simulation.keeping import digest_of, folder_of, state_file
 from fairopt.simulation.simulating import simulate
@@ -82,6 +84,7 @@ def compare_over_time(
     >>> found.to_frame()[["wait_s", "bounded_slowdown"]].round(2).reset_index().to_numpy().tolist()
     [['fifo', 113.75, 4.69], ['backfill', 62.5, 2.12], ['fairtree:half_life=1d', 65.0, 2.22]]
     """
+    began = time.perf_counter()
     if isinstance(schedulers, str):
         schedulers = [schedulers]
     if not schedulers:
@@ -124,7 +127,11 @@ def compare_over_time(
         else:
             courses.append(reference if isinstance(spec, str) and spec == exact else course_of(spec))
     streams = streams_of(trace, cluster)
-    return SideBySide(trace, cluster, streams.users, streams.weights, tuple(courses), reference, window, tuple(not_begun))
+    question = {"schedulers": schedulers, "exact": exact, "until_s": until, "step_s": step, "window_s": window}
+    return SideBySide(
+        trace, cluster, streams.users, streams.weights, tuple(courses), reference, window, tuple(not_begun),
+        seconds=time.perf_counter() - began, question=plain(question),
+    )  # fmt: skip
 
 
 class _Kept:

@@ -42,7 +42,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -52,6 +52,7 @@ from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import Notion
 from fairopt.registry import line_at_fault
+from fairopt.results import plain
 from fairopt.simulation import Simulation
 from fairopt.simulation.asynchronous import run_asynchronous
 from fairopt.simulation.baselines.events import run_baseline
@@ -189,7 +190,9 @@ def simulate(
     else:
         run = _fluid if isinstance(plan, Notion | OwnScheduler | Memory | Karma) else _whole_tasks
     try:
-        return run(streams, name, plan, last, step, regret, hooks, began)
+        found = run(streams, name, plan, last, step, regret, hooks, began)
+        question = {"schedulers": [scheduler if isinstance(scheduler, str) else name], "until_s": until, "step_s": step, "regret": regret}
+        return replace(found, question=plain(question))
     except (FairoptError, MemoryError):
         raise
     except Exception as error:

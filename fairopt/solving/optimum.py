@@ -42,7 +42,7 @@ from fairopt.solving.policy import Found, find, other_engines
 from fairopt.solving.rough_levels import fits_rough, rough_levels
 from fairopt.solving.worth_groups import fits_worth, solve_worth_in_groups
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
-from fairopt.wording import joined
+from fairopt.wording import SMALLER_RATIOS, joined
 
 __all__ = ["best_found", "solve", "without_remarks"]
 
@@ -274,7 +274,7 @@ def _require(certificate: Certificate, program: Program, engines: Sequence[Backe
     """Raise where the certificate fails, and say which other engine may do."""
     if not certificate.worst <= tolerance:
         others = other_engines(program, engines)
-        instead = f'solver="{others[0]}"' if others else "numbers that are closer together"
+        instead = f'solver="{others[0]}"' if others else SMALLER_RATIOS
         certificate.require(tolerance, program.name, *(engine.name for engine in engines), instead=instead)
 
 

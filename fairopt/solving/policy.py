@@ -24,7 +24,7 @@ from fairopt.errors import FairoptError, NoSolution
 from fairopt.program import Program, Separate, Solution
 from fairopt.solvers import candidates, polishes
 from fairopt.solvers.backend import Backend, Deadline, Way
-from fairopt.wording import plural
+from fairopt.wording import SMALLER_RATIOS, plural
 
 __all__ = ["Found", "find", "other_engines"]
 
@@ -193,7 +193,7 @@ def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadli
 def _lost(program: Program, engines: Sequence[Backend]) -> NoSolution:
     names = " and ".join(f'"{engine.name}"' for engine in engines)
     others = other_engines(program, engines)
-    return NoSolution(f'{names} found no answer to "{program.name}"; use {" or ".join(others) or "numbers that are closer together"}', {})
+    return NoSolution(f'{names} found no answer to "{program.name}"; use {" or ".join(others) or SMALLER_RATIOS}', {})
 
 
 def _try(program: Program, engine: Backend, way: Way, tolerance: float, deadline: Deadline, best: Solution | None) -> _Answer | None:

@@ -31,6 +31,7 @@ from fairopt.solvers.alpha_fair.active_sets import solve_near
 from fairopt.solvers.alpha_fair.logarithmic_path import follow
 from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Point
 from fairopt.solvers.backend import Deadline
+from fairopt.wording import SMALLER_RATIOS
 
 __all__ = ["find_total_worth", "follow_tradeoff"]
 
@@ -56,7 +57,7 @@ def follow_tradeoff(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadlin
         return start
     found = find_total_worth(problem, goal, deadline, lambda at, near: solve_near(at, near) or follow(at, deadline), start)
     if found is None:
-        raise NoSolution("the weight of the total was not found; try another solver, or numbers that are closer together", {})
+        raise NoSolution(f"the weight of the total was not found; try another solver, or {SMALLER_RATIOS}", {})
     return found
 
 

@@ -697,4 +697,4 @@ def test_the_page_has_what_each_queue_holds() -> None:
     narrow = run("compare", EXAMPLES / "research-queues.yaml", width=60).output
     line = next(line for line in narrow.splitlines() if line.startswith("queues "))
     assert line.split() == ["queues", "research", "teaching", "guests"]
-    assert "!: it gets less of a guarantee" in wide
+    assert "!: below its guarantee" in wide

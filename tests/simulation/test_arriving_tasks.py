@@ -342,7 +342,7 @@ def test_the_picture_is_what_the_numbers_say() -> None:
         ({"tasks": [1e9, 1]}, {}, "tasks would arrive, more than"),
         ({}, {"placements": ["joint"]}, "tasks here come one by one"),
         ({}, {"placements": ["random-round-robin"]}, "tasks here come one by one"),
-        ({}, {"placements": ["slots"], "cards": "gpu"}, '"slots" knows no cards'),
+        ({}, {"placements": ["slots"], "cards": "gpu"}, '"slots" does not support cards'),
         ({}, {"placements": ["best-fitt"]}, 'there is no placement "best-fitt" (did you mean "best-fit"?)'),
         ({}, {"placements": ["best-fit:metrik=l2"]}, '"best-fit" takes no option "metrik"'),
         ({}, {"placements": []}, "give a placement and a seed"),

@@ -72,8 +72,8 @@ class Sentences:
             return f"in the best allocation of whole tasks that was found for {allocation.notion}, which is not proved to be an optimum"
         if isinstance(allocation.question, Greedy):
             return f"in the greedy schedule {allocation.notion}:{allocation.solver.rpartition(':')[2]}"
-        if certificate.reservation:
-            return f"in the {certificate.reservation} allocation of {allocation.notion} by {allocation.solver}"
+        if certificate.qualifier:
+            return f"in the {certificate.qualifier} allocation of {allocation.notion} by {allocation.solver}"
         return f"in the exact allocation of {allocation.notion}{' in whole tasks' if self.whole else ''}"
 
     def _places(self) -> str:

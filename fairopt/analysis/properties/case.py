@@ -114,7 +114,7 @@ class Case:
     def exact(self) -> bool:
         """Whether it is an exact allocation of divisible tasks."""
         certificate = self.allocation.certificate
-        return isinstance(self.allocation.question, Optimum) and not certificate.reservation and not certificate.whole_tasks
+        return isinstance(self.allocation.question, Optimum) and not certificate.qualifier and not certificate.whole_tasks
 
     @property
     def whole(self) -> bool:

@@ -30,8 +30,8 @@ WorstCase(drfh:first-fit against drfh, whole tasks: regret 1, the largest of 13 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -48,6 +48,7 @@ from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.fractions import ExactArray
 from fairopt.models import NOTIONS, Notion
+from fairopt.results import finite, plain, result
 from fairopt.solving import notion_of
 from fairopt.validation import check_jobs, check_time_limit, check_whole_number
 from fairopt.wording import did_you_mean, figure, plural
@@ -82,6 +83,10 @@ class WorstCase:
     seed : int
     stopped : str
         "" if the search ran to its end; else "time limit" or "interrupted", and another run may give another result.
+    seconds : float
+        How long the search took.
+    question : mapping
+        The arguments of `fairopt.worst_case`, as plain data.
     """
 
     instance: Instance
@@ -97,6 +102,8 @@ class WorstCase:
     failed: int
     seed: int
     stopped: str = ""
+    seconds: float = field(default=float("nan"), compare=False)
+    question: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def proved(self) -> Fraction | None:
@@ -120,12 +127,13 @@ class WorstCase:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON: instances in the schema of instance files, Fractions as text."""
         fractions = {} if self.in_fractions is None else dict(zip(("schedule", "exact"), map(as_text, self.in_fractions), strict=True))
-        return {
-            "schedule": self.name,
+        found = {
+            "name": self.name,
+            "schedule": self.name,  # until 1.0
             "notion": self.regret.notion,
             "measure": self.measure,
             "value": self.value,
-            "regret": self.regret.to_dict(),
+            "regret": self.regret.numbers(),
             "instance": self.instance.to_dict(),
             "tasks": {
                 "schedule": self.schedule.tasks.tolist(),
@@ -138,7 +146,10 @@ class WorstCase:
             "failed": self.failed,
             "seed": self.seed,
             "stopped": self.stopped,
+            "time_s": finite(self.seconds),
+            "seconds": finite(self.seconds),  # until 1.0
         }
+        return result("worst-case", self.question, self.instance.units, found)
 
     def __repr__(self) -> str:
         what = f"{self.name} against {self.regret.notion}, {'whole' if self.regret.whole else 'divisible'} tasks"
@@ -226,6 +237,7 @@ def worst_case(
     NoSolution
         If the search ended before it tried an instance, or no instance was solved.
     """
+    began = time.perf_counter()
     name, run, criterion = scheduler(schedule)
     if notion is None and (criterion is None or (isinstance(criterion, str) and criterion not in NOTIONS)):
         raise Unsupported(f'name the notion that "{name}" is measured against, such as worst_case(schedule, "drfh")')
@@ -272,6 +284,11 @@ def worst_case(
     answer = objective.answer(small)
     assert answer is not None
     allocation, best_allocation, found = objective.in_fractions(small, answer) if exact else answer
+    question = {
+        "schedule": name, "notion": chosen, "users": users, "servers": servers, "resources": resources, "capacities": capacities,
+        "demands": demands, "vary": vary, "measure": measure, "integral": integral, "seed": seed, "tries": tries,
+        "time_limit_s": time_limit, "keep": keep, "local": local, "exact": exact,
+    }  # fmt: skip
     return WorstCase(
         instance=small,
         schedule=allocation,
@@ -286,6 +303,8 @@ def worst_case(
         failed=failed,
         seed=seed,
         stopped=stopped,
+        seconds=time.perf_counter() - began,
+        question=plain(question),
     )
 
 

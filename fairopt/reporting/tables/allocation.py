@@ -93,7 +93,7 @@ def allocation_blocks(
 ) -> Iterator[Block]:
     """Yield users, servers, levels, certificate and times. With a choice, of the users only these."""
     instance, notion = allocation.instance, NOTIONS.get(allocation.notion, CRITERIA.get(allocation.notion))
-    how = f"{allocation.certificate.reservation} by {allocation.solver}".lstrip()
+    how = f"{allocation.certificate.qualifier} by {allocation.solver}".lstrip()
     title = notion.title if notion else allocation.notion
     yield Note(f" ({allocation.notion}, {how}{sharing_note(allocation.sharing)})", title)
     users = list(_of_users(allocation, width, everything, choice))

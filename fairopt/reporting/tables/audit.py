@@ -25,7 +25,7 @@ def audit_blocks(found: Audit, *, everything: bool = False) -> Iterator[Block]:
         if made.solver == made.notion
         else f"given, measured by {made.notion}"
         if made.solver == GIVEN
-        else f"{made.notion}, {made.certificate.reservation or 'exact'} by {made.solver}"
+        else f"{made.notion}, {made.certificate.qualifier or 'exact'} by {made.solver}"
     )
     yield Note(f" of {how}: {size_of(made.instance, made.sharing)}", "Audit")
     yield GAP

@@ -135,7 +135,7 @@ def certificate_table(findings: Findings) -> Table:
 
 def _residuals(name: str, allocation: Allocation) -> tuple[str | None, ...]:
     certificate = allocation.certificate
-    claims = certificate.reservation or ("exact, whole tasks" if certificate.whole_tasks else "exact")
-    proved = [certificate.optimality, certificate.fairness] if not certificate.reservation else [float("nan")] * 2
+    claims = certificate.qualifier or ("exact, whole tasks" if certificate.whole_tasks else "exact")
+    proved = [certificate.optimality, certificate.fairness] if not certificate.qualifier else [float("nan")] * 2
     own = [None if np.isnan(value) else residual(value) for value in proved]
     return (name, allocation.solver, claims, residual(certificate.feasibility), *own)
