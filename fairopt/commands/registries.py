@@ -1,9 +1,9 @@
-"""``fairopt notions | solvers | placements | schema``: the choices that other commands offer."""
+"""``fairopt notions | solvers | placements | schedulers | schema``: the choices that other commands offer."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +17,7 @@ from fairopt.registry import Registry
 from fairopt.show.blocks import GAP, Block
 from fairopt.show.table import Column, Table, ids, words
 
-__all__ = ["listed", "notions", "placements", "schema", "solvers"]
+__all__ = ["listed", "notions", "placements", "schedulers", "schema", "solvers"]
 
 
 def placements(as_json: Json = False) -> None:
@@ -38,6 +38,16 @@ def placements(as_json: Json = False) -> None:
         typer.echo(as_text(listed), nl=False)
     else:
         show(lambda width: _placements())
+
+
+def schedulers(as_json: Json = False) -> None:
+    """List the schedulers that fairopt simulate follows."""
+    from fairopt.simulation.schedulers import schedulers as every
+
+    if as_json:
+        typer.echo(as_text([dataclasses.asdict(each) for each in every()]), nl=False)
+    else:
+        show(lambda width: _schedulers())
 
 
 def notions(
@@ -133,8 +143,21 @@ def _solvers() -> Iterator[Block]:
     engines = list(fo.SOLVERS.values())
     yield Table.of(
         listed("solver", fo.SOLVERS),
-        replace(_what(fo.SOLVERS), title="what it is"),
+        dataclasses.replace(_what(fo.SOLVERS), title="what it is"),
         words("solves programs with", (tuple(sorted(feature.value for feature in engine.features)) for engine in engines)),
         words("installed", ("yes" if engine.available() else engine.requirement for engine in engines)),
         spaced=True,
     )
+
+
+def _schedulers() -> Iterator[Block]:
+    """Yield a table for each kind of scheduler."""
+    from fairopt.simulation.schedulers import KINDS
+    from fairopt.simulation.schedulers import schedulers as every
+
+    for kind, what in KINDS.items():
+        own = [each for each in every() if each.kind == kind]
+        titles = words(what, (each.title for each in own))
+        yield Table.of(listed(kind, (each.id for each in own)), titles, words("example", (each.example for each in own)), spaced=True)
+        yield GAP
+    yield "For example: fairopt simulate jobs.csv --cluster cluster.yaml --scheduler drfh:best-fit --scheduler backfill"

@@ -52,7 +52,7 @@ def _blockers(blockers: Sequence[Blocker]) -> Iterator[Block]:
     if len(blockers) > _ROWS:
         yield f"and {len(blockers) - _ROWS:,} more; --json has all"
     if priced:
-        yield "price: the most that one more unit could raise the level at which the user stops, or the goal."
+        yield "price (dual): upper bound on the gain in the user's level, or in the objective, per extra unit of capacity."
     if not all(each.bottleneck for each in blockers):
         yield 'stops it: "no" if its holders have larger shares and would give way, or if its price is 0.'
 

@@ -25,16 +25,18 @@ def _seconds(value: float | None) -> str:
 
 def simulation_blocks(found: Simulation) -> Iterator[Block]:
     """Yield totals, then a row for each user."""
-    data = found.to_dict()
-    size = f"{plural(data['jobs'], 'job')} of {plural(len(found.users), 'user')}, {plural(found.cluster.counts.sum(), 'server')}"
+    over, waits = np.isfinite(found.finished), found.completion[np.isfinite(found.completion)]
+    mean, median = (waits.mean(), np.median(waits)) if waits.size else (None, None)
+    used = {name: percent(part) for name, part in found.mean_utilization.items() if np.isfinite(part)}
+    size = f"{plural(found.trace.n_jobs, 'job')} of {plural(len(found.users), 'user')}, {plural(found.cluster.counts.sum(), 'server')}"
     yield f"{size}: {found.scheduler}, {found.kind}"
     yield GAP
     facts: list[tuple[str, str]] = [
-        ("jobs that ended", f"{data['jobs_finished']:,} of {data['jobs']:,}"),
-        ("tasks that ended", f"{figure(data['tasks_ended'], 6)} of {data['tasks']:,}"),
-        ("completion time", f"mean {_seconds(data['completion_mean'])}, median {_seconds(data['completion_median'])}"),
-        ("last job ended at", _seconds(data["makespan"])),
-        ("mean utilization", ", ".join(f"{name} {percent(part)}" for name, part in data["utilization"].items() if part is not None) or "-"),
+        ("jobs that ended", f"{int(over.sum()):,} of {found.trace.n_jobs:,}"),
+        ("tasks that ended", f"{figure(float(found.ended.sum()), 6)} of {found.trace.n_tasks:,}"),
+        ("completion time", f"mean {_seconds(mean)}, median {_seconds(median)}"),
+        ("last job ended at", _seconds(found.makespan)),
+        ("mean utilization", ", ".join(f"{name} {part}" for name, part in used.items()) or "-"),
     ]
     if np.isfinite(half_life := half_life_of(found.scheduler)):
         facts.append(("half-life", duration(half_life)))
