@@ -35,7 +35,7 @@ from fairopt.reporting.tables.explanation import explanation_blocks
 from fairopt.reporting.tables.frontier import frontier_blocks
 from fairopt.reporting.tables.history import history_blocks
 from fairopt.reporting.tables.simulation import simulation_blocks
-from fairopt.reporting.tables.what_if import what_if_blocks
+from fairopt.reporting.tables.what_if import effect_blocks
 from fairopt.show.blocks import Block, Note
 from fairopt.show.html import Html, blocks_html
 from fairopt.show.table import Table
@@ -45,6 +45,7 @@ from fairopt.wording import plural, printable
 __all__ = ["html_of"]
 
 _LINES, _TERMS = 12, 6  # of a program
+_DIFFERENCES = 20  # listed
 _WIDTH = 160  # characters: what a notebook has room for
 
 
@@ -95,7 +96,11 @@ def _comparison(comparison: Comparison) -> str:
 @html_of.register
 def _what_if(found: WhatIf) -> str:
     number = plural(len(found.differences), "difference") if found.differences else "no difference"
-    return _page([_title(f"What if: {number}, {plural(len(found.users), 'user')}"), *what_if_blocks(found)])
+    differences = [str(difference) for difference in found.differences[:_DIFFERENCES]]
+    if len(found.differences) > _DIFFERENCES:
+        differences.append(f"And {plural(len(found.differences) - _DIFFERENCES, 'more difference')}")
+    effects = (block.with_digits(6) if isinstance(block, Table) else block for block in effect_blocks(found))
+    return _page([_title(f"What if: {number}, {plural(len(found.users), 'user')}"), *differences, *effects])
 
 
 @html_of.register

@@ -252,7 +252,7 @@ def print_blocks(console: Console, blocks: Iterable[Block]) -> None:
         if isinstance(block, Table):
             console.print(FittingTable(block))
         elif isinstance(block, Facts):
-            width = max(len(word) for word, _ in block.pairs)
+            width = max(len(word) for word, _ in block.pairs) + 1
             for word, text in block.pairs:
                 print_paragraph(console, Text(f"{word:<{width}} {_lines(text)}"))
         elif isinstance(block, Note) and block.whole:

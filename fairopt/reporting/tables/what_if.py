@@ -13,7 +13,7 @@ from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Table, ids, names, numbers, words
 from fairopt.wording import figure, percent, plural, printable
 
-__all__ = ["what_if_blocks"]
+__all__ = ["effect_blocks", "what_if_blocks"]
 
 _USERS = 20  # of each allocation, those with the largest changes
 _DIFFERENCES = 20
@@ -27,18 +27,21 @@ _ONLY = "only {}: gain in tasks if this were the only difference. Gains need not
 
 def what_if_blocks(found: WhatIf, *, everything: bool = False, choice: Choice | None = None) -> Iterator[Block]:
     """Yield what differs, then a table of users for each allocation (with a choice, these), then the measures of both."""
-    sides = [printable(name) for name in found.names]
-    if max(map(len, sides)) > _LONGEST:
-        yield f"before: {sides[0]}\nafter: {sides[1]}"
+    sides = _sides(found)
+    if sides[0] != printable(found.names[0]):
+        yield f"before: {printable(found.names[0])}\nafter: {printable(found.names[1])}"
         yield GAP
-        sides = ["before", "after"]
-    groups = [(effect.what, effect.differences) for effect in next(iter(found.effects.values()), ())]
-    if not groups:
-        groups = [(each.what, (each,)) for each in found.differences]
+    groups = _groups(found)
     if groups:
         yield _differences(sides, groups, len(groups) if everything else _DIFFERENCES)
     else:
         yield "The two instances are the same."
+    yield from effect_blocks(found, everything=everything, choice=choice)
+
+
+def effect_blocks(found: WhatIf, *, everything: bool = False, choice: Choice | None = None) -> Iterator[Block]:
+    """Yield what the differences do: a table of users for each allocation (with a choice, these), then the measures of both."""
+    sides, groups = _sides(found), _groups(found)
     for row in found.rows:
         changes = found.changes(row)
         yield GAP
@@ -63,6 +66,18 @@ def what_if_blocks(found: WhatIf, *, everything: bool = False, choice: Choice | 
         for number, effect in enumerate(effects, 1):
             if effect.message:
                 yield Note(effect.message, f"{printable(row)}, only {number}: ")
+
+
+def _sides(found: WhatIf) -> list[str]:
+    """Return the titles of columns: the names of the instances, or before and after where these are too long."""
+    sides = [printable(name) for name in found.names]
+    return sides if max(map(len, sides)) <= _LONGEST else ["before", "after"]
+
+
+def _groups(found: WhatIf) -> list[tuple[str, tuple[Difference, ...]]]:
+    """Return the differences whose effects are computed one by one, each with its name."""
+    groups = [(effect.what, effect.differences) for effect in next(iter(found.effects.values()), ())]
+    return groups or [(each.what, (each,)) for each in found.differences]
 
 
 def _differences(sides: Sequence[str], groups: Sequence[tuple[str, tuple[Difference, ...]]], most: int) -> Table:
