@@ -11,7 +11,6 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.allocation_table import Choice
 from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
 from fairopt.commands.options import (
     Changes,
@@ -39,6 +38,7 @@ from fairopt.commands.options import (
 )
 from fairopt.instance import FloatArray
 from fairopt.registry import words
+from fairopt.reporting.tables.allocation import Choice
 from fairopt.solving import best_found, checked
 from fairopt.specs import read_notion
 

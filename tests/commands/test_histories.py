@@ -75,8 +75,8 @@ def test_forms(files: list[str], tmp_path: Path) -> None:
     page = (tmp_path / "month.html").read_text()
     assert "Not judged" not in page
     assert page.count("<table>") == 4
-    assert "<th class=text>lacked</th>" in page
-    assert "<th>shortfall</th>" in page
+    assert "<bdi>lacked</bdi>" in page
+    assert "<bdi>shortfall</bdi>" in page
     assert "Shortfall of all owners" in page
     assert "may exceed 100 %" in page
 
@@ -113,7 +113,7 @@ def test_a_queue_that_is_an_owner_is_shown_once(files: list[str], tmp_path: Path
     run(*files, "--report", tmp_path / "month.html")
     page = run(*files).partition("worst times")[0]
     assert [line.split()[0] for line in page.splitlines() if line.startswith(("lab ", "A ", "B "))] == ["lab", "B", "A"]
-    assert (tmp_path / "month.html").read_text().count("<td class=text>A</td>") == 2  # its name and its queue, in the table of owners
+    assert (tmp_path / "month.html").read_text().count("<bdi>A</bdi>") == 2  # its name and its queue, in the table of owners
 
 
 @pytest.mark.parametrize(
