@@ -17,10 +17,10 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.instance.hosts import unfolded
 from fairopt.slurm.syntax import finite
-from fairopt.slurm.text import ASSOCIATIONS, JOBS, blocks, table
+from fairopt.slurm.text import ASSOCIATIONS, blocks, table
 from fairopt.wording import figure
 
-__all__ = ["parsed", "read_records", "read_sacct"]
+__all__ = ["parsed", "read_records"]
 
 _SINCE_SCONTROL = (23, 2)
 _COMMANDS = {  # from 23.02 on; before
@@ -33,9 +33,6 @@ _TEXTS = {
     "nodes": ("NodeName", "scontrol show nodes > nodes.txt"),
     "partitions": ("PartitionName", "scontrol show partitions > partitions.txt"),
 }
-_SACCT = (
-    "sacct -a -X -P -S START -E END -o JobID,Cluster,Account,User,Partition,Start,End,AllocTRES,ReqTRES,NodeList,Constraints > jobs.txt"
-)
 
 
 def _command(kind: str, version: tuple[int, int] | None = None) -> str:
@@ -161,23 +158,6 @@ def _same(range_of: Part, what: str) -> float:
             f"{_command('nodes', _SINCE_SCONTROL)}"
         )
     return least
-
-
-def read_sacct(path: str | os.PathLike[str], needed: tuple[str, ...]) -> list[Part]:
-    """Return the jobs that ``sacct -P`` lists."""
-    path = Path(path)
-    text = read_text(path)
-    start = text.lstrip()
-    if not start:
-        raise InvalidInstance(f"{path}: the file is empty; export it again: {_SACCT}")
-    columns = [name.strip().lower() for name in start.partition("\n")[0].split("|")]
-    for column in needed:
-        if column.lower() not in columns:
-            raise InvalidInstance(f'{path}, line 1: there is no column "{column}"; export it again: {_SACCT}')
-    records = table(text, str(path), _SACCT, JOBS)
-    for record in records:
-        record.value["job_state"] = "RUNNING"
-    return records
 
 
 def parsed(part: Part, parse: Callable[[str], Any]) -> Any:
