@@ -20,7 +20,7 @@ fairopt.errors.InvalidInstance: nodes.txt, line 1: RealMemory: expected a number
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairopt.clusters.json_export import Part
@@ -114,7 +114,7 @@ def blocks(text: str, file: str, first: str) -> list[Part]:
     return [Record(missing | fields, file, number) for number, fields in found]
 
 
-def table(text: str, file: str, command: str, columns: Mapping[str, str]) -> list[Part]:
+def table(text: str, file: str, command: str, columns: Mapping[str, str], needed: Sequence[str] = ()) -> list[Part]:
     """Return the rows of a table with ``|`` between its columns, whose first line names them.
 
     Parameters
@@ -123,14 +123,20 @@ def table(text: str, file: str, command: str, columns: Mapping[str, str]) -> lis
         Makes such a table, for messages.
     columns : mapping
         The name in the JSON of each column that is read, by its name in small letters: `ASSOCIATIONS`.
+    needed : sequence of str
+        Columns that must be there, or others of the same meaning.
 
     Raises
     ------
     InvalidInstance
-        A row has another number of cells than the first line.
+        A column is missing, or a row has another number of cells than the first line.
     """
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     head = [name.strip() for name in lines[0][1].split("|")]
+    there = {columns.get(name.lower()) for name in head}
+    for name in needed:
+        if columns[name.lower()] not in there:
+            raise InvalidInstance(f'{file}, line {lines[0][0]}: there is no column "{name}"; export it again: {command}')
     records: list[Part] = []
     for number, line in lines[1:]:
         cells = line.split("|")
