@@ -23,6 +23,7 @@ A max-min notion declares only the share of one task (`ShareNotion.share_per_tas
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, get_args
 
@@ -53,18 +54,24 @@ from fairopt.wording import figure, joined, named, percent
 __all__ = ["ShareNotion", "alone_on_each", "dominant_part", "dominant_share"]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class ShareNotion(Notion):
     """Leximin of weighted shares, U[n] = sum_i share_per_task[n] x[n,i]; in a tree of queues its filling.
 
-    Every such notion takes the options ``guarantees`` and ``queue_share`` (`fairopt.models.queue_tree`). They are attributes of the
-    notion, not arguments of its class: `fairopt.solving.notion_of` sets them.
+    Every such notion has the options of trees (`fairopt.models.queue_tree`), by keyword. A subclass with options of its own is a frozen
+    dataclass.
+
+    Parameters
+    ----------
+    guarantees : {"surplus", "clamp"}
+    queue_share : {"dominant", "sum"}, optional
+        The share of a queue; the default is ``default_queue_share``.
+    tree : {"filling", "nested"}
     """
 
-    guarantees: Guarantees = "surplus"
-    queue_share: QueueShare | None = None
-    """The share of a queue; None: ``default_queue_share``."""
-
-    tree: Reading = "filling"
+    guarantees: Guarantees = field(default="surplus", kw_only=True)
+    queue_share: QueueShare | None = field(default=None, kw_only=True)
+    tree: Reading = field(default="filling", kw_only=True)
 
     default_queue_share: ClassVar[QueueShare] = "sum"
 

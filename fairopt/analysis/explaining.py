@@ -29,6 +29,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fairopt.allocation import Allocation, Optimum
+from fairopt.allocation.records import question_of
 from fairopt.analysis.explanation import Explanation, Gain, number
 from fairopt.analysis.explanation.gains import gains, prices_of_level
 from fairopt.analysis.explanation.optimum import against_optimum
@@ -39,6 +40,7 @@ from fairopt.analysis.explanation.sentences import Sentences
 from fairopt.analysis.explanation.weights import idle_weight
 from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance
+from fairopt.results import plain
 from fairopt.solvers.backend import Deadline
 from fairopt.validation import check_time_limit, check_whole_number
 
@@ -123,6 +125,12 @@ def explain(
     names = [each.name for each in allocation.instance.queues]
     if user is not None and user not in allocation.instance.users and user in names:
         user, queue = None, user
+    question = plain(
+        {
+            "allocation": question_of(allocation), "user": user, "queue": queue, "against": against, "resolves": resolves,
+            "time_limit_s": time_limit,
+        }
+    )  # fmt: skip
     if user is None:
         assert queue is not None
         if against is not None:
@@ -135,7 +143,7 @@ def explain(
         told = (*about_queue(view, node), *idle_weight(allocation, node=node), *what_would_help(would, tasks))
         if not isinstance(allocation.question, Optimum):
             told = (*told, against_optimum(allocation, below, deadline))
-        return Explanation(None, None, tasks, told, (), would, queue, allocation.instance.units)
+        return Explanation(None, None, tasks, told, (), would, queue, allocation.instance.units, question)
     if allocation.instance.n_servers > _MANY:
         allocation = merged_servers(allocation)
     instance = allocation.instance
@@ -166,4 +174,5 @@ def explain(
         blockers=blockers,
         gains=found,
         units=instance.units,
+        question=question,
     )

@@ -46,7 +46,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -61,6 +61,7 @@ from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.aggregation import merge
 from fairopt.instance.queues import Queue
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
+from fairopt.results import plain, result
 from fairopt.solvers import pareto_frontier
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, notion_of, solve, without_remarks
@@ -115,7 +116,7 @@ class FrontierPoint:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; None stands for a missing number."""
-        entry = {name: getattr(self, name) for name in self.__slots__ if name != "allocation"}
+        entry = {name: getattr(self, name) for name in self.__slots__ if name != "allocation"} | {"time_s": self.seconds}
         return {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()}
 
 
@@ -134,6 +135,8 @@ class Frontier(ShowsItself):
     gap : float
         The largest distance of any allocation above the frontier, bounded by weak duality; relative to the largest total and share.
     points : tuple of FrontierPoint
+    question : mapping
+        The arguments of `fairopt.frontier`, as plain data.
     """
 
     instance: Instance
@@ -142,6 +145,7 @@ class Frontier(ShowsItself):
     vertices: FloatArray
     gap: float
     points: tuple[FrontierPoint, ...]
+    question: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.vertices.setflags(write=False)
@@ -188,7 +192,8 @@ class Frontier(ShowsItself):
         """Return plain data, ready for JSON: sharing, vertices, gap and points; None stands for a missing number."""
         vertices = [{"total": total, "smallest_share": share} for total, share in self.vertices.tolist()]
         points = [point.to_dict() for point in self.points]
-        return {"sharing": self.sharing, "of": self.of, "vertices": vertices, "gap": self.gap, "points": points}
+        found = {"sharing": self.sharing, "of": self.of, "vertices": vertices, "gap": self.gap, "points": points}
+        return result("frontier", self.question, self.instance.units, found)
 
     def plot(self, *, ax: Axes | None = None, figsize: tuple[float, float] | None = None, title: str | None = None) -> Figure:
         """Draw the frontier, the unattainable region, and the points; return a matplotlib figure.
@@ -306,7 +311,16 @@ def frontier(
         points.append(found.point(unique, kind, task))
         if done is not None:
             done(unique)
-    return Frontier(instance, how, of, found.vertices, found.gap, tuple(points))
+    question = {
+        "alphas": alphas,
+        "notions": asked,
+        "families": families or {},
+        "schedules": [schedules] if isinstance(schedules, str) else schedules,
+        "of": of,
+        "sharing": how,
+        "time_limit_s": time_limit,
+    }
+    return Frontier(instance, how, of, found.vertices, found.gap, tuple(points), plain(question))
 
 
 def _check_tree(instance: Instance) -> None:

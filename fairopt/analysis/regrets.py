@@ -65,6 +65,7 @@ Regret(drfh, whole tasks: level 0, leximin 0, largest 0, total 0)
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -74,6 +75,7 @@ import scipy
 
 from fairopt.allocation import Allocation
 from fairopt.allocation.holdings import tree_order
+from fairopt.allocation.records import question_of
 from fairopt.analysis.shortfalls import SAME, in_fractions, of_sorted, shortfall
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.drawing import ShowsItself
@@ -81,6 +83,7 @@ from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import AlphaFair, Disjunctive, Equilibrium, Nested, Program, Separate, Total, Tradeoff, TreeFilling
+from fairopt.results import plain, result
 from fairopt.solving import best_found, checked, solve
 from fairopt.wording import figure
 
@@ -143,6 +146,10 @@ class Regret(ShowsItself):
     exact : dict or None
         Of an allocation in fractions, those of the numbers that are rational, as Fractions: "total", and "level", "leximin" and "largest",
         or "goal" of a total. The reference is in fractions, too, or of whole tasks that keep every limit.
+    question : mapping
+        The arguments of `fairopt.regret`, as plain data.
+    units : mapping
+        The unit of each resource of which it is known.
     """
 
     notion: str
@@ -163,6 +170,8 @@ class Regret(ShowsItself):
     tiny: tuple[str, ...] = ()
     others: Regret | None = field(default=None, compare=False)
     exact: dict[str, Fraction] | None = field(default=None, compare=False)
+    question: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    units: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def worst_user(self) -> str | None:
@@ -179,12 +188,16 @@ class Regret(ShowsItself):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; the numbers of single users and queues are in `to_frame`."""
-        apart = ("compared", "tiny", "others", "exact")
+        return result("regret", self.question, self.units, self.numbers())
+
+    def numbers(self) -> dict[str, Any]:
+        """Return the part of `to_dict` that a comparison has of each row."""
+        apart = ("compared", "tiny", "others", "exact", "question", "units")
         data = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name not in apart}
         if self.exact is not None:
             data["exact"] = {name: str(value) for name, value in self.exact.items()}
         others = None if self.others is None else {name: getattr(self.others, name) for name in _NUMBERS}
-        return data | {"worst_user": self.worst_user, "tiny": list(self.tiny), "others": others}
+        return data | {"worst_user": self.worst_user, "tiny": list(self.tiny), "others": others, "worst": self.worst}
 
     def to_frame(self, by: Literal["user", "queue"] = "user") -> pd.DataFrame:
         """Return one row per user, or per queue, the whole cluster first: tasks, share, both of the exact allocation, and the shortfall.
@@ -297,7 +310,12 @@ def regret(
     compared = _by_user_and_queue(allocation, program, exact)
     if allocation.exact is not None:
         found = dataclasses.replace(found, exact=in_fractions(chosen, program, allocation, exact))
-    found = dataclasses.replace(found, compared=compared, **_without_tiny(program, allocation, exact))
+    question = {
+        "allocation": question_of(allocation), "notion": chosen, "sharing": how, "integral": integral, "time_limit_s": time_limit
+    }  # fmt: skip
+    found = dataclasses.replace(
+        found, compared=compared, question=plain(question), units=allocation.instance.units, **_without_tiny(program, allocation, exact)
+    )
     if not allocation.instance.queues:
         return found
     most, worst = max((shortfall(best, own), name) for name, _, _, own, best in compared.queues[1:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from fairopt.allocation import Allocation
 from fairopt.clusters.rounding import Whole
 from fairopt.errors import InvalidInstance
 from fairopt.files import refuse_existing, write_files
+from fairopt.results import result
 from fairopt.wording import plural
 
 __all__ = ["Export"]
@@ -33,6 +34,8 @@ class Export:
         Names of queues, accounts, namespaces and groups of servers in the files, by label; that of the queue where a label is of both.
     notes : tuple of str
         What was rounded, renamed, or cannot be expressed.
+    question : mapping
+        The arguments of the export, as plain data.
     """
 
     kind: str
@@ -40,6 +43,7 @@ class Export:
     whole: Whole
     names: dict[str, str]
     notes: tuple[str, ...]
+    question: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -79,10 +83,9 @@ class Export:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON: whole tasks by user and group of servers, names, notes and files."""
         whole = self.whole
-        return {
+        found = {
             "kind": self.kind,
             "notion": whole.allocation.notion,
-            "units": whole.instance.units,
             "users": [
                 {
                     "name": user,
@@ -97,6 +100,7 @@ class Export:
             "notes": list(self.notes),
             "files": dict(self.files),
         }
+        return result("export", self.question, whole.instance.units, found)
 
     def __repr__(self) -> str:
         tasks = plural(self.whole.tasks.sum(), "whole task")

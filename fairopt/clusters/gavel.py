@@ -37,6 +37,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairopt.clusters.account import Account
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.csv_export import Columns
 from fairopt.clusters.imported import Import
 from fairopt.clusters.queue_tree import weighted
@@ -47,6 +48,7 @@ from fairopt.wording import did_you_mean, plural
 __all__ = ["import_gavel"]
 
 
+@keeps_question
 def import_gavel(
     throughputs: str | os.PathLike[str],
     gpus: Mapping[str, int],

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairopt.clusters.account import Account
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.csv_export import Columns
 from fairopt.clusters.imported import Import
@@ -35,6 +36,7 @@ __all__ = ["import_google2011", "trace_google2011"]
 _EVENTS = ("ADD", "UPDATE", "REMOVE")
 
 
+@keeps_question
 def import_google2011(
     machines: str | os.PathLike[str],
     tasks: str | os.PathLike[str],

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.results import result
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class Import:
         Where the instance is an approximation or a relaxation of the cluster, and how.
     queues : dict
         Names of the queues of each owner, whose weights are its weight; empty if there is no tree.
+    question : mapping
+        The arguments of the import, as plain data.
     """
 
     kind: str
@@ -78,6 +81,7 @@ class Import:
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
     queues: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    question: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -140,7 +144,7 @@ class Import:
         instance = self.instance
         owners = self.to_frame().reset_index().to_dict("records")
         capacity, demand = instance.total_capacity, _finite(instance.tasks) @ instance.demands
-        return {
+        found = {
             "kind": self.kind,
             "summary": dict(self.summary),
             "users": instance.n_users,
@@ -155,7 +159,9 @@ class Import:
                 }
                 for r, name in enumerate(instance.resources)
             },
-            "owners": [{key: None if value == np.inf else value for key, value in owner.items()} for owner in owners],
+            "owners": [
+                {"name": owner["owner"]} | {key: None if value == np.inf else value for key, value in owner.items()} for owner in owners
+            ],
             "options": self.options,
             "current": self.current is not None,
             "left_out": [
@@ -163,6 +169,7 @@ class Import:
             ],
             "notes": list(self.notes),
         }
+        return result("import", self.question, self.units, found)
 
     def current_csv(self) -> str | None:
         """Return the running tasks as CSV (user, server, tasks) for ``fairopt compare --allocation``; None if ``current`` is None."""

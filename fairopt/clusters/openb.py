@@ -23,6 +23,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairopt.clusters.account import Account
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.csv_export import Columns
 from fairopt.clusters.imported import Import
@@ -33,6 +34,7 @@ from fairopt.wording import plural
 __all__ = ["import_openb"]
 
 
+@keeps_question
 def import_openb(
     nodes: str | os.PathLike[str],
     pods: str | os.PathLike[str],

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.clusters.account import Account
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.imported import Import
 from fairopt.clusters.json_export import Part
@@ -41,6 +42,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _UNITS = {"cpu": "CPUs", "gpu": "GPUs", "memory": "GiB"}
 
 
+@keeps_question
 def import_ray(
     nodes: str | os.PathLike[str],
     tasks: str | os.PathLike[str] | None = None,

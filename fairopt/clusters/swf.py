@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from fairopt.clusters.account import Account
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.imported import Import
 from fairopt.clusters.shapes import SOMEWHERE, Tasks
@@ -50,6 +51,7 @@ __all__ = ["import_swf", "trace_swf"]
 _OWNERS = {"user": USER, "group": GROUP, "queue": QUEUE}
 
 
+@keeps_question
 def import_swf(
     log: str | os.PathLike[str],
     *,

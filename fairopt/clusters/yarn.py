@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairopt.clusters.account import Account
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.imported import Import
 from fairopt.clusters.json_export import Part, read_json
@@ -41,6 +42,7 @@ _ACTIVE = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING")
 _ENDED = ("FINISHED", "FAILED", "KILLED", "FINISHING")
 
 
+@keeps_question
 def import_yarn(
     nodes: str | os.PathLike[str],
     apps: str | os.PathLike[str],

@@ -25,6 +25,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.clusters.amounts import check_headroom, enlarged, kind_of, measures, notes_of_units, whole_units
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
 from fairopt.clusters.names import YARN, Names, changed
@@ -42,6 +43,7 @@ _RESOURCE = re.compile(r"[^\s,=\[\]]+")  # characters that would end an amount
 _MOST = 5
 
 
+@keeps_question
 def export_yarn(
     allocation: Allocation,
     *,

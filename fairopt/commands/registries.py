@@ -1,7 +1,8 @@
-"""``fairopt notions | solvers | placements | schema``: the choices that other commands offer."""
+"""``fairopt notions | solvers | placements | schedulers | schema``: the choices that other commands offer."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +16,7 @@ from fairopt.models.notion import Condition
 from fairopt.papers.references import bibtex
 from fairopt.registry import Registry
 
-__all__ = ["notions", "placements", "schema", "solvers"]
+__all__ = ["notions", "placements", "schedulers", "schema", "solvers"]
 
 
 def placements(as_json: Json = False) -> None:
@@ -36,6 +37,25 @@ def placements(as_json: Json = False) -> None:
         typer.echo(as_text(listed), nl=False)
     else:
         _print_placements(Console(highlight=False))
+
+
+def schedulers(as_json: Json = False) -> None:
+    """List the schedulers that fairopt simulate follows."""
+    from fairopt.simulation.schedulers import KINDS
+    from fairopt.simulation.schedulers import schedulers as listed
+
+    if as_json:
+        typer.echo(as_text([dataclasses.asdict(each) for each in listed()]), nl=False)
+        return
+    console = Console(highlight=False)
+    for kind, what in KINDS.items():
+        table = simple_table(kind, what, "example", leading=1, first="ids")
+        for each in listed():
+            if each.kind == kind:
+                table.add_row(Text(each.id, "bold"), Text(each.title), Text(each.example))
+        console.print(table)
+        console.print()
+    console.print(Text("For example: fairopt simulate jobs.csv --cluster cluster.yaml --scheduler drfh:best-fit --scheduler backfill"))
 
 
 def notions(

@@ -32,6 +32,7 @@ from typing import Literal
 import numpy as np
 
 from fairopt.clusters.account import Account
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.imported import Import
 from fairopt.clusters.json_export import Part
@@ -48,6 +49,7 @@ __all__ = ["import_kubernetes"]
 _NODES, _PODS = "kubectl get nodes -o json > nodes.json", "kubectl get pods -A -o json > pods.json"
 
 
+@keeps_question
 def import_kubernetes(
     nodes: str | os.PathLike[str],
     pods: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),

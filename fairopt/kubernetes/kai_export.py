@@ -16,6 +16,7 @@ from typing import Any
 
 from fairopt.allocation import Allocation
 from fairopt.clusters.amounts import check_headroom, kind_of, measures, notes_of_units
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
 from fairopt.clusters.names import LABEL_VALUE, Names, changed
@@ -36,6 +37,7 @@ _OTHERS = ("ephemeral-storage", "storage")
 _MOST = 5
 
 
+@keeps_question
 def export_kai(
     allocation: Allocation,
     *,

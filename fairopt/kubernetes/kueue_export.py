@@ -22,6 +22,7 @@ from typing import Any
 
 from fairopt.allocation import Allocation
 from fairopt.clusters.amounts import check_headroom, enlarged, notes_of_units, whole_units
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
 from fairopt.clusters.names import DNS_LABEL, DNS_SUBDOMAIN, Names, changed
@@ -43,6 +44,7 @@ _MOST = 5
 _Amounts = dict[tuple[str, str], int]  # by flavor and resource
 
 
+@keeps_question
 def export_kueue(
     allocation: Allocation,
     *,

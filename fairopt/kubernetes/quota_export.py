@@ -20,6 +20,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.clusters.amounts import check_headroom, enlarged, notes_of_units
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holder, Holdings
 from fairopt.clusters.names import DNS_LABEL, Names, changed
@@ -40,6 +41,7 @@ def namespace_of(instance: Instance, holder: Holder) -> str:
     return (owners.pop() if len(owners) == 1 else None) or holder.label
 
 
+@keeps_question
 def export_resourcequota(
     allocation: Allocation,
     *,

@@ -18,6 +18,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.clusters.amounts import check_headroom, notes_of_units
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
 from fairopt.clusters.names import LABEL_VALUE, Names, changed
@@ -33,6 +34,7 @@ _MOST_WEIGHT = 65_535
 _MOST = 5
 
 
+@keeps_question
 def export_volcano(
     allocation: Allocation,
     *,

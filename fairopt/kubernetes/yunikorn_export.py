@@ -14,6 +14,7 @@ from typing import Any
 
 from fairopt.allocation import Allocation
 from fairopt.clusters.amounts import check_headroom, notes_of_units
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
 from fairopt.clusters.names import YUNIKORN, Names, changed
@@ -26,6 +27,7 @@ __all__ = ["export_yunikorn"]
 _ROOT = "root"
 
 
+@keeps_question
 def export_yunikorn(
     allocation: Allocation,
     *,

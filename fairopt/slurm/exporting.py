@@ -31,6 +31,7 @@ from typing import Literal, TypeAlias
 
 from fairopt.allocation import Allocation
 from fairopt.clusters.amounts import check_headroom, kind_of, measures, notes_of_units
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holder, Holdings
 from fairopt.clusters.names import changed
@@ -53,6 +54,7 @@ _SMALLEST: dict[str, Fraction | int] = {"cpu": 1, "memory": 2**20, "gpu": 1, "":
 _RESOURCE = re.compile(r"[^\s,=]+")  # characters that would end an amount
 
 
+@keeps_question
 def export_slurm(
     allocation: Allocation,
     *,

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.clusters.account import Account
+from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.imported import Import
 from fairopt.clusters.shapes import SOMEWHERE, Tasks
@@ -46,6 +47,7 @@ from fairopt.wording import plural
 __all__ = ["import_slurm"]
 
 
+@keeps_question
 def import_slurm(
     nodes: str | os.PathLike[str],
     jobs: str | os.PathLike[str],

@@ -23,7 +23,8 @@ from fairopt import solvers
 
 ROOT = Path(__file__).parents[2]
 ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor of its own
-    *("doors", "wording", "errors", "drawing", "validation", "limits", "surroundings", "streams", "show", "files", "registry", "processes"),
+    *("doors", "wording", "errors", "drawing", "validation", "limits", "surroundings", "streams", "show"),
+    *("files", "registry", "processes", "results"),
     *("instance", "trace", "papers", "program", "formats", "certificate"),
     *("models", "solvers", "allocation", "solving", "scheduling", "generators", "specs"),
     *("analysis", "studies", "clusters", "slurm", "kubernetes", "simulation", "histories"),
