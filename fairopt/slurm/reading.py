@@ -64,7 +64,7 @@ def _version(export: Part) -> tuple[int, int] | None:
 
 
 def read_records(path: str | os.PathLike[str], kind: str, needed: Sequence[str] = ()) -> list[Part]:
-    """Return the records of a kind: "nodes", "jobs", "partitions" or "associations", of any version; a table must have the columns that are needed.
+    """Return the records of a kind, "nodes", "jobs", "partitions" or "associations", of any version; ``needed`` are columns of a table.
 
     Raises
     ------
