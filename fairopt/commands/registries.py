@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.text import Text
@@ -14,8 +14,9 @@ from fairopt.commands.tables import simple_table
 from fairopt.models.notion import Condition
 from fairopt.papers.references import bibtex
 from fairopt.registry import Registry
+from fairopt.results import result
 
-__all__ = ["notions", "placements", "schema", "solvers"]
+__all__ = ["notions", "placements", "print_list", "schema", "solvers"]
 
 
 def placements(as_json: Json = False) -> None:
@@ -23,17 +24,11 @@ def placements(as_json: Json = False) -> None:
     entries: dict[str, Registry[Any]] = {"placement": fo.PLACEMENTS, "criterion": fo.CRITERIA}
     if as_json:
         listed = [
-            {
-                "id": name,
-                "kind": kind,
-                "title": getattr(entry, "title", ""),
-                "source": getattr(entry, "source", ""),
-                "from": registry.source(name),
-            }
+            _entry(name, entry, registry) | {"kind": kind, "source": getattr(entry, "source", "")}
             for kind, registry in entries.items()
             for name, entry in registry.items()
         ]
-        typer.echo(as_text(listed), nl=False)
+        print_list("placements", listed)
     else:
         _print_placements(Console(highlight=False))
 
@@ -45,22 +40,16 @@ def notions(
     if as_bibtex:
         typer.echo(bibtex(key for notion in (*fo.NOTIONS.values(), *fo.CRITERIA.values()) for key in notion.references), nl=False)
     elif as_json:
-        typer.echo(
-            as_text(
-                [
-                    {
-                        "id": name,
-                        "title": getattr(notion, "title", ""),
-                        "satisfies": {promise.value: source for promise, source in notion.satisfies.items()},
-                        "conditions": [condition.value for condition in Condition if condition in notion.conditions],
-                        "source": getattr(notion, "source", ""),
-                        "from": fo.NOTIONS.source(name),
-                    }
-                    for name, notion in fo.NOTIONS.items()
-                ]
-            ),
-            nl=False,
-        )
+        listed = [
+            _entry(name, notion, fo.NOTIONS)
+            | {
+                "satisfies": {promise.value: source for promise, source in notion.satisfies.items()},
+                "conditions": [condition.value for condition in Condition if condition in notion.conditions],
+                "source": getattr(notion, "source", ""),
+            }
+            for name, notion in fo.NOTIONS.items()
+        ]
+        print_list("notions", listed)
     else:
         _print_notions(Console(highlight=False))
 
@@ -68,31 +57,41 @@ def notions(
 def solvers(as_json: Json = False) -> None:
     """List the engines: what each solves, and how to install a missing one."""
     if as_json:
-        typer.echo(
-            as_text(
-                [
-                    {
-                        "id": name,
-                        "title": getattr(engine, "title", ""),
-                        "features": sorted(feature.value for feature in engine.features),
-                        "installed": engine.available(),
-                        "install": engine.requirement,
-                        "from": fo.SOLVERS.source(name),
-                    }
-                    for name, engine in fo.SOLVERS.items()
-                ]
-            ),
-            nl=False,
-        )
+        listed = [
+            _entry(name, engine, fo.SOLVERS)
+            | {
+                "features": sorted(feature.value for feature in engine.features),
+                "installed": engine.available(),
+                "install": engine.requirement,
+            }
+            for name, engine in fo.SOLVERS.items()
+        ]
+        print_list("solvers", listed)
     else:
         _print_solvers(Console(highlight=False))
 
 
-def schema() -> None:
-    """Print the JSON Schema of instance files, for editors and validators."""
-    from fairopt.formats import schema as describe
+def schema(
+    of: Annotated[
+        Literal["instance", "result"], typer.Argument(metavar="[result]", help="result: of what commands print with --json.")
+    ] = "instance",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, as it always does.")] = False,
+) -> None:
+    """Print the JSON Schema of instance files, or of results, for editors and validators."""
+    from fairopt.formats import schema as of_instances
+    from fairopt.results.schema import schema as of_results
 
-    typer.echo(as_text(describe()), nl=False)
+    typer.echo(as_text(of_results(of_instances()) if of == "result" else of_instances()), nl=False)
+
+
+def print_list(command: str, entries: list[dict[str, Any]]) -> None:
+    """Print a list of choices as JSON."""
+    typer.echo(as_text(result(command, {}, {}, {command: entries})), nl=False)
+
+
+def _entry(name: str, entry: Any, registry: Registry[Any]) -> dict[str, Any]:
+    """Return what every list says of an entry."""
+    return {"name": name, "id": name, "title": getattr(entry, "title", ""), "from": registry.source(name)}  # id: until 1.0
 
 
 def _what(entry: Any, source: str) -> Text:

@@ -11,11 +11,12 @@ from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Console, check_file, work
+from fairopt.commands.console import Console, as_text, check_file, work
 from fairopt.commands.options import (
     Changes,
     File,
     Guarantees,
+    Json,
     QueueShare,
     Schedules,
     Sharing,
@@ -70,6 +71,7 @@ def report(
     ] = 60.0,
     changes: Changes = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page; default: the name of the file.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Write a report on FILE: one HTML page with interactive charts, their tables, certificates, and the commands to reproduce it.
 
@@ -104,6 +106,9 @@ def report(
         ),
         progress,
     )
-    typer.echo(f"{found.path} ({found.path.stat().st_size / 1e6:.1f} MB)")
+    if as_json:
+        typer.echo(as_text(found.to_dict()), nl=False)
+    else:
+        typer.echo(f"{found.path} ({found.path.stat().st_size / 1e6:.1f} MB)")
     if not found.findings.solved:
         raise typer.Exit(3)

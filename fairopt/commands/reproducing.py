@@ -17,6 +17,7 @@ from fairopt.commands.console import Console, as_text, work
 from fairopt.commands.options import Json
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import simple_table
+from fairopt.results import result
 from fairopt.wording import figure, plural
 
 if TYPE_CHECKING:
@@ -107,14 +108,23 @@ def reproduce(
     if as_json:
         experiments = [
             {
-                "id": experiment.id,
+                "name": experiment.id,
+                "id": experiment.id,  # until 1.0
                 "title": experiment.title,
                 "source": experiment.source,
-                "results": [dataclasses.asdict(row) | {"verdict": row.verdict.value} for row in rows],
+                "results": [{"name": row.id} | dataclasses.asdict(row) | {"verdict": row.verdict.value} for row in rows],
             }
             for experiment, rows in results
         ]
-        typer.echo(as_text({"quick": quick, "unexpected": unexpected, "experiments": experiments, "seconds": seconds}), nl=False)
+        question = {"experiments": ids or [], "quick": quick, "exact": exact, "data": data}
+        answer = {
+            "quick": quick,  # until 1.0
+            "unexpected": unexpected,
+            "experiments": experiments,
+            "time_s": seconds,
+            "seconds": seconds,  # until 1.0
+        }
+        typer.echo(as_text(result("reproduce", question, {}, answer)), nl=False)
     else:
         _print(Console(highlight=False), results, seconds)
     if unexpected:
