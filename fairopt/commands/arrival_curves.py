@@ -13,7 +13,7 @@ from rich.text import Text
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import Console, choose_form, draw, hand_over, work
-from fairopt.commands.options import Changes, File, Json, Output, read_instance, words
+from fairopt.commands.options import Changes, File, Json, Output, Workers, at_least_one, read_instance, words
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import percent, plural
@@ -28,7 +28,7 @@ def arrivals(
     resource: Annotated[
         str,
         typer.Option(
-            metavar="NAME", autocompletion=completion.resources, help="The resource whose allocation ratio is measured.", show_default=False
+            metavar="NAME", autocompletion=completion.resources, help="Resource whose allocation ratio is measured.", show_default=False
         ),
     ],
     placements: Annotated[
@@ -44,18 +44,22 @@ def arrivals(
         typer.Option(
             metavar="NAME",
             autocompletion=completion.resources,
-            help="A resource that comes in cards: a task that needs part of a card gets it from a single card.",
+            help="Resource that comes in cards, such as gpu: a task that needs a part of a card gets all of it from one card.",
         ),
     ] = None,
-    until: Annotated[float, typer.Option(metavar="PART", help="Demand that arrives, as a part of the capacity.")] = 1.3,
-    step: Annotated[float, typer.Option(metavar="PART", help="Demand between two points, as a part of the capacity.")] = 0.01,
-    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Random orders of arrival (seeds 0 to N - 1).")] = 10,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Workers; -1: one per core.")] = -1,
+    load: Annotated[float, typer.Option(metavar="PART", help="Demand of all tasks that arrive, as a fraction of the capacity.")] = 1.3,
+    load_step: Annotated[
+        float, typer.Option(metavar="PART", help="Distance between two points of the curve, as a fraction of the capacity.")
+    ] = 0.01,
+    seeds: Annotated[
+        int, typer.Option(metavar="N", callback=at_least_one, help="Number of random orders of arrival (seeds 0 to N - 1).")
+    ] = 10,
+    workers: Workers = -1,
     changes: Changes = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each seed, point and curve.")] = False,
     output: Output = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf."), Written()] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the curves: .svg, .png or .pdf."), Written()] = None,
 ) -> None:
     """Let the tasks of FILE arrive in random order, and measure how much of a resource each placement allocates.
 
@@ -72,10 +76,10 @@ def arrivals(
             resource,
             words(placements),
             cards=cards,
-            until=until,
-            step=step,
+            until=load,
+            step=load_step,
             seeds=range(seeds),
-            jobs=jobs,
+            workers=workers,
             done=lambda finished, total: progress.update(bar, completed=finished),
         ),
         progress,

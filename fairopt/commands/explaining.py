@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,7 +17,19 @@ from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.rerun import given
 from fairopt.commands import completion
 from fairopt.commands.console import Console, as_text, choose_form, deliver, show, work
-from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules
+from fairopt.commands.options import (
+    Changes,
+    Exact,
+    File,
+    Given,
+    Guarantees,
+    Json,
+    JsonOutput,
+    QueueShare,
+    Sharing,
+    read_instance,
+    with_rules,
+)
 from fairopt.commands.tables import add_names, add_numbers, add_words, label, print_paragraph, simple_table
 from fairopt.models import default_sharing
 from fairopt.specs import read_notion, read_schedule
@@ -47,35 +58,28 @@ def explain(
     schedule: Annotated[
         str | None,
         typer.Option(
-            metavar="ID:ID",
+            metavar="A:B",
             autocompletion=completion.schedules,
-            help="Explain a greedy schedule instead, criterion:placement. See: fairopt placements.",
+            help="Explain a greedy schedule CRITERION:PLACEMENT instead, such as drfh:best-fit. See: fairopt placements.",
         ),
     ] = None,
-    allocation: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="CSV", help="Explain your own allocation instead: columns user, server, tasks, or user and a column per server."
-        ),
-    ] = None,
+    allocation: Given = None,
     against: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
             autocompletion=completion.users,
-            help="User to compare with; default: the user whose resources would let --user run the most tasks.",
+            help="User to compare with. Default: the one whose resources would let --user run the most tasks.",
         ),
     ] = None,
     integral: Annotated[bool, typer.Option("--integral", help="Explain the exact allocation of whole tasks.")] = False,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="In fractions, without a tolerance: the allocation, its prices, and what each change gives.")
-    ] = False,
-    resolves: Annotated[int, typer.Option(metavar="N", help="Solve again for at most this many changes.")] = 6,
+    exact: Exact = False,
+    resolves: Annotated[int, typer.Option(metavar="N", help="Number of changes to solve for; the others are estimated from prices.")] = 6,
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For the allocation, and again for everything that is solved to explain it.")
+        float | None, typer.Option(metavar="SECONDS", help="Time limit of the allocation, and again of all solves that explain it.")
     ] = None,
     changes: Changes = None,
     as_json: Json = False,
@@ -110,13 +114,13 @@ def explain(
     def make() -> fo.Allocation:
         if schedule is not None:
             plan = read_schedule(schedule)[1]
-            return made(instance, {**plan, "exact": True} if exact else plan, sharing, notion or GIVEN)  # type: ignore[arg-type,dict-item]
+            return made(instance, {**plan, "exact": True} if exact else plan, sharing, notion or GIVEN)  # type: ignore[dict-item]
         chosen = read_notion(with_rules([notion or "drfh"], guarantees, queue_share)[0])[1]
         if allocation is not None:
             from fairopt.formats.allocations import read
 
             return given(instance, read(allocation, instance), sharing or default_sharing(instance), chosen.name, exact=exact)
-        return fo.solve(instance, chosen, integral=integral, sharing=sharing, time_limit=time_limit, exact=exact)  # type: ignore[arg-type]
+        return fo.solve(instance, chosen, integral=integral, sharing=sharing, time_limit=time_limit, exact=exact)
 
     answer = work("finding the allocation", make)
     progress = Progress(console=Console(stderr=True), transient=True)
@@ -176,7 +180,7 @@ def _print_blockers(console: Console, blockers: tuple[Blocker, ...]) -> None:
     if len(blockers) > _ROWS:
         console.print(Text(f"and {len(blockers) - _ROWS:,} more; --json has all"))
     if priced:
-        console.print(Text("price: the most that one more unit could raise the level at which the user stops, or the goal."))
+        console.print(Text("price (dual): upper bound on the gain in the user's level, or in the objective, per extra unit of capacity."))
     if not all(each.bottleneck for each in blockers):
         console.print(Text('stops it: "no" if its holders have larger shares and would give way, or if its price is 0.'))
 

@@ -12,7 +12,7 @@ from rich.text import Text
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import Console, as_text, check_file, say, work
-from fairopt.commands.options import Changes, File, Guarantees, Json, QueueShare, with_rules
+from fairopt.commands.options import Changes, File, Given, Guarantees, Json, QueueShare, with_rules
 from fairopt.commands.outputs import Written, guarded
 from fairopt.commands.tables import add_numbers, add_words, label, print_note, simple_table
 from fairopt.specs import read_notion
@@ -32,27 +32,25 @@ Notion = Annotated[
         metavar="ID", autocompletion=completion.notions, help="The exact allocation of this notion; options as in proportional:alpha=2."
     ),
 ]
-Given = Annotated[
-    Path | None,
-    typer.Option("--allocation", metavar="CSV", help="Export your own allocation instead: columns user, server, tasks."),
-]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file; default: print."), Written()]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout."), Written()]
 _RESOURCE = "Name of a resource in the scheduler, such as gpu=nvidia.com/gpu. Can be repeated."
-Resources = Annotated[list[str] | None, typer.Option("--resource", metavar="NAME=KEY", help=_RESOURCE)]
+Resources = Annotated[list[str] | None, typer.Option("--resource-name", metavar="NAME=KEY", help=_RESOURCE)]
 _UNIT = (
     "Unit of a resource of FILE, such as memory=MiB or cpu=millicores; default: what FILE or the name (RAM (GB)) says, else GiB and cores. "
     "Can be repeated."
 )
 Units = Annotated[list[str] | None, typer.Option("--unit", metavar="NAME=UNIT", help=_UNIT)]
-Headroom = Annotated[float, typer.Option(metavar="FACTOR", help="Multiply the exact amounts by this factor; limits are rounded up.")]
+Headroom = Annotated[float, typer.Option(metavar="FACTOR", help="Upper limit: the exact amount times this factor, rounded up.")]
 Borrowed = Annotated[
     float | None,
     typer.Option(
-        "--headroom", metavar="FACTOR", help="A queue may hold its quota times this factor; 1: no borrowing. Default: whatever is idle."
+        "--headroom",
+        metavar="FACTOR",
+        help="Upper limit: the exact amount times this factor; 1: no borrowing. Default: none, idle capacity may be borrowed.",
     ),
 ]
-TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="For the exact allocation.")]
-Everything = Annotated[bool, typer.Option("--all", help="Show every user, however many there are.")]
+TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of the exact allocation.")]
+Everything = Annotated[bool, typer.Option("--all", help="Show all users, however many there are.")]
 
 
 def _example(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -76,8 +74,8 @@ def slurm(
         list[str] | None,
         typer.Option(metavar="ROW=NAME", help="Partition of a row of servers. Can be repeated; default: one for each row."),
     ] = None,
-    user: Annotated[
-        list[str] | None, typer.Option(metavar="ACCOUNT=USER", help="User of an account, where FILE does not say. Can be repeated.")
+    user_of: Annotated[
+        list[str] | None, typer.Option(metavar="ACCOUNT=USER", help="User of an account, if FILE does not say. Can be repeated.")
     ] = None,
     associations: Annotated[
         Path | None,
@@ -106,9 +104,9 @@ def slurm(
             headroom=headroom,
             as_=as_,
             partitions=_assigned(partition, "--partition", "ROW"),
-            users=_assigned(user, "--user", "ACCOUNT"),
+            users=_assigned(user_of, "--user-of", "ACCOUNT"),
             associations=associations,
-            resources=_assigned(resource, "--resource", "NAME"),
+            resources=_assigned(resource, "--resource-name", "NAME"),
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"limits": output, "undo": undo},
@@ -145,7 +143,7 @@ def kueue(
             found,
             headroom=headroom,
             flavors=_flavors(flavor),
-            resources=_assigned(resource, "--resource", "NAME"),
+            resources=_assigned(resource, "--resource-name", "NAME"),
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"queues": output},
@@ -175,7 +173,7 @@ def resourcequota(
         lambda found: fo.export_resourcequota(
             found,
             headroom=headroom,
-            resources=_assigned(resource, "--resource", "NAME"),
+            resources=_assigned(resource, "--resource-name", "NAME"),
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"queues": output},
@@ -208,7 +206,7 @@ def _queues(system: str, what: str, example: str = "") -> None:
             lambda found: getattr(fo, f"export_{system}")(
                 found,
                 headroom=headroom,
-                resources=_assigned(resource, "--resource", "NAME"),
+                resources=_assigned(resource, "--resource-name", "NAME"),
                 units=_assigned(unit, "--unit", "NAME"),
             ),
             {"queues": output},
@@ -221,13 +219,16 @@ _queues("kai", "Export queues of KAI: quota, limit and weight over quota of GPU,
 _queues("yunikorn", "Export queues of YuniKorn: guaranteed and max.")
 
 
-@_example("yarn cluster.yaml --notion drfh --scheduler fair -o fair-scheduler.xml")
+@_example("yarn cluster.yaml --notion drfh --yarn-scheduler fair -o fair-scheduler.xml")
 def yarn(
     file: File,
     notion: Notion = "drfh",
     allocation: Given = None,
-    scheduler: Annotated[
-        Literal["capacity", "fair"], typer.Option(help="Whose file: capacity-scheduler.xml, or allocations.")
+    yarn_scheduler: Annotated[
+        Literal["capacity", "fair"],
+        typer.Option(
+            help="Scheduler that reads the file: the Capacity Scheduler (capacity-scheduler.xml) or the Fair Scheduler (allocations)."
+        ),
     ] = "capacity",
     headroom: Borrowed = None,
     node_label: Annotated[
@@ -248,10 +249,10 @@ def yarn(
         _source(file, changes, notion, allocation, guarantees, queue_share, time_limit),
         lambda found: fo.export_yarn(
             found,
-            scheduler=scheduler,
+            scheduler=yarn_scheduler,
             headroom=headroom,
             labels=_assigned(node_label, "--node-label", "ROW"),
-            resources=_assigned(resource, "--resource", "NAME"),
+            resources=_assigned(resource, "--resource-name", "NAME"),
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"queues": output},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.progress import Progress
@@ -28,7 +28,7 @@ def frontier(
     alphas: Annotated[
         str, typer.Option(metavar="A,...", help="Alpha-fair allocations to compute, from 0 (largest total) to inf (max-min).")
     ] = "0,0.5,1,2,5,inf",
-    of: Annotated[str, typer.Option(metavar="tasks|shares", help="What these allocations divide fairly.")] = "tasks",
+    of: Annotated[Literal["tasks", "shares"], typer.Option(help="What the allocations of --alphas divide fairly.")] = "tasks",
     notions: Annotated[
         str | None,
         typer.Option(
@@ -37,16 +37,18 @@ def frontier(
             help="Exact allocations to compute; default: every notion. See: fairopt notions.",
         ),
     ] = None,
-    fds: Annotated[str, typer.Option(metavar="BETA:LAMBDA,...", help="Members of the family fds, as in 2:-1,2:-4.")] = "",
-    gfj: Annotated[str, typer.Option(metavar="BETA:LAMBDA,...", help="Members of the family gfj.")] = "",
+    fds: Annotated[
+        str, typer.Option(metavar="BETA:LAMBDA,...", help="Also compute fds for these BETA:LAMBDA pairs, as in 2:-1,2:-4.")
+    ] = "",
+    gfj: Annotated[str, typer.Option(metavar="BETA:LAMBDA,...", help="Also compute gfj for these BETA:LAMBDA pairs.")] = "",
     schedules: Schedules = "",
     sharing: Sharing = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For each allocation.")] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each allocation.")] = None,
     changes: Changes = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
     output: Output = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf."), Written()] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the frontier: .svg, .png or .pdf."), Written()] = None,
 ) -> None:
     """Compute the exact trade-off of FILE between the total of tasks and the smallest share, and where each notion lies.
 
@@ -68,8 +70,8 @@ def frontier(
             notions=wanted,
             families=families,
             schedules=greedy,
-            of=of,  # type: ignore[arg-type]  # frontier says what there is
-            sharing=sharing,  # type: ignore[arg-type]
+            of=of,
+            sharing=sharing,
             time_limit=time_limit,
             done=lambda name: progress.update(bar, advance=1),
         ),

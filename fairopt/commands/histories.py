@@ -15,7 +15,7 @@ import fairopt as fo
 from fairopt.clusters.clock import span_of
 from fairopt.commands import completion
 from fairopt.commands.console import Console, check_instance, check_page, choose_form, draw, hand_over, table_form, work
-from fairopt.commands.options import Changes, Guarantees, Json, QueueShare, with_rules
+from fairopt.commands.options import Changes, Guarantees, Json, QueueShare, Resume, at_least_one, read_period, with_rules
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, add_words, label, print_note, print_paragraph, simple_table
 from fairopt.files import write_files
@@ -38,9 +38,9 @@ def history(
     log: Annotated[
         list[Path],
         typer.Argument(
-            metavar="LOG",
-            help="What sacct -P printed, a log in the Standard Workload Format (.swf), pods (kubectl get pods -A -o json, several files in "
-            "order of time), or a table of jobs (.csv, .parquet); .gz too.",
+            metavar="FILE...",
+            help="The log: what sacct -P printed, a log in the Standard Workload Format (.swf), pods (kubectl get pods -A -o json, several "
+            "files in the order of time), or a table of jobs (.csv, .parquet). Each may be compressed (.gz).",
         ),
     ],
     cluster: Annotated[
@@ -50,7 +50,12 @@ def history(
         ),
     ],
     notion: Annotated[
-        str, typer.Option(metavar="ID", autocompletion=completion.notions, help="What is due. See: fairopt notions.")
+        str,
+        typer.Option(
+            metavar="ID",
+            autocompletion=completion.notions,
+            help="Notion of fairness that defines each owner's entitlement. See: fairopt notions.",
+        ),
     ] = "drfh",
     window: Annotated[
         list[str] | None,
@@ -63,10 +68,10 @@ def history(
         str | None,
         typer.Option(
             metavar="N|all",
-            help="Judge this many random moments while work waits, or every change (all). Default: every change, except in long logs.",
+            help="Judge this many random moments at which work waits, or every change (all). Default: every change, except in long logs.",
         ),
     ] = None,
-    users: Annotated[
+    owners: Annotated[
         str | None,
         typer.Option(
             metavar="WORD",
@@ -76,25 +81,21 @@ def history(
     timezone: Annotated[
         str | None, typer.Option(metavar="NAME", help="Time zone of local times, such as Europe/Berlin, if clocks change in the log.")
     ] = None,
-    keep: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Keep results in this folder after each part; the same command goes on from there."),
-        Written(own=True),
-    ] = None,
+    resume: Resume = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random moments.")] = 0,
     lenient: Annotated[
-        bool, typer.Option("--lenient", help="Leave out bad records and unknown owners, and count them; let jobs hold more than there is.")
+        bool, typer.Option("--lenient", help="Leave out bad records and unknown owners, and count them; allow jobs to exceed capacity.")
     ] = False,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
     changes: Changes = None,
-    by: Annotated[By, typer.Option(help="Which table --csv and -o write.")] = "owner",
-    shown: Annotated[list[str] | None, typer.Option("--user", metavar="OWNER", help="Show this owner only. Can be repeated.")] = None,
+    by: Annotated[By, typer.Option(help="Rows that --csv and -o write.")] = "owner",
+    shown: Annotated[list[str] | None, typer.Option("--owner", metavar="NAME", help="Show this owner only. Can be repeated.")] = None,
     sort: Annotated[
         Literal["shortfall", "surplus", "entitled", "received", "waiting", "name"],
         typer.Option("--sort", help="Order of the owners that are shown: the largest first."),
     ] = "shortfall",
-    top: Annotated[int | None, typer.Option("--top", metavar="N", min=1, help="Show at most N owners.")] = None,
+    top: Annotated[int | None, typer.Option("--top", metavar="N", callback=at_least_one, help="Show at most N owners.")] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: the table of --by.")] = False,
     output: Annotated[
@@ -113,24 +114,29 @@ def history(
     ] = None,
     instance: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write the cluster with what was asked for on average, for compare, audit and export."),
+        typer.Option(
+            metavar="FILE", help="Also write an instance for compare, audit and export: the cluster, with the average demand of the period."
+        ),
         Written(tables=True),
     ] = None,
     held: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write what ran on average, for --allocation of compare and audit (.csv, .parquet)."),
+        typer.Option(
+            metavar="FILE",
+            help="Also write the average allocation that ran, for --allocation of compare and audit: .csv, .parquet or .xlsx.",
+        ),
         Written(),
     ] = None,
     due: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the exact allocation, on average (.csv, .parquet)."), Written()
+        Path | None, typer.Option(metavar="FILE", help="Also write the average exact allocation: .csv, .parquet or .xlsx."), Written()
     ] = None,
 ) -> None:
     """Judge the log of a cluster: what owners received, and what the exact allocation would have given them.
 
-    Share-hours: the whole cluster for an hour is 1. Entitled: what the exact allocation gives to the jobs present at each moment.
-    Shortfall: due and not given while work waited. Surplus: given beyond what was due.
-    Waits that a scheduler could not have ended (held, dependency, limits, no server that is large enough) are left out and counted.
-    With --keep, a run that is stopped by Ctrl-C or SIGTERM goes on when it is started again.
+    Unit: share-hours; the whole cluster for an hour is 1. Entitled: what the exact allocation gives to the jobs present at each moment.
+    Shortfall: the part of the entitlement not received while work waited. Surplus: what was received beyond the entitlement.
+    Waits that no scheduler could have ended (held, dependency, limits, no server that is large enough) are left out and counted.
+    With --resume, a run that is stopped by Ctrl-C or SIGTERM continues when it is started again.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     check_instance(instance, "--instance")
@@ -138,7 +144,7 @@ def history(
     check_page(report, "--report")
     if moments is not None and moments != "all" and not (moments.isascii() and moments.isdigit() and len(moments) < 10):
         raise typer.BadParameter(f'{moments} is neither a whole number nor "all"', param_hint="--moments")
-    periods = [_period(text) for text in window or ()]
+    periods = [read_period(text) for text in window or ()]
     progress = Progress(console=Console(stderr=True), transient=True)
     bar = progress.add_task("moments", total=None)
     ended = threading.Event()
@@ -151,17 +157,17 @@ def history(
             windows=periods,
             every=every,
             moments="all" if moments == "all" else None if moments is None else int(moments),
-            users=users,
+            users=owners,
             timezone=timezone,
             changes=changes or (),
             seed=seed,
-            keep=keep,
+            resume=resume,
             lenient=lenient,
             done=lambda now, all_: progress.update(bar, completed=now, total=all_),
             stopped=ended.is_set,
         ),
         progress,
-        ended if keep is not None else None,
+        ended if resume is not None else None,
     )
     _require(found, shown)
     draw(found, plot)
@@ -183,23 +189,11 @@ def history(
     )
 
 
-def _period(text: str) -> tuple[str, str]:
-    """Read START/END, the intervals of ISO 8601.
-
-    >>> _period("2026-05-01/2026-06-01T12:00")
-    ('2026-05-01', '2026-06-01T12:00')
-    """
-    start, slash, end = text.partition("/")
-    if not slash or not start.strip() or not end.strip():
-        raise typer.BadParameter(f'"{text[:60]}" is no period; give START/END, as in 2026-05-01/2026-06-01', param_hint="--window")
-    return start.strip(), end.strip()
-
-
 def _require(found: fo.History, shown: list[str] | None) -> None:
     for name in shown or ():
         if name not in found.owners:
             hint = did_you_mean(name, found.owners)
-            raise typer.BadParameter(f'there is no owner "{name}"{hint}; there are {joined(found.owners, 5)}', param_hint="--user")
+            raise typer.BadParameter(f'there is no owner "{name}"{hint}; there are {joined(found.owners, 5)}', param_hint="--owner")
 
 
 def _indexed(frame: pd.DataFrame) -> pd.DataFrame:

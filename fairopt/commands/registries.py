@@ -1,4 +1,4 @@
-"""``fairopt notions | solvers | placements | schema``: the choices that other commands offer."""
+"""``fairopt notions | solvers | placements | schedulers | schema``: the choices that other commands offer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairopt.papers.references import bibtex
 from fairopt.registry import Registry
 from fairopt.results import result
 
-__all__ = ["notions", "placements", "print_list", "schema", "solvers"]
+__all__ = ["notions", "placements", "print_list", "schedulers", "schema", "solvers"]
 
 
 def placements(as_json: Json = False) -> None:
@@ -31,6 +31,28 @@ def placements(as_json: Json = False) -> None:
         print_list("placements", listed)
     else:
         _print_placements(Console(highlight=False))
+
+
+def schedulers(as_json: Json = False) -> None:
+    """List the schedulers that fairopt simulate follows."""
+    from fairopt.simulation.schedulers import KINDS
+    from fairopt.simulation.schedulers import schedulers as listed
+
+    if as_json:
+        print_list(
+            "schedulers",
+            [{"name": each.id, "kind": each.kind, "title": each.title, "example": each.example} for each in listed()],
+        )
+        return
+    console = Console(highlight=False)
+    for kind, what in KINDS.items():
+        table = simple_table(kind, what, "example", leading=1, first="ids")
+        for each in listed():
+            if each.kind == kind:
+                table.add_row(Text(each.id, "bold"), Text(each.title), Text(each.example))
+        console.print(table)
+        console.print()
+    console.print(Text("For example: fairopt simulate jobs.csv --cluster cluster.yaml --scheduler drfh:best-fit --scheduler backfill"))
 
 
 def notions(

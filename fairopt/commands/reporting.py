@@ -13,8 +13,10 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import Console, as_text, check_file, work
 from fairopt.commands.options import (
+    EFFORT,
     Changes,
     File,
+    GivenAllocations,
     Guarantees,
     Json,
     QueueShare,
@@ -47,12 +49,7 @@ def report(
         ),
     ] = None,
     schedules: Schedules = "",
-    allocation: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="CSV", help="Your own allocation, such as what runs now: columns user, server, tasks. Repeat it for before and after."
-        ),
-    ] = None,
+    allocation: GivenAllocations = None,
     explain: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,10 +61,10 @@ def report(
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
-    effort: Annotated[int, typer.Option(metavar="N", help="At most so many lies to try, and users to remove, in each audit.")] = 50,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random lies.")] = 0,
+    effort: Annotated[int, typer.Option(metavar="N", help=EFFORT)] = 50,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random misreports.")] = 0,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For each allocation, each property and the frontier.")
+        float | None, typer.Option(metavar="SECONDS", help="Time limit of each allocation, of each property and of the frontier.")
     ] = 60.0,
     changes: Changes = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page; default: the name of the file.")] = None,
@@ -97,7 +94,7 @@ def report(
             schedules=greedy,
             allocations=own,
             explain=users,
-            sharing=sharing,  # type: ignore[arg-type]  # report says what there is
+            sharing=sharing,
             effort=effort,
             seed=seed,
             time_limit=time_limit,

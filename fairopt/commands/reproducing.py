@@ -14,10 +14,11 @@ from rich.text import Text
 
 from fairopt.commands import completion
 from fairopt.commands.console import Console, as_text, work
-from fairopt.commands.options import Json
+from fairopt.commands.options import Json, Workers
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import simple_table
 from fairopt.results import result
+from fairopt.validation import check_number_of_workers
 from fairopt.wording import figure, plural
 
 if TYPE_CHECKING:
@@ -42,31 +43,32 @@ _FIGURES = {"drfh-trace": ("drfh-figure-5", "drfh-figure-6", "drfh-figure-7", "d
 def reproduce(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ID", autocompletion=completion.trials, help="Experiments, such as bbf or pdrf-tables; default: all."),
+        typer.Argument(metavar="ID", autocompletion=completion.trials, help="Experiments, such as bbf or pdrf-tables. Default: all."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer random trials (so wider intervals), and only a part of a trace.")] = False,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Workers for random trials; the results are the same with any number.")] = -1,
+    workers: Workers = -1,
     data: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
             envvar="FAIROPT_DATA",
-            help="Folder of public traces: drfh-trace reads google2011/google2011_task_groups_0-19.6h.csv.gz, else a synthetic trace.",
+            help="Folder of public traces, of which drfh-trace reads google2011/google2011_task_groups_0-19.6h.csv.gz. Default: a "
+            "synthetic trace.",
         ),
     ] = None,
-    plot: Annotated[
+    plots: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Also draw the figures of drfh-trace and psdsf-figure-6 as .png files in this folder."),
+        typer.Option(metavar="FOLDER", help="Also draw the figures of drfh-trace and psdsf-figure-6, as .png files in this folder."),
         Written(pictures=_FIGURES),
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Answer the small examples of the papers in fractions; without IDs, these only.")
+        bool, typer.Option("--exact", help="Compute the small examples of the papers in fractions. Without IDs, only these are computed.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Print published results beside our own.
 
-    For example: fairopt reproduce drfh-trace --quick --plot figures; fairopt reproduce bbf --exact
+    For example: fairopt reproduce drfh-trace --quick --plots figures; fairopt reproduce bbf --exact
 
     Exit status 0: every result agrees, or differs for a known reason that is printed. Exit status 1: one differs unexpectedly.
     """
@@ -74,10 +76,9 @@ def reproduce(
     from fairopt.reproduction.reproducing import EXPERIMENTS, Verdict
     from fairopt.reproduction.reproducing import reproduce as run
 
-    if jobs == 0 or jobs < -1:
-        raise typer.BadParameter("give a number of workers, or -1 for one on each core", param_hint="--jobs")
-    if plot is not None and not plot.is_dir():
-        raise typer.BadParameter(f'there is no folder "{plot}"; make it first', param_hint="--plot")
+    check_number_of_workers(workers)
+    if plots is not None and not plots.is_dir():
+        raise typer.BadParameter(f'there is no folder "{plots}"; make it first', param_hint="--plots")
     pictures: dict[str, Callable[[], Figure]] = {}
     started = time.perf_counter()
     number = sum(EXPERIMENTS[name].trials(quick) for name in ids or (PAPERS if exact else EXPERIMENTS) if name in EXPERIMENTS)
@@ -89,20 +90,20 @@ def reproduce(
             run(
                 ids or None,
                 quick=quick,
-                jobs=jobs,
+                workers=workers,
                 done=lambda more: progress.advance(trials, more),
                 data=data,
-                draw=pictures.__setitem__ if plot is not None else None,
+                draw=pictures.__setitem__ if plots is not None else None,
                 exact=exact,
             )
         ),
         progress if number else None,
     )
-    if plot is not None:
+    if plots is not None:
         from fairopt.plots import save_figure
 
         for name, figure in pictures.items():
-            save_figure(figure(), plot / f"{name}.png")
+            save_figure(figure(), plots / f"{name}.png")
     seconds = time.perf_counter() - started
     unexpected = sum(row.verdict is Verdict.DIFFERS for _, rows in results for row in rows)
     if as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import typer
@@ -18,7 +18,19 @@ from fairopt.analysis.comparison import BEST_FOUND
 from fairopt.commands import completion
 from fairopt.commands.comparison_table import MEASURES, low_share
 from fairopt.commands.console import Console, as_text, choose_form, deliver, say, table_form, work
-from fairopt.commands.options import Changes, Guarantees, Json, Notions, QueueShare, Schedules, Sharing, read_instance, with_rules, words
+from fairopt.commands.options import (
+    Changes,
+    Guarantees,
+    Json,
+    Notions,
+    QueueShare,
+    Schedules,
+    Sharing,
+    Workers,
+    read_instance,
+    with_rules,
+    words,
+)
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.formats.results import rendered
@@ -43,7 +55,7 @@ worst: the largest gap between the sorted share lists; for other notions, the re
 def study(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE...", help="Instances: .yaml, .json or .xlsx files, or folders of servers.csv and users.csv."),
+        typer.Argument(metavar="FILE...", help="Instances: .yaml, .json or .xlsx files, or folders with servers.csv and users.csv."),
     ] = None,
     generate: Annotated[
         list[str] | None,
@@ -62,14 +74,21 @@ def study(
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For each exact allocation.")] = None,
-    output: Annotated[
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each exact allocation.")] = None,
+    resume: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="PATH", help="Keep all rows in this .parquet file or folder, and continue from it."),
+        typer.Option(
+            metavar="FOLDER",
+            help="Save all rows in study.parquet in this folder (or in this .parquet file). If the study is stopped, or asked for more "
+            "seeds or instances, the same command continues from there.",
+        ),
         Written(own=True),
     ] = None,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Workers; -1: one per core.")] = -1,
-    backend: Annotated[str, typer.Option(metavar="WORD", help="Where workers run: loky (processes), threading, dask or ray.")] = "loky",
+    workers: Workers = -1,
+    backend: Annotated[
+        Literal["loky", "threading", "dask", "ray"],
+        typer.Option(help="Where workers run: in processes (loky) or threads of this machine, or on a dask or ray cluster."),
+    ] = "loky",
     address: Annotated[
         str | None, typer.Option(metavar="URL", help="Address of the dask or ray cluster, such as tcp://10.0.0.1:8786.")
     ] = None,
@@ -85,7 +104,7 @@ def study(
 ) -> None:
     """Run notions and schedules on all instances with all seeds, and print means and standard errors.
 
-    With --output, Ctrl-C keeps the finished rows, and the same command continues from them. Exit status 3: no row has an
+    With --resume, Ctrl-C keeps the finished rows, and the same command continues from them. Exit status 3: no row has an
     allocation; 1: some rows have none.
     """
     from fairopt.studies.records import study_data
@@ -115,10 +134,10 @@ def study(
                 schedules=greedy,
                 seeds=range(seeds),
                 integral=integral,
-                sharing=sharing,  # type: ignore[arg-type]  # study says what there is
+                sharing=sharing,
                 time_limit=time_limit,
-                output=output,
-                jobs=jobs,
+                resume=resume,
+                workers=workers,
                 backend=backend,
                 address=address,
                 done=lambda finished, total: progress.update(bar, completed=finished, total=total),
@@ -153,8 +172,8 @@ def study(
         typer.echo(as_text(study_data(frame, question)), nl=False)
     else:
         _print(Console(highlight=False), frame, means, instances)
-        if output is not None:
-            typer.echo(f"{plural(len(frame), 'row')} in {output / 'study.parquet' if output.is_dir() else output}")
+        if resume is not None:
+            typer.echo(f"{plural(len(frame), 'row')} in {resume / 'study.parquet' if resume.is_dir() else resume}")
     if frame["tasks"].isna().any():
         raise typer.Exit(3 if frame["tasks"].isna().all() else 1)
 

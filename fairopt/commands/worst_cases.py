@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
@@ -18,7 +18,7 @@ from rich.text import Text
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import Console, as_text, check_instance, work
-from fairopt.commands.options import Json
+from fairopt.commands.options import Json, Workers
 from fairopt.commands.outputs import Written
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import figure, plural
@@ -30,14 +30,16 @@ def worst_case(
     schedule: Annotated[
         str,
         typer.Argument(
-            metavar="SCHEDULE",
+            metavar="A:B",
             autocompletion=completion.schedules,
-            help="criterion:placement, such as drfh:best-fit; options as in drfh:best-fit:metric=cosine.",
+            help="Greedy schedule CRITERION:PLACEMENT, such as drfh:best-fit or drfh:best-fit:metric=cosine. See: fairopt placements.",
         ),
     ],
     notion: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Notion to measure against; default: the schedule's criterion.", autocompletion=completion.notions),
+        typer.Option(
+            metavar="ID", help="Notion to measure against. Default: the criterion of the schedule.", autocompletion=completion.notions
+        ),
     ] = None,
     users: Annotated[int, typer.Option(metavar="N", help="Users of each random instance.")] = 3,
     servers: Annotated[int, typer.Option(metavar="N", help="Servers of each random instance.")] = 2,
@@ -50,29 +52,33 @@ def worst_case(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="WORD",
+            metavar="weights|constraints|counts|tasks",
             autocompletion=completion.words(lambda: ("weights", "constraints", "counts", "tasks")),
-            help="Also draw weights, constraints, counts or tasks. Can be repeated.",
+            help="What else is drawn at random. Can be repeated.",
         ),
     ] = None,
     measure: Annotated[
-        str, typer.Option(metavar="WORD", help="Regret to maximise: worst, level, leximin, largest, goal, condition or total.")
+        Literal["worst", "level", "leximin", "largest", "goal", "condition", "total"], typer.Option(help="Measure of regret to maximise.")
     ] = "worst",
     divisible: Annotated[
         bool, typer.Option("--divisible", help="Measure against the optimum of divisible tasks, not of whole tasks.")
     ] = False,
-    keep: Annotated[float, typer.Option(metavar="PART", help="Shrink the instance as long as this part of the regret remains.")] = 0.9,
-    tries: Annotated[int, typer.Option(metavar="N", help="Instances to try.")] = 1000,
+    keep_regret: Annotated[
+        float, typer.Option(metavar="PART", help="Shrink the instance as long as it keeps this part of the largest regret.")
+    ] = 0.9,
+    tries: Annotated[int, typer.Option(metavar="N", help="Number of instances to try.")] = 1000,
     seed: Annotated[
         int, typer.Option(metavar="N", help="Seed of the search; the same seed gives the same answer with any number of workers.")
     ] = 0,
-    exact: Annotated[bool, typer.Option("--exact", help="Prove the regret of the instance that is found, in fractions.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Compute the regret of the instance that is found in fractions, and prove it.")
+    ] = False,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="End the search after this time.")] = None,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Worker processes; -1: one per core.")] = 1,
+    workers: Workers = 1,
     as_json: Json = False,
-    output: Annotated[
+    instance: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also write the instance: .yaml, .json or a folder."),
+        typer.Option(metavar="FILE", help="Also write the instance: .yaml, .json, .xlsx or a folder."),
         Written(tables=True),
     ] = None,
 ) -> None:
@@ -80,7 +86,7 @@ def worst_case(
 
     Ctrl-C ends the search and prints the worst instance so far; a second Ctrl-C stops at once.
     """
-    check_instance(output, "--output")
+    check_instance(instance, "--instance")
     started = time.perf_counter()
     progress = Progress(console=Console(stderr=True), transient=True)
     bar = progress.add_task("largest regret 0", total=tries)
@@ -98,11 +104,11 @@ def worst_case(
             vary=vary or (),
             measure=measure,
             integral=False if divisible else None,
-            keep=keep,
+            keep_regret=keep_regret,
             tries=tries,
             seed=seed,
             time_limit=time_limit,
-            jobs=jobs,
+            workers=workers,
             exact=exact,
             done=lambda more, value: progress.update(bar, advance=more, description=f"largest regret {figure(value)}"),
             stop=ended.is_set,
@@ -111,8 +117,8 @@ def worst_case(
         ended,
     )
     seconds = time.perf_counter() - started
-    if output is not None:
-        fo.save(worst.instance, output)
+    if instance is not None:
+        fo.save(worst.instance, instance)
     if as_json:
         typer.echo(as_text(worst.to_dict()), nl=False)
     else:

@@ -66,13 +66,13 @@ def hostile(tmp_path: Path) -> Path:
 COMMANDS = {
     "solve": ["solve", "FILE"],
     "tsf": ["solve", "FILE", "--notion", "tsf", "--all"],
-    "schedule": ["schedule", "FILE", "--criterion", "drfh"],
+    "schedule": ["schedule", "FILE", "--schedule", "drfh:first-fit"],
     "compare": ["compare", "FILE", "--notions", "drfh,tsf", "--schedules", "drfh:first-fit"],
     "audit": ["audit", "FILE"],
     "explain": ["explain", "FILE", "--user", FORMULAS[0]],
     "frontier": ["frontier", "FILE", "--notions", "drfh", "--alphas", "1"],
-    "arrivals": ["arrivals", "FILE", "--resource", "=cpu", "--step", "0.5", "--seeds", "1"],
-    "study": ["study", "FILE", "--notions", "drfh", "--jobs", "1"],
+    "arrivals": ["arrivals", "FILE", "--resource", "=cpu", "--load-step", "0.5", "--seeds", "1"],
+    "study": ["study", "FILE", "--notions", "drfh", "--workers", "1"],
 }
 WITH_CSV = ("solve", "schedule", "compare", "frontier", "arrivals", "study")
 

@@ -86,7 +86,7 @@ def test_columns_move_below() -> None:
         ("schedule", "--top", 2),
         ("compare", "--schedules", "drfh:best-fit:metric=cosine"),
         ("compare", "--schedules", "drfh:best-fit:metric=cosine", "--by", "queue"),
-        ("compare", "--what-if", "servers.rack-2-of-the-new-building-behind-the-library.count=9"),
+        ("what-if", "--set", "servers.rack-2-of-the-new-building-behind-the-library.count=9"),
         ("audit", "--properties", "pareto,guarantees,single-resource-fairness"),
         ("explain", "--user", LONG.format(2), "--resolves", 1),
     ],

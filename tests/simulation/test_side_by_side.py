@@ -73,20 +73,20 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(side_by_side, "simulate", counted)
     with pytest.raises(KeyboardInterrupt):
-        fo.compare_over_time(trace, cluster, ["fifo", "backfill", "fairtree"], store=tmp_path)
-    again = fo.compare_over_time(trace, cluster, ["fifo", "backfill", "fairtree"], store=tmp_path)
+        fo.compare_over_time(trace, cluster, ["fifo", "backfill", "fairtree"], resume=tmp_path)
+    again = fo.compare_over_time(trace, cluster, ["fifo", "backfill", "fairtree"], resume=tmp_path)
     assert asked == ["drfh", "fifo", "backfill", "backfill", "fairtree"]
     whole = fo.compare_over_time(trace, cluster, ["fifo", "backfill", "fairtree"])
     assert again.to_dict() == whole.to_dict() | {"time_s": again.seconds}
     asked.clear()
     other = fo.Trace(["A", "B"], [0, 51], [4, 4], [[1], [1]], [100, 5], gangs=[1, 1], resources=["cpu"])
-    fo.compare_over_time(other, cluster, ["fifo"], store=tmp_path)
+    fo.compare_over_time(other, cluster, ["fifo"], resume=tmp_path)
     assert asked == ["drfh", "fifo"]
     damaged = next(tmp_path.glob("fifo-*.npz"))
     for file in tmp_path.glob("fifo-*.npz"):
         file.write_bytes(b"nothing")
     with pytest.raises(fo.InvalidInstance, match=f"{damaged.name[:5]}.*delete it"):
-        fo.compare_over_time(trace, cluster, ["fifo"], store=tmp_path)
+        fo.compare_over_time(trace, cluster, ["fifo"], resume=tmp_path)
 
 
 def test_a_scheduler_that_was_stopped_is_named() -> None:
@@ -189,7 +189,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     )
     base = ["simulate", str(tmp_path / "jobs.csv"), "--cluster", str(tmp_path / "cluster.yaml")]
     both = [*base, "--scheduler", "fifo", "--scheduler", "fairtree:half_life=7d"]
-    shown = CliRunner().invoke(app, [*both, "--plot", str(tmp_path / "x.png"), "--store", str(tmp_path / "kept")])
+    shown = CliRunner().invoke(app, [*both, "--plot", str(tmp_path / "x.png"), "--resume", str(tmp_path / "kept")])
     assert shown.exit_code == 0, shown.output
     assert CliRunner().invoke(app, [*both, "--report", str(tmp_path / "x.html")]).exit_code == 0
     assert "Jain" in (tmp_path / "x.html").read_text()
@@ -202,4 +202,4 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, [*both, "--regret", "3"]).exit_code == 2
     assert CliRunner().invoke(app, [*both, "--report", str(tmp_path / "x.pdf")]).exit_code == 2
     assert CliRunner().invoke(app, [*base, "--report", str(tmp_path / "y.html")]).exit_code == 2
-    assert CliRunner().invoke(app, [*base, "--store", str(tmp_path / "kept")]).exit_code == 2
+    assert CliRunner().invoke(app, [*base, "--resume", str(tmp_path / "kept")]).exit_code == 2

@@ -115,7 +115,7 @@ KINDS: dict[str, Schema] = {
                 "seed": SEED,
                 "tries": whole("Instances to try.", "instances"),
                 "time_limit_s": TIME_LIMIT,
-                "keep": number("Part of the regret that shrinking keeps.", "fraction"),
+                "keep_regret": number("Part of the regret that shrinking keeps.", "fraction"),
                 "local": flag("With local search?"),
                 "exact": flag("Is the regret proved in fractions?"),
             },
@@ -337,6 +337,16 @@ KINDS: dict[str, Schema] = {
         "placements",
         "The placements of schedules, and the criteria that are not notions.",
         _ENTRY | {"kind": text("placement or criterion."), "source": text("Where it is published.")},
+    ),
+    "schedulers": _listing(
+        "schedulers",
+        "The schedulers that fairopt simulate follows.",
+        {
+            "name": NAME,
+            "kind": text("How it schedules."),
+            "title": text("What it is, in one line."),
+            "example": text("How it is written, with options."),
+        },
     ),
     "generators": _listing(
         "generators",

@@ -35,7 +35,8 @@ _OLD_COUNTS = {"finished": old(whole("", "jobs"), "jobs_ended"), "ended": old(nu
 _SIMULATED = {
     "complete": flag("Did every scheduler run to its end?"),
     "not_begun": texts("Schedulers that had not begun when the work was stopped."),
-    "exact": nullable(text("The exact simulation that shortfalls are measured against; null: one scheduler alone.")),
+    "reference": nullable(text("The exact simulation that shortfalls are measured against; null: one scheduler alone.")),
+    "exact": old(nullable(text("")), "reference"),
     "window_s": nullable(number("Length of a window of Jain's index.", "s")),
     "schedulers": items(
         record(
@@ -254,7 +255,7 @@ KINDS: dict[str, Schema] = {
             "Arguments of fairopt.simulate and fairopt.compare_over_time.",
             {
                 "schedulers": items(SPEC, "The schedulers."),
-                "exact": text("The exact simulation that shortfalls are measured against."),
+                "reference": text("The exact simulation that shortfalls are measured against."),
                 "until_s": nullable(number("End of the simulation; null: when nothing more can happen.", "s")),
                 "step_s": nullable(number("Time between samples.", "s")),
                 "window_s": number("Length of a window of Jain's index.", "s"),
