@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.padding import Padding
-from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Console, as_text, check_instance, work
+from fairopt.commands.console import as_text, check_instance, show, work
 from fairopt.commands.options import Json
 from fairopt.commands.outputs import Written
-from fairopt.commands.registries import print_list
-from fairopt.commands.tables import simple_table
+from fairopt.commands.registries import listed, print_list
 from fairopt.generators.trees import OPTIONS
 from fairopt.results import plain, result
+from fairopt.show.blocks import GAP, Block
+from fairopt.show.table import Table, words
 
 __all__ = ["generate"]
 
@@ -48,7 +47,7 @@ def generate(
         if as_json:
             print_list("generators", [_entry(name, draw) for name, draw in fo.GENERATORS.items()])
         else:
-            _list(Console(highlight=False))
+            show(lambda width: _list())
         return
     if output is None:
         raise typer.BadParameter("say where to write it, such as -o cluster.yaml", param_hint="--output")
@@ -91,16 +90,15 @@ def _entry(name: str, draw: Callable[..., Any]) -> dict[str, Any]:
     return {"name": name, "title": _what(draw), "parameters": plain(named), "passes_on": more}
 
 
-def _list(console: Console) -> None:
-    """Print a table of `GENERATORS`."""
-    table = simple_table("generator", "what it draws", "parameters", leading=1, first="ids")
-    for name, draw in fo.GENERATORS.items():
+def _list() -> Iterator[Block]:
+    """Yield a table of `GENERATORS`."""
+    whats, parameters = [], []
+    for draw in fo.GENERATORS.values():
         defaults, passes_on = _parameters(draw)
         named = [word if default is None else f"{word}={default}" for word, default in defaults.items()]
-        more = ["those of that generator"] if passes_on else []
-        what = _what(draw)
-        table.add_row(Text(name, "bold"), Text(what), Text(", ".join(named + more)))
-    console.print(table)
+        whats.append(_what(draw))
+        parameters.append(", ".join([*named, *(["those of that generator"] if passes_on else [])]))
+    yield Table.of(listed("generator", fo.GENERATORS), words("what it draws", whats), words("parameters", parameters), spaced=True)
     of_trees = ", ".join(f"{word}={value}" for word, value in OPTIONS.items() if word != "queues")
-    text = f"All of them also take queues=N, a random tree of N queues over the users, and then {of_trees}."
-    console.print(Padding(Text(text), (1, 0, 0, 2)))
+    yield GAP
+    yield f"All of them also take queues=N, a random tree of N queues over the users, and then {of_trees}."

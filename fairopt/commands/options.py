@@ -59,7 +59,7 @@ __all__ = [
     "words",
 ]
 
-EFFORT = "Search budget of an audit: misreports (strategy-proofness) and removed users (population monotonicity) to try."
+EFFORT = "Search budget: misreports (strategy-proofness) and removed users (population monotonicity) to try."
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml, .json or .xlsx file, or a folder with servers.csv and users.csv.")]
 Changes = Annotated[
     list[str] | None,
@@ -67,8 +67,8 @@ Changes = Annotated[
         "--set",
         metavar="PATH=VALUE",
         autocompletion=completion.changes,
-        help="Change what the file says, by names, as in users.vision.weight=3, servers.new.count+=2 or queues.research.guarantee.gpu=8. "
-        "Can be repeated; the file stays as it is.",
+        help="Run on a copy of FILE with this change, as in users.vision.weight=3, servers.new.count+=2 or "
+        "queues.research.guarantee.gpu=8. Can be repeated.",
     ),
 ]
 Notions = Annotated[
@@ -141,9 +141,9 @@ def at_least_one(value: int | None) -> int | None:
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")]
-Everything = Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")]
+Everything = Annotated[bool, typer.Option("--all", help="Show all users and servers, however many there are.")]
 Shown = Annotated[
-    list[str] | None, typer.Option("--user", metavar="USER", autocompletion=completion.users, help="Show this user only. Can be repeated.")
+    list[str] | None, typer.Option("--user", metavar="NAME", autocompletion=completion.users, help="Show this user only. Can be repeated.")
 ]
 Sort = Annotated[
     Literal["tasks", "share", "weight", "-tasks", "-share", "-weight", "name"] | None,
@@ -168,7 +168,7 @@ JsonOutput = Annotated[
     Written(),
 ]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf."), Written()]
-PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw who envies whom, in tasks."), Written()]
+PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the envy matrix (in tasks)."), Written()]
 PlotQueues = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also draw what each queue holds, with its guarantee and its limit."), Written()
 ]
