@@ -32,8 +32,12 @@ def limit_name(program: Program, row: int) -> str:
         return f"tasks of {program.users[first]}"
     if kind is LimitKind.PARALLELISM:
         return f"servers of {program.users[first]}"
-    if kind is LimitKind.QUEUE:
+    if kind in (LimitKind.QUEUE, LimitKind.NAMED):
         return str(program.queue_limits[first])
+    if kind is LimitKind.PAST:
+        return f"past of {program.users[first]}"
+    if kind is LimitKind.WITH_PAST:
+        return f"tasks and past of {program.users[first]}"
     return f"slice of {program.users[first]} @ {program.servers[second]}"
 
 
