@@ -32,7 +32,7 @@ from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.models import Property
 from fairopt.results import plain, result
-from fairopt.validation import check_jobs, check_time_limit, check_whole_number
+from fairopt.validation import check_number_of_workers, check_time_limit, check_whole_number
 from fairopt.wording import did_you_mean, joined, plural
 
 if TYPE_CHECKING:
@@ -147,7 +147,8 @@ def audit(
     *,
     effort: int = 200,
     seed: int = 0,
-    jobs: int = 1,
+    workers: int = 1,
+    jobs: int | None = None,
     time_limit: float | None = None,
     done: Callable[[str], object] | None = None,
 ) -> Audit:
@@ -168,8 +169,10 @@ def audit(
         The largest number of lies to try, and of users to remove. Each of them is one solve.
     seed : int
         Seed of the lies. The same seed gives the same verdict with any number of workers, unless a search reaches its time limit.
-    jobs : int
+    workers : int
         Worker processes of both searches; -1 for one on each core.
+    jobs : int, optional
+        The former name of ``workers``.
     time_limit : float, optional
         Seconds for each property. The default is 60 s for each search (lies, users who leave, whole tasks), and no limit for the rest.
     done : function, optional
@@ -194,9 +197,10 @@ def audit(
         )
     check_whole_number("effort", effort, 1)
     check_whole_number("seed", seed, 0)
-    check_jobs(jobs)
+    workers = workers if jobs is None else jobs
+    check_number_of_workers(workers)
     check_time_limit(time_limit)
-    case = Case.of(allocation, int(effort), int(seed), int(jobs), time_limit)
+    case = Case.of(allocation, int(effort), int(seed), int(workers), time_limit)
     verdicts = {}
     tree = allocation.instance.is_tree
     for name in _names(properties, tree=tree):

@@ -67,6 +67,7 @@ def history(
     timezone: str | None = None,
     changes: Mapping[str, Any] | Sequence[str] = (),
     seed: int = 0,
+    resume: str | os.PathLike[str] | None = None,
     keep: str | os.PathLike[str] | None = None,
     lenient: bool = False,
     done: Callable[[int, int], object] | None = None,
@@ -104,14 +105,16 @@ def history(
         Changes to the cluster, as for `fairopt.load`.
     seed : int
         Of random moments.
+    resume : path, optional
+        A folder in which results are saved from part to part, so that a run that was stopped continues from there.
     keep : path, optional
-        A folder in which results are kept from part to part, so that a run that was stopped goes on from there.
+        The former name of ``resume``.
     lenient : bool
         Leave bad records and jobs of unknown owners out, and count them, instead of refusing the log; allow more to be held than there is.
     done : function, optional
         Called from time to time with the number of judged moments, and that of all.
     stopped : function, optional
-        Asked from time to time; True ends the work with `NoSolution`. With ``keep``, the same call goes on from there.
+        Asked from time to time; True ends the work with `NoSolution`. With ``resume``, the same call goes on from there.
 
     Returns
     -------
@@ -146,7 +149,7 @@ def history(
     hour_edges, hour_of = setting.log.clock.hour_edges(edges[0], edges[-1])
     hours = hour_of[np.clip(np.searchsorted(hour_edges, chosen_moments.time, side="right") - 1, 0, None)]
     bins = np.clip(np.searchsorted(bin_edges, chosen_moments.time, side="right") - 1, 0, bin_edges.size - 2)
-    folder = _folder(keep)
+    folder = _folder(resume if keep is None else keep)
     number = chosen_moments.change.size
     sums, judged = judge(
         setting,
@@ -164,7 +167,9 @@ def history(
     if judged < number:  # the time until the last moment that was judged
         until = float(chosen_moments.time[np.searchsorted(chosen_moments.moment, judged)])
         again = (
-            f"the same again goes on from there, with what {folder} keeps" if folder is not None else "with keep= it could go on from there"
+            f"the same again continues from there, with what {folder} has"
+            if folder is not None
+            else "with resume= it could continue from there"
         )
         raise NoSolution(f"stopped after {judged:,} of {plural(number, 'moment')}, at {setting.log.clock.shown(until)}; {again}")
     notes = [*setting.log.notes, *([note] if note else []), *_notes(setting, chosen)]
@@ -240,10 +245,10 @@ def _edges(setting: Setting, windows: list[tuple[float, float]], parts: int) -> 
     return every, bins
 
 
-def _folder(keep: str | os.PathLike[str] | None) -> Path | None:
-    if keep is None:
+def _folder(resume: str | os.PathLike[str] | None) -> Path | None:
+    if resume is None:
         return None
-    folder = Path(keep)
+    folder = Path(resume)
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:

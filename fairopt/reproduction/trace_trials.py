@@ -134,7 +134,7 @@ def _simulated(trace: Trace, settings: dict[str, Any], run: Run) -> Day:
         run.done(1)
         return found
 
-    found = Parallel(n_jobs=run.jobs, prefer="threads")(delayed(one)(*plan) for plan in plans.values())
+    found = Parallel(n_jobs=run.workers, prefer="threads")(delayed(one)(*plan) for plan in plans.values())
     return Day(trace, until, dict(zip(plans, found, strict=True)))
 
 

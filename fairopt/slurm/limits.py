@@ -131,7 +131,7 @@ class SlurmLimits:
             raise InvalidInstance(
                 f"the instance does not say who the users of {joined([named(name) for name in self.tree.unknown], MOST)} are, and only an "
                 "association of a user can have a partition; import the associations too, or name a user: "
-                f"--user {in_shell(self.tree.unknown[0])}=USER"
+                f"--user-of {in_shell(self.tree.unknown[0])}=USER"
             )
         members: dict[str, list[int]] = {}
         for g, group in enumerate(self.whole.groups):

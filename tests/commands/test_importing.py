@@ -81,7 +81,7 @@ def test_the_list_of_kinds() -> None:
 def test_options_reach_the_import(tmp_path: Path) -> None:
     """Owners, weights, the mean, DaemonSets."""
     run(
-        *("import", "kubernetes", *KINDS["kubernetes"], "--users", "label:team", "--weight", "blue=2", "--tasks", "mean"),
+        *("import", "kubernetes", *KINDS["kubernetes"], "--owners", "label:team", "--weight", "blue=2", "--demand", "mean"),
         *("--daemonsets", "tasks", "-o", tmp_path / "c.json"),
     )
     instance = fo.load(tmp_path / "c.json")

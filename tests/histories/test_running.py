@@ -227,16 +227,16 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
         asked[0] += 1
         return asked[0] > 50
 
-    with pytest.raises(NoSolution, match=r"stopped after 40 of \d+ moments, at .*; the same again goes on from there"):
-        fo.history(frame, CLUSTER, moments="all", keep=tmp_path / "kept", stopped=stopped)
+    with pytest.raises(NoSolution, match=r"stopped after 40 of \d+ moments, at .*; the same again continues from there"):
+        fo.history(frame, CLUSTER, moments="all", resume=tmp_path / "kept", stopped=stopped)
     assert len(list((tmp_path / "kept").iterdir())) == 2
     judged: list[int] = []
-    found = fo.history(frame, CLUSTER, moments="all", keep=tmp_path / "kept", done=lambda now, total: judged.append(now))
+    found = fo.history(frame, CLUSTER, moments="all", resume=tmp_path / "kept", done=lambda now, total: judged.append(now))
     assert judged[:2] == [20, 40]
     whole = fo.history(frame, CLUSTER, moments="all")
     pd.testing.assert_frame_equal(found.to_frame(), whole.to_frame())
     (tmp_path / "kept" / min(path.name for path in (tmp_path / "kept").iterdir())).write_bytes(b"half")
-    pd.testing.assert_frame_equal(fo.history(frame, CLUSTER, moments="all", keep=tmp_path / "kept").to_frame(), whole.to_frame())
+    pd.testing.assert_frame_equal(fo.history(frame, CLUSTER, moments="all", resume=tmp_path / "kept").to_frame(), whole.to_frame())
 
 
 @pytest.mark.parametrize(

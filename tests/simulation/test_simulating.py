@@ -533,7 +533,7 @@ def test_a_bad_trace_is_refused(arguments: dict[str, Any], message: str) -> None
         ({"eligibility": [[True, True], [True, True]]}, {}, {}, "has 2 columns, and the cluster 1 row"),
         ({}, {"rates": [[1]]}, {}, "shared by time"),
         ({}, {}, {"scheduler": "drfh:bestfit"}, r'no placement "bestfit" \(did you mean "best-fit"\?\)'),
-        ({}, {}, {"scheduler": "drhf"}, 'there is no notion "drhf"'),
+        ({}, {}, {"scheduler": "drhf"}, 'there is no scheduler "drhf"'),
         ({}, {}, {"scheduler": "drfh:first-fit:stop=first-block"}, "stop has no meaning over time"),
         ({}, {}, {"scheduler": {"criterion": "drfh", "placement": lambda user, free, demand, fits: -1}}, "which is no server that its"),
         ({}, {}, {"until": 0}, "until is 0; give a number of seconds > 0"),
@@ -664,7 +664,7 @@ def test_the_command(folder: Path) -> None:
     assert (folder / "a.png").stat().st_size > 10_000
     data = json.loads(run(*base, "--json", "--scheduler", "drfh", "--events", str(folder / "events.csv")).stdout)
     assert (data["kind"], data["jobs_finished"]) == ("exact, fluid", 3)
-    run(*base, "-o", str(folder / "samples.parquet"))
+    run(*base, "--by", "time", "-o", str(folder / "samples.parquet"))
     assert set(pd.read_parquet(folder / "samples.parquet")["quantity"]) == {"utilization", "share", "running", "waiting"}
     assert run(*base, "--csv").stdout.splitlines()[0] == "job,user,submit_s,tasks,ended,started_s,finished_s,completion_s"
     assert "ends in .parquet; leave --json out" in " ".join(

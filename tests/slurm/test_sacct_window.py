@@ -156,7 +156,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "jobs.json").write_text(json.dumps({"jobs": JOBS}))
     (tmp_path / "sacct.txt").write_text("\n".join([HEAD, row("1", "12:15:00", "12:45:00")]))
     command = ["import", "slurm", "--nodes", tmp_path / "nodes.json", "--jobs", tmp_path / "jobs.json", "--sacct", tmp_path / "sacct.txt"]
-    run(*command, "--window", *NOON, "--ignore-partitions", "--current", tmp_path / "held.csv")
+    run(*command, "--window", "/".join(NOON), "--ignore-partitions", "--current", tmp_path / "held.csv")
     assert list(csv.DictReader(io.StringIO((tmp_path / "held.csv").read_text()))) == [{"user": "a", "server": "n1", "tasks": "0.5"}]
     refused = run(*command, status=2)
     assert "an average needs" in flat(refused.stderr)

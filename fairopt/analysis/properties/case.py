@@ -61,19 +61,19 @@ class Case:
     allocation: Allocation
     effort: int
     seed: int
-    jobs: int
+    workers: int
     time_limit: float | None
     radius: Fraction | None = None
     """Of an allocation in fractions, its radius; None for floats."""
 
     @classmethod
-    def of(cls, allocation: Allocation, effort: int, seed: int, jobs: int, time_limit: float | None) -> Case:
+    def of(cls, allocation: Allocation, effort: int, seed: int, workers: int, time_limit: float | None) -> Case:
         """Return the case of an allocation, in fractions if it is."""
         asked = as_asked(allocation)
         if asked.exact is None:
-            return cls(asked, effort, seed, jobs, time_limit)
-        case = cls(asked.in_fractions, effort, seed, jobs, time_limit, asked.exact.radius)
-        vars(case)["in_floats"] = cls(asked, effort, seed, jobs, time_limit)
+            return cls(asked, effort, seed, workers, time_limit)
+        case = cls(asked.in_fractions, effort, seed, workers, time_limit, asked.exact.radius)
+        vars(case)["in_floats"] = cls(asked, effort, seed, workers, time_limit)
         return case
 
     @cached_property
