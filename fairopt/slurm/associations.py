@@ -48,7 +48,7 @@ class Associations:
         if account not in accounts:
             raise InvalidInstance(
                 f'{self.path} has no account "{account}"{did_you_mean(account, accounts)}; it has {joined(accounts, _MOST)}: '
-                "is it of another cluster?"
+                "was the file exported from another cluster?"
             )
         users = list(dict.fromkeys(u for a, u, _ in self.listed if a == account and u))
         if user and user not in users:

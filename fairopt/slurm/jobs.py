@@ -146,7 +146,7 @@ def read_job(part: Part, users: str) -> Job:
     reason = part.get("state_reason").text("None")
     why = f"ended ({state.lower()}): holds nothing and asks for nothing" if state in _ENDED else ""
     if state in _WAITS and reason in _NOT_READY:
-        why = f"not ready ({reason}): asks for nothing yet"
+        why = f"not ready ({reason}): requests no resources yet"
     name, owner = part.get("account").text("") or "(no account)", part.get("user_name").text("") or "(no user)"
     holds = state in HOLDS
     partitions = tuple(words(part.get("partition")))

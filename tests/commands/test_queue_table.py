@@ -108,7 +108,7 @@ def test_at_80_columns_no_word_is_broken(monkeypatch: pytest.MonkeyPatch) -> Non
         "course-2 tasks 12 6",
     ]
     assert "+: borrowed, held beyond the guarantee." in flat(text)
-    assert "price: the most that one more unit of the limit could raise the level" in flat(text)
+    assert "price (dual): upper bound on the gain" in flat(text)
 
 
 def test_a_narrow_table_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
