@@ -276,7 +276,7 @@ def test_rules_reach_every_command_that_solves() -> None:
 
 def test_rules_are_refused_by_name() -> None:
     """A meaning that does not exist; a rule that is given twice; a notion without rules."""
-    assert 'there is no meaning "clmp" of guarantees; use "surplus" or "clamp"' in flat(
+    assert '--guarantees: there is no "clmp" (did you mean "clamp"?); use surplus or clamp' in flat(
         run("solve", QUEUES, "--guarantees", "clmp", status=2).stderr
     )
     twice = run("solve", QUEUES, "--notion", "drfh:guarantees=clamp", "--guarantees", "surplus", status=2)

@@ -305,7 +305,7 @@ def test_an_owner_in_an_account_is_a_user_of_slurm() -> None:
 def test_an_account_of_another_cluster_is_refused(tmp_path: Path) -> None:
     """Accounts and users are checked against the table, and the table itself line by line."""
     table = Sacctmgr(ASSOCIATIONS).to_table(tmp_path / "associations.txt")
-    with pytest.raises(fo.InvalidInstance, match=r'no account "chem".*of another cluster'):
+    with pytest.raises(fo.InvalidInstance, match=r'no account "chem".*from another cluster'):
         fo.export_slurm(lab(), associations=table)
     table.write_text("Account|User|Partition|GrpTRES\nchem||\n")
     with pytest.raises(fo.InvalidInstance, match=r"line 2: expected 4 cells, found 3"):
