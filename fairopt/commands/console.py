@@ -171,7 +171,7 @@ def check_instance(path: Path | None, option: str) -> None:
     if path is not None and path.suffix.lower() not in ("", ".parquet", *FILES) and not path.is_dir():
         raise typer.BadParameter(f"{path.name}: give a name that ends in .yaml or .json (or .xlsx), or a folder", param_hint=option)
     if path is not None and path.suffix.lower() == ".xlsx":
-        from fairopt.formats.workbooks import require_openpyxl
+        from fairopt.tables.workbooks import require_openpyxl
 
         require_openpyxl(f"writing {path}")
 

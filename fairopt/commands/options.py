@@ -15,9 +15,9 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import work
 from fairopt.commands.outputs import Written
-from fairopt.formats.quantities import read as quantity
 from fairopt.instance import FloatArray
 from fairopt.instance.fractions import ExactArray, as_written
+from fairopt.instance.quantities import read as quantity
 from fairopt.limits import reading_limit
 from fairopt.program import Leximin
 from fairopt.registry import words as parts
@@ -60,7 +60,9 @@ __all__ = [
 ]
 
 EFFORT = "Search budget: misreports (strategy-proofness) and removed users (population monotonicity) to try."
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml, .json or .xlsx file, or a folder with servers.csv and users.csv.")]
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A .yaml, .json, .xlsx or .ods file, or a folder with servers.csv and users.csv.")
+]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
@@ -261,17 +263,19 @@ def read_utility(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
 
     It is in fractions where a cell is, such as 1/3.
     """
-    from fairopt.formats.table_files import read_any
+    from fairopt.formats.tables import MATRIX
+    from fairopt.tables import read
 
-    rows = read_any(path, "user").aligned(instance.users, instance.servers)
+    rows = read(path, MATRIX).aligned(instance.users, instance.servers)
     return as_written([[row[server] for server in instance.servers] for row in rows])
 
 
 def read_preference(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
     """Read a weight on each user's tasks, (users,): columns user and weight."""
-    from fairopt.formats.table_files import read_any
+    from fairopt.formats.tables import MATRIX
+    from fairopt.tables import read
 
-    return as_written([[row["weight"]] for row in read_any(path, "user").aligned(instance.users, ["weight"])]).ravel()
+    return as_written([[row["weight"]] for row in read(path, MATRIX).aligned(instance.users, ["weight"])]).ravel()
 
 
 def with_rules(notions: Sequence[str], guarantees: str | None, queue_share: str | None) -> list[str]:

@@ -29,7 +29,8 @@ def simulate(
     trace: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="The jobs: a table (.csv, .csv.gz or .parquet), or a log in the Standard Workload Format (.swf)."
+            metavar="FILE",
+            help="The jobs: a table (.csv, .csv.gz, .parquet, .xlsx or .ods), or a log in the Standard Workload Format (.swf).",
         ),
     ],
     cluster: Annotated[

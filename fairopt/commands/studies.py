@@ -38,7 +38,7 @@ __all__ = ["study"]
 def study(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE", help="Instances: .yaml, .json or .xlsx files, or folders with servers.csv and users.csv."),
+        typer.Argument(metavar="FILE", help="Instances: .yaml, .json, .xlsx or .ods files, or folders with servers.csv and users.csv."),
     ] = None,
     generate: Annotated[
         list[str] | None,
