@@ -199,7 +199,7 @@ class Changed:
         mark = each_of(model).get(key)
         if mark is None or isinstance(present, int | float):
             return rest
-        labels: list[str] = []
+        labels = []
         if mark.of == "resource":
             labels = self._resources()
         elif mark.of == "server":
