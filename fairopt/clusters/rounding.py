@@ -292,6 +292,6 @@ def _said(instance: Instance, per_user: FloatArray, program: WholePlacement, tas
         )
     split = int(((tasks > 0).sum(axis=1) > 1).sum())
     pairs = int((tasks > 0).sum())
-    where = "each user on one group of servers" if not split else f"{plural(split, 'user')} on more than one group of servers"
-    notes.append(f"placement: the fewest pairs of user and group of servers ({pairs}; {where}), and then the fewest servers")
+    where = "each user on one row of servers" if not split else f"{plural(split, 'user')} on more than one row of servers"
+    notes.append(f"placement: the fewest pairs of user and row of servers ({pairs}; {where}), and then the fewest servers")
     return notes
