@@ -171,7 +171,7 @@ def check_instance(path: Path | None, option: str) -> None:
     if path is not None and path.suffix.lower() not in ("", ".parquet", *FILES) and not path.is_dir():
         raise typer.BadParameter(f"{path.name}: give a name that ends in .yaml or .json (or .xlsx), or a folder", param_hint=option)
     if path is not None and path.suffix.lower() == ".xlsx":
-        from fairopt.formats.workbooks import require_openpyxl
+        from fairopt.tables.workbooks import require_openpyxl
 
         require_openpyxl(f"writing {path}")
 
@@ -226,14 +226,14 @@ def draw(
 
 
 def draw_envy(allocation: fo.Allocation, path: Path) -> None:
-    """Write the picture of who envies whom."""
+    """Write the picture of the envy matrix."""
     from fairopt.analysis.measures import envy_matrix
     from fairopt.plots import plot_envy, save_figure
 
     def draw() -> None:
         save_figure(plot_envy(envy_matrix(allocation), allocation.instance.users, allocation.notion), path)
 
-    work("drawing who envies whom", draw)
+    work("drawing the envy matrix", draw)
 
 
 def say(kind: str, message: str) -> None:

@@ -32,9 +32,9 @@ def history(
     log: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="The log: what sacct -P printed, a log in the Standard Workload Format (.swf), pods (kubectl get pods -A -o json, several "
-            "files in the order of time), or a table of jobs (.csv, .parquet). Each may be compressed (.gz).",
+            "files in the order of time), or a table of jobs (.csv, .parquet, .xlsx, .ods). Each may be compressed (.gz).",
         ),
     ],
     cluster: Annotated[

@@ -42,7 +42,7 @@ def report(
         typer.Option(
             metavar="ID,...",
             autocompletion=completion.listed_notions,
-            help=f"Exact allocations to compute; default: {_NOTIONS}, as far as they take the queues of FILE. See: fairopt notions.",
+            help=f"Exact allocations to compute. Default: {_NOTIONS}, without those that FILE's queues rule out. See: fairopt notions.",
         ),
     ] = None,
     schedules: Schedules = "",
@@ -64,7 +64,7 @@ def report(
         float | None, typer.Option(metavar="SECONDS", help="Time limit of each allocation, of each property and of the frontier.")
     ] = 60.0,
     changes: Changes = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page; default: the name of the file.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page. Default: the name of FILE.")] = None,
 ) -> None:
     """Write a report on FILE: one HTML page with interactive charts, their tables, certificates, and the commands to reproduce it.
 

@@ -29,7 +29,8 @@ def simulate(
     trace: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="The jobs: a table (.csv, .csv.gz or .parquet), or a log in the Standard Workload Format (.swf)."
+            metavar="FILE",
+            help="The jobs: a table (.csv, .csv.gz, .parquet, .xlsx or .ods), or a log in the Standard Workload Format (.swf).",
         ),
     ],
     cluster: Annotated[
@@ -79,7 +80,7 @@ def simulate(
         ),
     ] = "drfh",
     resume: Resume = None,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Skip bad rows and count them.")] = False,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Leave out bad rows, and count them.")] = False,
     changes: Changes = None,
     as_json: Json = False,
     by: Annotated[

@@ -38,7 +38,7 @@ __all__ = ["study"]
 def study(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE...", help="Instances: .yaml, .json or .xlsx files, or folders with servers.csv and users.csv."),
+        typer.Argument(metavar="FILE", help="Instances: .yaml, .json, .xlsx or .ods files, or folders with servers.csv and users.csv."),
     ] = None,
     generate: Annotated[
         list[str] | None,
@@ -87,8 +87,8 @@ def study(
 ) -> None:
     """Run notions and schedules on all instances with all seeds, and print means and standard errors.
 
-    With --resume, Ctrl-C keeps the finished rows, and the same command continues from them. Exit status 3: no row has an
-    allocation; 1: some rows have none.
+    With --resume, Ctrl-C keeps the finished rows, and the same command continues from them.
+    Exit status 3: no row has an allocation; 1: some rows have none.
     """
     from fairopt.studies.sweep import summary
 
@@ -97,7 +97,7 @@ def study(
     if seeds < 1:
         raise typer.BadParameter("give a number of seeds >= 1", param_hint="--seeds")
     if not (files or generate):
-        raise typer.BadParameter("there are no instances; give files, --generate SPEC, or both", param_hint="FILE...")
+        raise typer.BadParameter("there are no instances; give files, --generate SPEC, or both", param_hint="FILE")
     instances: dict[str, fo.Instance | str] = {}
     for path in files or []:
         name = path.stem if path.stem not in instances else str(path)

@@ -22,8 +22,7 @@ from fairopt.instance import FloatArray, Instance
 from fairopt.instance.aggregation import Merging, merge, unmerged
 from fairopt.instance.remarks import remarks
 from fairopt.models import Notion, ShareNotion, Sharing
-from fairopt.program import Nested, Program, TreeFilling
-from fairopt.program.stop_times import no_stop_times
+from fairopt.program import Program
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solving.answer import (
@@ -261,12 +260,7 @@ def _worths(instance: Instance, notion: Notion, tasks: FloatArray) -> FloatArray
 
 def _check_whole(program: Program) -> None:
     """Refuse whole tasks in a tree where the order that they need is not defined, or has no closed form."""
-    goal, reason = program.goal, ""
-    if isinstance(goal, Nested):
-        reason = 'tree="nested" divides by shares of queues that are not unique then; leave tree out'
-    elif isinstance(goal, TreeFilling):
-        reason = no_stop_times(goal)
-    if reason:
+    if reason := program.goal.no_whole_tasks:
         raise Unsupported(f"no engine finds whole tasks in this tree: {reason}, leave integral out, or use a greedy schedule")
 
 

@@ -26,9 +26,10 @@ from support.command_line import EXAMPLES, PAPER, flat, run
 
 import fairopt as fo
 from fairopt.commands.console import Console, as_text, work
-from fairopt.formats import allocations, spreadsheets
+from fairopt.formats import allocations
 from fairopt.show.blocks import Note
 from fairopt.show.terminal import print_blocks
+from fairopt.tables import spreadsheets
 
 FORMULAS = [
     '=HYPERLINK("http://example.com")',

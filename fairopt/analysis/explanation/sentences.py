@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.weights import OF_WEIGHTS, idle_weight, more_weight
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.program import LimitKind
+from fairopt.program import LimitKind, Program
+from fairopt.program.kept_parts import counted_rows
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import figure, joined, named, percent, plural
 
@@ -180,7 +182,18 @@ class Sentences:
             return [f"What stops it is the end of its own slice of {self._rows(own)}, whatever others leave."]
         without = of_weight_0(self.instance, self.n) if self.allocation.equalizes else ""
         stopped = self._stopped(own & (room.helps | ~exists), exists)
-        return [*stopped, *([f"It gets nothing beyond guarantees: {without}."] if without else [])]
+        return [*stopped, *self._own_rows(), *([f"It gets nothing beyond guarantees: {without}."] if without else [])]
+
+    def _own_rows(self) -> list[str]:
+        """Return the sentence on rows of the notion's own that have a price and that the user takes part in."""
+        program = self._program if self.allocation.queue_prices else None
+        if program is None:
+            return []
+        mine = program.limits.matrix @ (program.pair_users == self.n) > 0
+        of_queues = {row.name for row in counted_rows(self.made.instance, self.made.tasks)}
+        names = {program.limit_name(int(row)) for row in np.flatnonzero(mine & program.limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED))}
+        full = [f'"{name}"' for name in self.allocation.queue_prices if name in names - of_queues]
+        return [f"What {self.notion.name} itself allows is used up, too: {joined(full)}."] if full and self.notion is not None else []
 
     def _stopped(self, own: BoolArray, exists: BoolArray) -> list[str]:
         """Return the limits of queues that are reached, and elsewhere what is full."""
@@ -234,11 +247,17 @@ class Sentences:
 
     def _sliced(self) -> bool:
         """Say whether each user has its own slice of the servers; slices have their own limits, and capacity has no prices."""
-        if not self.exact or self.allocation.prices is not None or self.notion is None:
+        if self.allocation.prices is not None or self._program is None:
             return False
+        return bool(self._program.limits.of_kinds(LimitKind.SLICE).any())
+
+    @cached_property
+    def _program(self) -> Program | None:
+        """The program of the allocation, None where it is no optimum of one."""
+        if not self.exact or self.notion is None:
+            return None
         sharing: Any = self.allocation.sharing
-        program = self.notion.formulate(self.made.instance, sharing=sharing, integral=False)
-        return bool((program.limits.kinds == LimitKind.SLICE).any())
+        return self.notion.formulate(self.made.instance, sharing=sharing, integral=False)
 
     def _holders(self, by_resource: Mapping[int, list[int]]) -> str:
         """Return who holds the resource that stops the user; of several, the resource of which others hold the largest part."""
