@@ -292,6 +292,9 @@ def _said(instance: Instance, per_user: FloatArray, program: WholePlacement, tas
         )
     split = int(((tasks > 0).sum(axis=1) > 1).sum())
     pairs = int((tasks > 0).sum())
-    where = "each user on one group of servers" if not split else f"{plural(split, 'user')} on more than one group of servers"
-    notes.append(f"placement: the fewest pairs of user and group of servers ({pairs}; {where}), and then the fewest servers")
+    where = "each user on one kind" if not split else f"{plural(split, 'user')} on several kinds"
+    notes.append(
+        f"placement: each user on as few kinds of servers as possible ({plural(pairs, 'pair')} of user and kind; {where}), "
+        "then on as few servers as possible"
+    )
     return notes
