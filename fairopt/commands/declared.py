@@ -3,8 +3,10 @@
 >>> def show(given: dict[str, Any]) -> None:
 ...     print(given)
 >>> command = declared(show, "Show a number.", {"number": Option(Annotated[int, typer.Option(help="A number.")], 1)})
->>> inspect.signature(command)
-<Signature (*, number: Annotated[int, <typer.models.OptionInfo object at ...>] = 1)>
+>>> list(inspect.signature(command).parameters)
+['number']
+>>> command(number=2)
+{'number': 2}
 """
 
 from __future__ import annotations
