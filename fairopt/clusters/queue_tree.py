@@ -183,8 +183,8 @@ def note_guarantees(instance: Instance, forest: Forest, account: Account) -> Non
     ]
     if less and forest.within:
         account.note(
-            f"{joined([named(name) for name in less], 3)}: the guarantees of its children exceed its own. {forest.system} ignores "
-            "the excess; fairopt raises the guarantee of the parent"
+            f"{joined([named(name) for name in less], 3)}: children's guarantees exceed the parent's. {forest.system} ignores the excess; "
+            "fairopt raises the parent's guarantee"
         )
 
 
