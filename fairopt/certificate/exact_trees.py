@@ -39,8 +39,7 @@ def prove_filling(program: ExactProgram, solution: Solution) -> None:
     CertificateError
         The message says which level or limit is wrong, and how.
     """
-    goal = program.goal
-    assert isinstance(goal, TreeFilling)
+    goal = program.goal_as(TreeFilling)
     prove_feasible(program, solution.x)
     if len(solution.parts) != len(goal.parts):
         refuse(program, f"it has the ends of {len(solution.parts)} parts, and the filling has {len(goal.parts)}")
@@ -110,8 +109,7 @@ def prove_nested(program: ExactProgram, solution: Solution) -> None:
     ------
     CertificateError
     """
-    goal, names = program.goal, program.program
-    assert isinstance(goal, Nested)
+    goal, names = program.goal_as(Nested), program.program
     prove_feasible(program, solution.x)
     closed = closed_pairs(program)
     below = goal.below.toarray() > 0
