@@ -24,13 +24,12 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import fairopt as fo
-from fairopt.commands.said import SAID
+from fairopt.commands.said import INTERRUPTED, SAID
 from fairopt.registry import FILES, line_at_fault
 from fairopt.streams import claim_stdout, quiet_libraries
 
 __all__ = ["app", "main"]
 
-_INTERRUPTED = 130
 _INTERNAL = 70  # EX_SOFTWARE of sysexits.h
 _PIPE_CLOSED = 141  # as of a program that SIGPIPE ends
 _TRACEBACK = "FAIROPT_TRACEBACK"  # if this variable is set, an error of fairopt itself comes with its traceback
@@ -137,8 +136,8 @@ def main() -> None:
         _without_stdout()
         _say(f"stdout: {error.strerror or error}")
         status = 2 if status == 0 else status
-    if status == _INTERRUPTED:
-        os._exit(_INTERRUPTED)  # an engine may still be computing in its thread, which cannot be stopped
+    if status == INTERRUPTED:
+        os._exit(INTERRUPTED)  # an engine may still be computing in its thread, which cannot be stopped
     sys.exit(status)
 
 

@@ -352,9 +352,15 @@ def residual(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time.
+    """Return a length of time, in the unit that suits.
 
-    >>> duration(0.01234), duration(75.0)
-    ('12.3 ms', '75 s')
+    >>> [duration(length) for length in (0, 0.01234, 75.0, 900, 10_800, 20 * 86_400)]
+    ['0 s', '12.3 ms', '75 s', '15 min', '3 h', '20 days']
     """
-    return f"{figure(seconds)} s" if seconds >= 1 else f"{figure(1000 * seconds)} ms"
+    if seconds >= 3 * 86_400:
+        return plural(seconds / 86_400, "day", digits=3)
+    if seconds >= 3600:
+        return f"{figure(seconds / 3600)} h"
+    if seconds >= 180:
+        return f"{figure(seconds / 60)} min"
+    return f"{figure(seconds)} s" if seconds >= 1 or not seconds else f"{figure(1000 * seconds)} ms"

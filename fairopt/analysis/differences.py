@@ -21,9 +21,9 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.formats import document
-from fairopt.formats.syntax import plain_numbers
 from fairopt.instance import Instance
 from fairopt.instance.attributes import meaning, text_of
+from fairopt.instance.fractions import plain_numbers
 from fairopt.instance.units import BYTES, bare_amount
 from fairopt.wording import figure, joined, named, plural
 

@@ -6,7 +6,7 @@
 ``swf``, ``swf_format``, ``swf_log``           the Standard Workload Format: a moment, the jobs over time, a history
 ``openb``, ``google2011``, ``gavel``           tables of the Alibaba GPU cluster, of the Google cluster, of Gavel
 ``account``                                    what was read, and what was left out and why
-``json_export``, ``csv_export``                JSON and tables whose messages name the file and the place in it
+``json_export``, ``table_rows``                JSON and tables whose messages name the file and the place in it
 ``assembly``, ``shapes``, ``queue_tree``       owners, shapes of tasks and queues become users; nodes become rows of servers
 ``imported``                                   the result of an import
 ``rounding``, ``packing``                      whole tasks near an allocation, and where they run

@@ -134,11 +134,11 @@ def measures(
         kind = there or kind_of(resource)
         if grammar is not None and grammar.fullmatch(key) is None:
             raise InvalidInstance(
-                f"{named(key)} cannot be the name of a resource in {system}; give another: --resource {in_shell(f'{resource}=NAME')}"
+                f"{named(key)} cannot be the name of a resource in {system}; give another: --resource-name {in_shell(f'{resource}=NAME')}"
             )
         same = [name for name, measure in result.items() if measure.key == key]
         if same:
-            option = f"--resource {in_shell(f'{resource}=NAME')}"
+            option = f"--resource-name {in_shell(f'{resource}=NAME')}"
             raise InvalidInstance(f'"{same[0]}" and "{resource}" would both be "{key}" in {system}; name one: {option}')
         own, note = instance.units.get(resource), ""
         unit = of_unit.get(resource) or own
@@ -156,7 +156,7 @@ def measures(
         elif resource in of_unit:
             raise InvalidInstance(
                 f'"{resource}" is counted and has no unit; units are for cpu and memory '
-                f"(is it memory? --resource {in_shell(f'{resource}=NAME')} says what it is called there)"
+                f"(is it memory? --resource-name {in_shell(f'{resource}=NAME')} says what it is called there)"
             )
         else:
             size = 1

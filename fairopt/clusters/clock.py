@@ -22,9 +22,8 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.wording import figure, plural
 
-__all__ = ["Clock", "length_of", "nice_step", "span_of"]
+__all__ = ["Clock", "length_of", "nice_step"]
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 DAY = 86_400.0
@@ -179,16 +178,3 @@ def nice_step(length: float, most: int) -> float:
         if length / step <= most:
             return float(step)
     return float(DAY * 7 * np.ceil(length / (7 * DAY) / most))
-
-
-def span_of(seconds: float) -> str:
-    """Return a length of time as people read it.
-
-    >>> span_of(100), span_of(900), span_of(10_800), span_of(20 * 86_400)
-    ('100 s', '15 min', '3 h', '20 days')
-    """
-    if seconds >= 3 * DAY:
-        return plural(seconds / DAY, "day", digits=3)
-    if seconds >= 3600:
-        return f"{figure(seconds / 3600)} h"
-    return f"{figure(seconds / 60)} min" if seconds >= 180 else f"{figure(seconds)} s"

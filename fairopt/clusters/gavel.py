@@ -38,14 +38,22 @@ import numpy as np
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.asked import keeps_question
-from fairopt.clusters.csv_export import Columns
 from fairopt.clusters.imported import Import
 from fairopt.clusters.queue_tree import weighted
+from fairopt.clusters.table_rows import TableRows
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray, Instance
+from fairopt.tables import Column, Schema
 from fairopt.wording import did_you_mean, plural
 
 __all__ = ["import_gavel"]
+
+THROUGHPUTS = Schema(Column("job_type"), Column("worker"), Column("scale", "number"), Column("thr", "number"))
+JOBS = Schema(
+    Column("job_type"),
+    Column("scale_factor", "number", aliases=("scale",)),
+    Column("priority_weight", "number", default=1.0, empty=1.0),
+)
 
 
 @keeps_question
@@ -153,10 +161,9 @@ def _whole(kind: str, number: object) -> float:
 
 def _measured(throughputs: str | os.PathLike[str], kinds: list[str], account: Account) -> dict[tuple[str, int], FloatArray]:
     """Return R[m], the throughput of each (job type, scale) on each kind, (kinds,); nan: no row says."""
-    table = Columns(throughputs, "job_type", "row", account)
-    types, workers = table.text("job_type"), table.text("worker")
-    scale, speed = table.numbers("scale"), table.numbers("thr")
-    table.check(np.array([bool(name) for name in types], bool), "the cell is empty; every row needs a job type", "job_type")
+    table = TableRows(throughputs, THROUGHPUTS, "row", account)
+    workers, scale, speed = table.text("worker"), table.numbers("scale"), table.numbers("thr")
+    types = table.filled("job_type", "row needs a job type")
     table.check((scale >= 1) & (scale == np.round(scale)), "the scale is not a whole number of accelerators >= 1", "scale")
     for kind in kinds:
         if kind not in workers:
@@ -182,14 +189,13 @@ def _jobs(
     """Return name, (job type, scale) and weight of each job."""
     if jobs is None:
         return [f"{name} x {size}" for name, size in measured], list(measured), [1.0] * len(measured)
-    rows = Columns(jobs, "job_type", "job", account)
+    rows = TableRows(jobs, JOBS, "job", account)
     types = rows.text("job_type")
-    column = "scale_factor" if "scale_factor" in rows or "scale" not in rows else "scale"
-    scale = rows.numbers(column)
-    meant = "" if "priority_weight" in rows else did_you_mean("priority_weight", rows.names)
+    scale = rows.numbers("scale_factor")
+    meant = "" if "priority_weight" in rows else did_you_mean("priority_weight", rows.table.columns)
     if meant:  # without the column all weights are 1, which is hardly what was meant
         raise InvalidInstance(f'{jobs}: there is no column "priority_weight"{meant}; rename that column, or remove it for weights of 1')
-    weight = rows.numbers("priority_weight", empty=1.0) if "priority_weight" in rows else np.ones(len(rows))
+    weight = rows.numbers("priority_weight")
     rows.check(weight > 0, "the weight is 0; it must be > 0", "priority_weight" if "priority_weight" in rows else None)
     known = np.array([(name, size) in measured for name, size in zip(types, scale.tolist(), strict=True)], bool)
     rows.check(known, "no throughput of this job type and scale is given for any of these kinds", "job_type")

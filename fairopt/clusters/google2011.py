@@ -23,17 +23,40 @@ import numpy as np
 from fairopt.clusters.account import Account
 from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
-from fairopt.clusters.csv_export import Columns
 from fairopt.clusters.imported import Import
 from fairopt.clusters.shapes import SOMEWHERE, Tasks, natural
+from fairopt.clusters.table_rows import TableRows
 from fairopt.errors import InvalidInstance
 from fairopt.instance.aggregation import number_distinct
+from fairopt.tables import Column, Schema
 from fairopt.trace import Trace
 from fairopt.wording import exactly, plural
 
 __all__ = ["import_google2011", "trace_google2011"]
 
 _EVENTS = ("ADD", "UPDATE", "REMOVE")
+
+_AMOUNTS = (Column("cpu", "number", empty=0.0), Column("mem", "number", empty=0.0))
+MACHINES = Schema(
+    Column("platform"),
+    *_AMOUNTS,
+    Column("event", default=""),
+    Column("time_us", "number", default=0.0),
+    Column("machine_id", default=""),
+    Column("count", "number", default=1.0),
+)
+TASKS = Schema(
+    *(Column("n_tasks", "number"), Column("user"), *_AMOUNTS),
+    Column("n_running", "number", default=0.0),
+    Column("first_submit_s", "number", default=0.0),
+    Column("last_submit_s", "number", default=0.0),
+    Column("median_run_s", "number", default=0.0, empty=0.0),
+    Column("different_machine", "number", default=0.0, empty=0.0),
+)
+JOBS = Schema(
+    *(Column("n_tasks", "number"), Column("user"), Column("job"), *_AMOUNTS),
+    *(Column("first_submit_s", "number"), Column("median_run_s", "number", empty=0.0)),
+)
 
 
 @keeps_question
@@ -78,21 +101,19 @@ def import_google2011(
     (('U1/0.1 cpu 0.2 memory', 'U1/0.02 cpu 0.01 memory', 'U2'), array([ 2., 40.,  9.]))
     """
     account = Account(lenient)
-    nodes = _machines(Columns(machines, "platform", "machine", account), at, account)
-    rows = Columns(tasks, "n_tasks", "row", account)
-    demands = np.column_stack([rows.numbers("cpu", empty=0.0), rows.numbers("mem", empty=0.0)])
+    nodes = _machines(TableRows(machines, MACHINES, "machine", account), at, account)
+    rows = TableRows(tasks, TASKS, "row", account)
+    demands = np.column_stack([rows.numbers("cpu"), rows.numbers("mem")])
     number = rows.numbers("n_tasks")
-    running = rows.numbers("n_running") if "n_running" in rows else np.zeros(len(rows))
+    running = rows.numbers("n_running")
     rows.check(running <= number, "more tasks run than there are", "n_running")
     if "first_submit_s" in rows and "last_submit_s" in rows:
         forwards = rows.numbers("last_submit_s") >= rows.numbers("first_submit_s")
         rows.check(forwards, "the last is earlier than the first", "last_submit_s")
-    if "median_run_s" in rows:
-        rows.numbers("median_run_s", empty=0.0)
-    if "different_machine" in rows and (apart := rows.numbers("different_machine", empty=0.0) > 0).any():
+    rows.numbers("median_run_s")
+    if (apart := rows.numbers("different_machine") > 0).any():
         account.note(f"{plural(number[apart].sum(), 'task')} must run on different machines, which is ignored: a relaxation")
-    users = rows.text("user")
-    rows.check(np.array([bool(user) for user in users], bool), "the cell is empty; every task needs a user", "user")
+    users = rows.filled("user", "task needs a user")
     kept = np.flatnonzero(rows.good & (number > 0))
     account.summary |= {"rows": len(rows), "tasks": float(number[kept].sum())}
     return assemble(
@@ -148,13 +169,12 @@ def trace_google2011(tasks: str | os.PathLike[str], *, until: float = np.inf, le
     (array([ 300., 3540.]), 'it asks for nothing')
     """
     account = Account(lenient)
-    rows = Columns(tasks, "n_tasks", "row", account)
-    demands = np.column_stack([rows.numbers("cpu", empty=0.0), rows.numbers("mem", empty=0.0)])
+    rows = TableRows(tasks, JOBS, "row", account)
+    demands = np.column_stack([rows.numbers("cpu"), rows.numbers("mem")])
     number, submit = rows.numbers("n_tasks"), rows.numbers("first_submit_s")
     known = np.array([bool(cell) for cell in rows.text("median_run_s")], bool)
-    run = np.where(known, rows.numbers("median_run_s", empty=0.0), np.maximum(until - submit, 0.0))
-    users, jobs = rows.text("user"), rows.text("job")
-    rows.check(np.array([bool(user) for user in users], bool), "the cell is empty; every task needs a user", "user")
+    run = np.where(known, rows.numbers("median_run_s"), np.maximum(until - submit, 0.0))
+    users, jobs = rows.filled("user", "task needs a user"), rows.text("job")
     rows.check(number == np.round(number), "the number of tasks is not a whole number", "n_tasks")
     asks = (demands > 0).any(axis=1) & (number > 0)
     for row in np.flatnonzero(rows.good & ~asks).tolist():
@@ -180,10 +200,11 @@ def trace_google2011(tasks: str | os.PathLike[str], *, until: float = np.inf, le
     )
 
 
-def _machines(table: Columns, at: float, account: Account) -> Nodes:
+def _machines(table: TableRows, at: float, account: Account) -> Nodes:
     """Return the machines by configuration."""
-    capacities = np.column_stack([table.numbers("cpu", empty=0.0), table.numbers("mem", empty=0.0)])
+    capacities = np.column_stack([table.numbers("cpu"), table.numbers("mem")])
     platforms = table.text("platform")
+    table.require(*(("time_us", "machine_id") if "event" in table else ("count",)))
     if "event" in table:
         last = _last_events(table, at)
         counts = np.ones(len(last))
@@ -212,7 +233,7 @@ def _machines(table: Columns, at: float, account: Account) -> Nodes:
     return Nodes(names, capacities[last[first]], np.asarray(np.bincount(same, weights=counts), float), hosts)
 
 
-def _last_events(table: Columns, at: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _last_events(table: TableRows, at: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return, of every machine that there is at a time, the row of its last event that says what it has."""
     seconds, events, machines = table.numbers("time_us") / 1e6, table.text("event"), table.text("machine_id")
     ahead = np.concatenate([[True], seconds[1:] >= np.maximum.accumulate(seconds)[:-1]])

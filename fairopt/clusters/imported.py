@@ -173,8 +173,8 @@ class Import:
 
     def current_csv(self) -> str | None:
         """Return the running tasks as CSV (user, server, tasks) for ``fairopt compare --allocation``; None if ``current`` is None."""
-        from fairopt.formats.cells import to_csv  # which needs yaml: ``import fairopt`` stays light
-        from fairopt.formats.spreadsheets import cell
+        from fairopt.tables.csv_files import to_csv  # which needs yaml: ``import fairopt`` stays light
+        from fairopt.tables.spreadsheets import cell
 
         held = self._current()
         if held is None:

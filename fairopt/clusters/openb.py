@@ -25,13 +25,29 @@ import numpy as np
 from fairopt.clusters.account import Account
 from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
-from fairopt.clusters.csv_export import Columns
 from fairopt.clusters.imported import Import
 from fairopt.clusters.shapes import Tasks
+from fairopt.clusters.table_rows import TableRows
 from fairopt.errors import InvalidInstance
+from fairopt.tables import Column, Schema
 from fairopt.wording import plural
 
 __all__ = ["import_openb"]
+
+NODES = Schema(
+    *(Column(name, "number") for name in ("cpu_milli", "memory_mib", "gpu")),
+    Column("model"),
+    Column("count", "number", default=1.0),
+    Column("sn", default=""),
+)
+PODS = Schema(
+    *(Column(name, "number") for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")),
+    Column("qos"),
+    Column("n_tasks", "number", default=1.0),
+    Column("name", default=""),
+    Column("creation_time", "number", default=0.0),
+    Column("deletion_time", "number", default=np.inf, empty=np.inf),
+)
 
 
 @keeps_question
@@ -82,10 +98,10 @@ def import_openb(
     if users not in ("class", "qos"):
         raise InvalidInstance(f'users is "{users}"; give "class" or "qos"')
     account = Account(lenient)
-    table = Columns(nodes, "cpu_milli", "node", account)
+    table = TableRows(nodes, NODES, "node", account)
     capacities = np.column_stack([table.numbers("cpu_milli") / 1000, table.numbers("memory_mib") / 1024, table.numbers("gpu")])
     models = np.array(table.text("model"))
-    counts = table.numbers("count") if "count" in table else np.ones(len(table))
+    counts = table.numbers("count")
     table.check(counts == np.round(counts), "the count is not a whole number", "count")
     if "sn" in table:
         names = table.text("sn")
@@ -96,11 +112,11 @@ def import_openb(
     _check_unique(table, names, "sn" if "sn" in table else "model")
     used = np.flatnonzero(table.good)
 
-    rows = Columns(pods, "cpu_milli", "pod", account)
-    spec = next((name for name in rows.names if name.startswith("gpu_spec")), None)
+    rows = TableRows(pods, PODS, "pod", account)
+    spec = next((name for name in rows.table.columns if name.startswith("gpu_spec")), None)
     cards = rows.numbers("num_gpu") * rows.numbers("gpu_milli") / 1000
     demands = np.column_stack([rows.numbers("cpu_milli") / 1000, rows.numbers("memory_mib") / 1024, cards])
-    number = rows.numbers("n_tasks") if "n_tasks" in rows else np.ones(len(rows))
+    number = rows.numbers("n_tasks")
     shared = (rows.numbers("gpu_milli") > 0) & (rows.numbers("gpu_milli") < 1000)
     rows.check(
         ~(shared & (rows.numbers("num_gpu") > 1)),
@@ -111,7 +127,7 @@ def import_openb(
         _check_unique(rows, rows.text("name"), "name")
     present = np.ones(len(rows), bool)
     if "creation_time" in rows and "deletion_time" in rows:
-        made, deleted = rows.numbers("creation_time"), rows.numbers("deletion_time", empty=np.inf)
+        made, deleted = rows.numbers("creation_time"), rows.numbers("deletion_time")
         rows.check(deleted >= made, "the pod is deleted before it is created", "deletion_time")
         if at is not None:
             present = (made <= at) & (at < deleted)
@@ -119,8 +135,7 @@ def import_openb(
         raise InvalidInstance(
             f"{pods}: there are no columns creation_time and deletion_time, so the pods at a time are unknown; leave at out"
         )
-    qos = rows.text("qos")
-    rows.check(np.array([bool(quality) for quality in qos], bool), "the cell is empty; every pod needs a quality of service", "qos")
+    qos = rows.filled("qos", "pod needs a quality of service")
     kept = np.flatnonzero(rows.good & present)
     if at is not None:
         account.summary["at"] = at
@@ -168,7 +183,7 @@ def import_openb(
     )
 
 
-def _check_unique(table: Columns, names: list[str], column: str) -> None:
+def _check_unique(table: TableRows, names: list[str], column: str) -> None:
     seen: dict[str, int] = {}
     first = np.array([seen.setdefault(name, row) == row for row, name in enumerate(names)], bool)
     table.check(first, "there is a row with this name above; remove one", column)

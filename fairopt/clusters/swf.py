@@ -110,10 +110,10 @@ def import_swf(
     path = Path(log)
     account = Account(lenient)
     header, jobs, lines = read_log(path, account)
-    number = limit(path, header, "MaxNodes", nodes, "--nodes")
+    number = limit(path, header, "MaxNodes", nodes, "--node-count")
     total = limit(path, header, "MaxProcs", processors, "--processors")
     if number is None and total is None:
-        raise InvalidInstance(f"{path}: the header has neither MaxNodes nor MaxProcs; give nodes and processors (--nodes, --processors)")
+        raise InvalidInstance(f"{path}: the header has neither MaxNodes nor MaxProcs; give both (--node-count, --processors)")
     total = total or number or 1
     number = number or total
     if memory is not None and not (np.isfinite(memory) and memory > 0):

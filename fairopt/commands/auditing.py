@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
-from rich.text import Text
 
 import fairopt as fo
 from fairopt.allocation import GIVEN
@@ -16,7 +14,7 @@ from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.properties import CHECKS, OF_TREES
 from fairopt.analysis.rerun import given
 from fairopt.commands import completion
-from fairopt.commands.console import Console, as_text, choose_form, deliver, say, show, work
+from fairopt.commands.console import Bar, as_text, choose_form, deliver, say, show, work
 from fairopt.commands.options import (
     EFFORT,
     Changes,
@@ -33,15 +31,12 @@ from fairopt.commands.options import (
     with_rules,
     words,
 )
-from fairopt.commands.tables import add_numbers, add_words, label, print_paragraph, sharing_note, simple_table
 from fairopt.registry import words as words_of
+from fairopt.reporting.tables.audit import audit_blocks
 from fairopt.specs import read_notion, read_schedule
-from fairopt.wording import figure, in_shell, joined, plural
+from fairopt.wording import in_shell, plural
 
 __all__ = ["audit"]
-
-_STYLES = {"holds": "green", "violated": "bold red", "-": "dim"}
-_LINES = 3  # exceeded limits that are listed
 
 
 def audit(
@@ -129,8 +124,7 @@ def audit(
         exact=exact,
     )
     made = work(what, make)
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("auditing", total=len(CHECKS) if wanted is None else len(wanted))
+    bar = Bar("auditing", len(CHECKS) if wanted is None else len(wanted))
     found = work(
         "auditing",
         lambda: fo.audit(
@@ -140,14 +134,14 @@ def audit(
             seed=seed,
             workers=workers,
             time_limit=time_limit,
-            done=lambda name: progress.update(bar, advance=1, description=name),
+            done=lambda name: bar.advance(what=name),
         ),
-        progress,
+        bar,
     )
     if form == "json":
         deliver(as_text(found.to_dict()), output)
     else:
-        show(lambda console: _print(console, found, everything), output)
+        show(lambda width: audit_blocks(found, everything=everything), output)
     if watched and found.violations:
         say(
             "warning",
@@ -206,42 +200,3 @@ def _maker(
         lambda: fo.solve(instance, chosen, sharing=sharing, integral=integral, time_limit=time_limit, exact=exact),  # type: ignore[arg-type]
         f"solving {notion}",
     )
-
-
-def _print(console: Console, found: fo.Audit, everything: bool) -> None:
-    """Print the verdicts, then the witnesses of violations and why some properties could not be judged."""
-    made = found.allocation
-    instance = made.instance
-    size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}{sharing_note(made.sharing)}"
-    how = (
-        "given"
-        if made.solver == made.notion
-        else f"given, measured by {made.notion}"
-        if made.solver == GIVEN
-        else f"{made.notion}, {made.certificate.qualifier or 'exact'} by {made.solver}"
-    )
-    console.print(Text.assemble(("Audit", "bold"), f" of {how}: {size}"))
-    console.print()
-    table = simple_table("property", first="ids")
-    table.add("ids", [""])
-    add_numbers(table, "tasks")
-    add_words(table, "promised")
-    for name, verdict in found.items():
-        size = figure(verdict.amount, 4)
-        table.add_row(Text(name), Text(verdict.outcome, _STYLES.get(verdict.outcome, "")), size, label(verdict.promised or ""))
-    console.print(table)
-    for limit in found.violations[:_LINES]:
-        console.print(Text.assemble(("\nnot feasible: ", "bold red"), label(str(limit))))
-    if len(found.violations) > _LINES:
-        console.print(Text(f"and {len(found.violations) - _LINES:,} more limits that are exceeded"))
-    for names, verdict in found.grouped():
-        if verdict.holds and not everything and verdict.searched is None:
-            continue
-        lines = [verdict.statement] if verdict.witness is None else [verdict.statement, verdict.witness.text]
-        console.print()
-        print_paragraph(console, Text.assemble((f"{joined(list(names))}: ", "bold"), label(" ".join(lines))))
-    if any(verdict.promised for verdict in found.values()):
-        kind = "" if made.exact is None else ", in fractions"
-        console.print()
-        promised = "promised: the source that proves the property for this notion, under its own conditions."
-        console.print(Text(f"tasks: size of the violation{kind}.\n{promised}"))

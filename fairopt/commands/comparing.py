@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.allocation_table import Choice
-from fairopt.commands.comparison_table import print_comparison
 from fairopt.commands.conditions import read_condition
-from fairopt.commands.console import Console, check_picture, choose_form, draw, hand_over, say, work
+from fairopt.commands.console import Bar, check_picture, choose_form, draw, hand_over, say, work
 from fairopt.commands.options import (
     Changes,
     Everything,
@@ -37,6 +34,8 @@ from fairopt.commands.options import (
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
 from fairopt.commands.what_ifs import compare_two
+from fairopt.reporting.tables.allocation import Choice
+from fairopt.reporting.tables.comparison import comparison_blocks
 
 __all__ = ["compare"]
 
@@ -140,8 +139,7 @@ def compare(
     number = len(wanted) * (1 + integral) + len(greedy) + len(own)
     if not number:
         raise typer.BadParameter("there is nothing to compare; give --notions, --schedules or --allocation", param_hint="--notions")
-    progress = Progress(console=Console(stderr=True), transient=True)
-    rows = progress.add_task("allocations", total=number)
+    bar = Bar("allocations", number)
     comparison = work(
         "comparing",
         lambda: fo.compare(
@@ -154,9 +152,9 @@ def compare(
             time_limit=time_limit,
             reference=reference,
             exact=exact,
-            done=lambda name: progress.update(rows, advance=1),
+            done=lambda name: bar.advance(),
         ),
-        progress,
+        bar,
     )
     draw(comparison, plot)
     if plot_queues is not None:
@@ -166,7 +164,7 @@ def compare(
     hand_over(
         lambda: comparison.to_dict(by),
         lambda: comparison.to_frame(by=by),
-        lambda console: print_comparison(console, comparison, by, choice),
+        lambda width: comparison_blocks(comparison, width, by, choice),
         form,
         output,
     )

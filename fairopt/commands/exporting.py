@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Console, as_text, check_file, say, work
+from fairopt.commands.console import as_text, check_file, say, show, work
 from fairopt.commands.options import Changes, File, Given, Guarantees, Json, QueueShare, with_rules
 from fairopt.commands.outputs import Written, guarded
-from fairopt.commands.tables import add_numbers, add_words, label, print_note, simple_table
+from fairopt.reporting.tables.exports import export_blocks
 from fairopt.specs import read_notion
-from fairopt.wording import figure, joined, plural
 
 __all__ = ["app"]
 
@@ -24,7 +22,6 @@ app = typer.Typer(
     help="Write an allocation as limits or quotas of a real scheduler. Nothing is run.", no_args_is_help=True, add_completion=False
 )
 
-_ROWS = 20  # users that are shown
 
 Notion = Annotated[
     str,
@@ -334,30 +331,6 @@ def _run(
         for note in found.notes:
             say("note", note)
         return
-    _print(Console(highlight=False), found, everything)
+    show(lambda width: export_blocks(found, everything=everything))
     for path in paths.values():
         typer.echo(f"Wrote {path}")
-
-
-def _print(console: Console, found: fo.Export, everything: bool) -> None:
-    """Print the whole tasks, where they run, and the notes."""
-    whole = found.whole
-    instance = whole.instance
-    users, servers = plural(instance.n_users, "user"), plural(instance.counts.sum(), "server")
-    console.print(
-        Text.assemble((found.kind, "bold"), f": {whole.allocation.notion}, {users}, {servers} in {plural(len(whole.groups), 'group')}\n")
-    )
-    table = simple_table("user")
-    add_numbers(table, "tasks", "whole")
-    add_words(table, "where")
-    order = range(instance.n_users) if everything else range(min(instance.n_users, _ROWS))
-    for n in order:
-        where = [f"{figure(whole.tasks[n, g], 10)} on {group.name}" for g, group in enumerate(whole.groups) if whole.tasks[n, g]]
-        numbers = figure(whole.allocation.tasks_per_user[n], 6), figure(whole.tasks_per_user[n], 10)
-        table.add_row(label(instance.users[n]), *numbers, label(joined(where)))
-    console.print(table)
-    if len(order) < instance.n_users:
-        console.print(Text(f"and {plural(instance.n_users - len(order), 'more user')} (--all shows them)"))
-    console.print()
-    for note in found.notes:
-        print_note(console, f"Note: {note}")

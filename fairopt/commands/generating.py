@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.padding import Padding
-from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Console, check_instance, work
+from fairopt.commands.console import check_instance, show, work
 from fairopt.commands.outputs import Written
-from fairopt.commands.tables import simple_table
+from fairopt.commands.registries import listed
 from fairopt.generators.trees import OPTIONS
+from fairopt.show.blocks import GAP, Block
+from fairopt.show.table import Table, words
 
 __all__ = ["generate"]
 
@@ -40,7 +41,7 @@ def generate(
 ) -> None:
     """Draw a random instance and write it; without SPEC, list the generators."""
     if spec is None:
-        _list(Console(highlight=False))
+        show(lambda width: _list())
         return
     if output is None:
         raise typer.BadParameter("say where to write it, such as -o cluster.yaml", param_hint="--output")
@@ -55,20 +56,18 @@ def generate(
     typer.echo(f"{output}: {instance!r}")
 
 
-def _list(console: Console) -> None:
-    """Print a table of `GENERATORS`."""
-    table = simple_table("generator", "what it draws", "parameters", leading=1, first="ids")
-    for name, draw in fo.GENERATORS.items():
-        parameters = [each for each in inspect.signature(draw).parameters.values() if each.name != "seed"]
+def _list() -> Iterator[Block]:
+    """Yield a table of `GENERATORS`."""
+    whats, parameters = [], []
+    for draw in fo.GENERATORS.values():
+        own = [each for each in inspect.signature(draw).parameters.values() if each.name != "seed"]
         named = [
-            str(each.name) if each.default is None else f"{each.name}={each.default}"
-            for each in parameters
-            if each.kind is not each.VAR_KEYWORD
+            str(each.name) if each.default is None else f"{each.name}={each.default}" for each in own if each.kind is not each.VAR_KEYWORD
         ]
-        more = ["those of that generator"] if any(each.kind is each.VAR_KEYWORD for each in parameters) else []
-        what = (inspect.getdoc(draw) or "").partition("\n")[0].replace("`", "")
-        table.add_row(Text(name, "bold"), Text(what), Text(", ".join(named + more)))
-    console.print(table)
+        more = ["those of that generator"] if any(each.kind is each.VAR_KEYWORD for each in own) else []
+        whats.append((inspect.getdoc(draw) or "").partition("\n")[0].replace("`", ""))
+        parameters.append(", ".join(named + more))
+    yield Table.of(listed("generator", fo.GENERATORS), words("what it draws", whats), words("parameters", parameters), spaced=True)
     of_trees = ", ".join(f"{word}={value}" for word, value in OPTIONS.items() if word != "queues")
-    text = f"All of them also take queues=N, a random tree of N queues over the users, and then {of_trees}."
-    console.print(Padding(Text(text), (1, 0, 0, 2)))
+    yield GAP
+    yield f"All of them also take queues=N, a random tree of N queues over the users, and then {of_trees}."

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import typer
-from rich.progress import Progress
-from rich.text import Text
 
 import fairopt as fo
-from fairopt.clusters.clock import span_of
 from fairopt.commands import completion
-from fairopt.commands.console import Console, check_instance, check_page, choose_form, draw, hand_over, table_form, work
+from fairopt.commands.console import Bar, check_instance, check_page, choose_form, draw, hand_over, table_form, work
 from fairopt.commands.options import Changes, Guarantees, Json, QueueShare, Resume, at_least_one, read_period, with_rules
 from fairopt.commands.outputs import Written
-from fairopt.commands.tables import add_numbers, add_words, label, print_note, print_paragraph, simple_table
 from fairopt.files import write_files
 from fairopt.formats.results import rendered
-from fairopt.wording import did_you_mean, figure, joined, percent, plural, residual
+from fairopt.reporting.tables.history import history_blocks
+from fairopt.wording import did_you_mean, joined
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["history", "print_history"]
+__all__ = ["history"]
 
-_OWNERS = 12  # listed one by one
-_REASONS = 8
-_COLUMNS = ("entitled", "received", "shortfall", "surplus")
 
 By = Literal["owner", "queue", "hour", "window", "time", "worst"]
 
@@ -38,9 +32,9 @@ def history(
     log: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="The log: what sacct -P printed, a log in the Standard Workload Format (.swf), pods (kubectl get pods -A -o json, several "
-            "files in the order of time), or a table of jobs (.csv, .parquet). Each may be compressed (.gz).",
+            "files in the order of time), or a table of jobs (.csv, .parquet, .xlsx, .ods). Each may be compressed (.gz).",
         ),
     ],
     cluster: Annotated[
@@ -145,8 +139,7 @@ def history(
     if moments is not None and moments != "all" and not (moments.isascii() and moments.isdigit() and len(moments) < 10):
         raise typer.BadParameter(f'{moments} is neither a whole number nor "all"', param_hint="--moments")
     periods = [read_period(text) for text in window or ()]
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("moments", total=None)
+    bar = Bar("moments")
     ended = threading.Event()
     found = work(
         f"judging {log[0]}",
@@ -163,10 +156,10 @@ def history(
             seed=seed,
             resume=resume,
             lenient=lenient,
-            done=lambda now, all_: progress.update(bar, completed=now, total=all_),
+            done=lambda now, all_: bar.reach(now, all_),
             stopped=ended.is_set,
         ),
-        progress,
+        bar,
         ended if resume is not None else None,
     )
     _require(found, shown)
@@ -183,7 +176,7 @@ def history(
     hand_over(
         found.to_dict,
         lambda: _indexed(found.to_frame(by)),
-        lambda console: print_history(console, found, shown=shown or (), sort=sort, top=top),
+        lambda width: history_blocks(found, shown=shown or (), sort=sort, top=top),
         form,
         output,
     )
@@ -213,114 +206,3 @@ def _table(allocation: fo.Allocation) -> pd.DataFrame:
             "tasks": allocation.tasks[users, servers],
         }
     )
-
-
-def print_history(console: Console, found: fo.History, *, shown: Any = (), sort: str = "shortfall", top: int | None = None) -> None:
-    """Print the totals, a row for each owner and queue, the worst times, and what was not judged."""
-    data, clock = found.to_dict(), found.setting.log.clock
-    period = f"{clock.shown(found.windows[0][0])} to {clock.shown(found.windows[-1][1])}"
-    console.print(
-        Text(
-            f"{found.notion}, {period} ({span_of(found.hours * 3600)}): {plural(data['jobs'], 'job')} of "
-            f"{plural(len(found.owners), 'owner')}\n"
-        )
-    )
-    total = data["entitled"]
-    part = f", {percent(data['shortfall'] / total)} of what was due" if total > 0 else ""
-    error = "" if found.is_exact else f" ± {figure(data['shortfall_error'])}"
-    facts = [
-        ("shortfall", f"{figure(data['shortfall'])}{error} share-hours{part}"),
-        ("work waited in", f"{percent(data['contended_hours'] / data['hours'])} of the time"),
-        ("judged at", _judged(found, data)),
-        ("certificates", f"{plural(data['solved'], 'exact allocation')}, worst residual {residual(data['residual'])}"),
-    ]
-    for word, text in facts:
-        console.print(Text(f"{word:<15} {text}"))
-    console.print()
-    frame = found.to_frame()
-    if found.setting.groups:
-        queues = found.to_frame("queue").sort_values("shortfall", ascending=False, kind="stable")
-        queues = queues[~queues.index.isin(found.owners)]  # a queue that is an owner is in the table of owners
-        if len(queues):
-            _print_table(console, "queue", queues, ())
-            console.print()
-    more = ["envy", "waiting"] if found.judges_envy else ["waiting"]
-    chosen = frame.loc[list(shown)] if shown else frame
-    chosen = chosen.sort_index() if sort == "name" else chosen.sort_values(sort, ascending=False, kind="stable")
-    listed = chosen[: top or (len(chosen) if shown else _OWNERS)]
-    _print_table(console, "owner", listed, (*more, *(["shortfall_error"] if not found.is_exact else [])))
-    if len(listed) < len(chosen):
-        console.print(Text(f"and {plural(len(chosen) - len(listed), 'owner')} more"))
-    if len(found.windows) > 1:
-        _print_windows(console, found)
-    _print_worst(console, found)
-    if data["unjudged"]:
-        console.print(Text("\nNot judged"))
-        for each in data["unjudged"][:_REASONS]:
-            hours = f", {figure(each['task_hours'])} task-hours of waiting" if each["task_hours"] else ""
-            print_note(console, f"{plural(each['jobs'], 'job')}: {each['why']}{hours}; the first: {each['first']}")
-        if len(data["unjudged"]) > _REASONS:
-            console.print(Text(f"and {plural(len(data['unjudged']) - _REASONS, 'reason')} more"))
-    for note in found.notes:
-        print_note(console, f"\nNote: {note}")
-    envy = " envy: what it would gain with what another owner of its queue held." if found.judges_envy else ""
-    console.print()
-    print_paragraph(
-        console,
-        Text(
-            "In share-hours: the whole cluster for an hour is 1. entitled: the exact allocation of the jobs that were there. shortfall: "
-            f"due and not given while work waited. surplus: given beyond what was due. waiting: work that waited.{envy}",
-            style="dim",
-        ),
-    )
-
-
-def _judged(found: fo.History, data: dict[str, Any]) -> str:
-    if found.is_exact:
-        return f"every change while work waited, {data['contended_changes']:,}"
-    changes = f"{data['contended_changes']:,} changes while work waited"
-    if any(found.exact):
-        some = f"{sum(found.exact)} of {plural(len(found.windows), 'window')}"
-        return f"{data['moments']:,} moments: every change in {some}, random ones in the others, of {changes}"
-    return f"{data['moments']:,} random moments, of {changes}"
-
-
-def _print_table(console: Console, kind: str, frame: pd.DataFrame, more: Any) -> None:
-    words = {"shortfall_error": "± shortfall"}
-    columns = [*_COLUMNS, *more]
-    table = simple_table(kind)
-    add_numbers(table, *(words.get(name, name) for name in columns))
-    cells = [[figure(value, 4) for value in frame[name].tolist()] for name in columns]
-    for name, *row in zip(frame.index, *cells, strict=True):
-        table.add_row(label(str(name)), *row)
-    console.print(table)
-
-
-def _print_windows(console: Console, found: fo.History) -> None:
-    frame, clock = found.to_frame("window"), found.setting.log.clock
-    frame = frame.sort_values("shortfall", ascending=False, kind="stable")[:_OWNERS].sort_index()
-    table = simple_table("window", first="ids")
-    add_numbers(table, "work waited", *_COLUMNS)
-    cells = [[figure(value, 4) for value in frame[name].tolist()] for name in _COLUMNS]
-    waited = [percent(part) for part in frame["contended_hours"] / frame["hours"]]
-    for w, *row in zip(frame.index, waited, *cells, strict=True):
-        table.add_row(label(clock.shown(found.windows[int(w)][0])), *row)
-    console.print()
-    console.print(table)
-    if len(found.windows) > len(frame):
-        console.print(Text(f"and {plural(len(found.windows) - len(frame), 'window')} with a smaller shortfall"))
-
-
-def _print_worst(console: Console, found: fo.History) -> None:
-    worst, clock = found.worst(), found.setting.log.clock
-    if not worst:
-        return
-    table = simple_table("worst times", first="ids")
-    add_numbers(table, "shortfall")
-    add_words(table, "lacked (mean share)", "held beyond its due")
-    for each in worst:
-        pairs = [", ".join(f"{name} {percent(share)}" for name, share in some) for some in (each.lacked, each.beyond)]
-        table.add_row(label(clock.shown(each.start)), figure(each.shortfall), *(label(text) for text in pairs))
-    console.print()
-    console.print(table)
-    console.print(Text(f"each {span_of(worst[0].end - worst[0].start)} long", style="dim"))

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import numpy as np
 import typer
-from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import Console, as_text, check_instance, deliver, table_form, work
+from fairopt.commands.console import as_text, check_instance, deliver, show, table_form, work
 from fairopt.commands.options import Json, read_period
 from fairopt.commands.outputs import Written, guarded
-from fairopt.commands.tables import add_numbers, label, print_note, simple_table
 from fairopt.formats.results import rendered
-from fairopt.wording import figure, percent, plural
+from fairopt.reporting.tables.imports import import_blocks
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Make an instance from the exports of a real cluster.", no_args_is_help=True, add_completion=False)
 
-_ROWS = 20  # owners that are shown
-_LINES = 12  # reasons that are listed
 
 Output = Annotated[
     Path | None,
@@ -319,63 +314,7 @@ def _run(read: Callable[[], fo.Import], output: Path | None, current: Path | Non
     if as_json:
         typer.echo(as_text(imported.to_dict()), nl=False)
     else:
-        _print(Console(highlight=False), imported, everything)
+        show(lambda width: import_blocks(imported, everything=everything))
         for path in (output, current):
             if path is not None:
                 typer.echo(f"Wrote {path}")
-
-
-def _print(console: Console, imported: fo.Import, everything: bool) -> None:
-    """Print the resources, the owners, what was left out, and notes."""
-    data = imported.to_dict()
-    instance = imported.instance
-    summary = {key: value for key, value in imported.summary.items() if isinstance(value, int | float)}
-    counts = ", ".join(f"{key} {figure(value, 10)}" for key, value in summary.items() if key not in ("owners", "at"))
-    console.print(Text.assemble((imported.kind, "bold"), f": {counts}"))
-    for key, value in imported.summary.items():
-        if isinstance(value, dict):
-            console.print(Text(f"{key}: {', '.join(f'{name} {figure(number, 6)}' for name, number in value.items())}"))
-    rows = "" if (instance.counts == 1).all() else f" in {plural(instance.n_servers, 'row')}"
-    users = f"{plural(len(data['owners']), 'owner')}, {plural(instance.n_users, 'user')}"
-    console.print(f"Instance: {users}, {plural(instance.counts.sum(), 'server')}{rows}\n")
-
-    endless = bool(np.isinf(instance.tasks).all())  # then nobody asks for, or holds, a definite part of the cluster
-    table = simple_table("resource", "unit")
-    add_numbers(table, "capacity", *(() if endless else ("asked", "", "held", " ")))
-    for name, each in data["resources"].items():
-        parts = [(each[key], each[key] / each["capacity"] if each["capacity"] else 0.0) for key in ("asked", "held")]
-        cells = [text for value, part in parts for text in (figure(value, 6), percent(part, 1))]
-        table.add_row(label(name), each["unit"], figure(each["capacity"], 6), *(() if endless else cells))
-    console.print(table)
-    console.print()
-
-    owners = sorted(data["owners"], key=lambda owner: -owner["asks"])
-    shown = owners if everything else owners[:_ROWS]
-    table = simple_table("owner")
-    add_numbers(table, "weight", "users", "tasks", *(() if endless else ("running", "asks", "holds")))
-    for owner in shown:
-        number = "no limit" if owner["tasks"] is None else figure(owner["tasks"], 6)
-        cells = [figure(owner["running"], 6), *(percent(owner[key], 2) for key in ("asks", "holds"))]
-        table.add_row(label(owner["owner"]), figure(owner["weight"], 6), f"{owner['users']:,}", number, *(() if endless else cells))
-    console.print(table)
-    if len(shown) < len(owners):
-        less = "more" if endless else "that ask for less"
-        console.print(Text(f"and {plural(len(owners) - len(shown), 'owner')} {less} (--all shows them)"))
-    if not endless:
-        console.print(Text("asks, holds: for all tasks of the owner together, the largest part of any resource of the cluster"))
-    _print_account(console, data)
-
-
-def _print_account(console: Console, data: dict[str, Any]) -> None:
-    if data["left_out"]:
-        console.print()
-        console.print(Text("Left out", style="bold"))
-        for each in data["left_out"][:_LINES]:
-            first = each["first"] if each["number"] == 1 else f"the first: {each['first']}"
-            print_note(console, f"{plural(each['number'], each['what'])}: {each['why']}; {first}")
-        if len(data["left_out"]) > _LINES:
-            console.print(Text(f"and {plural(len(data['left_out']) - _LINES, 'other reason')} (--json lists them)"))
-    if data["notes"]:
-        console.print()
-        for note in data["notes"]:
-            print_note(console, f"Note: {note}")

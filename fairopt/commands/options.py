@@ -15,9 +15,9 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import work
 from fairopt.commands.outputs import Written
-from fairopt.formats.quantities import read as quantity
 from fairopt.instance import FloatArray
 from fairopt.instance.fractions import ExactArray, as_written
+from fairopt.instance.quantities import read as quantity
 from fairopt.limits import reading_limit
 from fairopt.program import Leximin
 from fairopt.registry import words as parts
@@ -59,16 +59,18 @@ __all__ = [
     "words",
 ]
 
-EFFORT = "Search budget of an audit: misreports (strategy-proofness) and removed users (population monotonicity) to try."
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml, .json or .xlsx file, or a folder with servers.csv and users.csv.")]
+EFFORT = "Search budget: misreports (strategy-proofness) and removed users (population monotonicity) to try."
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A .yaml, .json, .xlsx or .ods file, or a folder with servers.csv and users.csv.")
+]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
         autocompletion=completion.changes,
-        help="Change what the file says, by names, as in users.vision.weight=3, servers.new.count+=2 or queues.research.guarantee.gpu=8. "
-        "Can be repeated; the file stays as it is.",
+        help="Run on a copy of FILE with this change, as in users.vision.weight=3, servers.new.count+=2 or "
+        "queues.research.guarantee.gpu=8. Can be repeated.",
     ),
 ]
 Notions = Annotated[
@@ -141,9 +143,9 @@ def at_least_one(value: int | None) -> int | None:
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")]
-Everything = Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")]
+Everything = Annotated[bool, typer.Option("--all", help="Show all users and servers, however many there are.")]
 Shown = Annotated[
-    list[str] | None, typer.Option("--user", metavar="USER", autocompletion=completion.users, help="Show this user only. Can be repeated.")
+    list[str] | None, typer.Option("--user", metavar="NAME", autocompletion=completion.users, help="Show this user only. Can be repeated.")
 ]
 Sort = Annotated[
     Literal["tasks", "share", "weight", "-tasks", "-share", "-weight", "name"] | None,
@@ -168,7 +170,7 @@ JsonOutput = Annotated[
     Written(),
 ]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf."), Written()]
-PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw who envies whom, in tasks."), Written()]
+PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the envy matrix (in tasks)."), Written()]
 PlotQueues = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also draw what each queue holds, with its guarantee and its limit."), Written()
 ]
@@ -261,17 +263,19 @@ def read_utility(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
 
     It is in fractions where a cell is, such as 1/3.
     """
-    from fairopt.formats.table_files import read_any
+    from fairopt.formats.tables import MATRIX
+    from fairopt.tables import read
 
-    rows = read_any(path, "user").aligned(instance.users, instance.servers)
+    rows = read(path, MATRIX).aligned(instance.users, instance.servers)
     return as_written([[row[server] for server in instance.servers] for row in rows])
 
 
 def read_preference(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
     """Read a weight on each user's tasks, (users,): columns user and weight."""
-    from fairopt.formats.table_files import read_any
+    from fairopt.formats.tables import MATRIX
+    from fairopt.tables import read
 
-    return as_written([[row["weight"]] for row in read_any(path, "user").aligned(instance.users, ["weight"])]).ravel()
+    return as_written([[row["weight"]] for row in read(path, MATRIX).aligned(instance.users, ["weight"])]).ravel()
 
 
 def with_rules(notions: Sequence[str], guarantees: str | None, queue_share: str | None) -> list[str]:

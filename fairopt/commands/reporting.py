@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Console, check_file, work
+from fairopt.commands.console import Bar, check_file, work
 from fairopt.commands.options import (
     EFFORT,
     Changes,
@@ -44,7 +42,7 @@ def report(
         typer.Option(
             metavar="ID,...",
             autocompletion=completion.listed_notions,
-            help=f"Exact allocations to compute; default: {_NOTIONS}, as far as they take the queues of FILE. See: fairopt notions.",
+            help=f"Exact allocations to compute. Default: {_NOTIONS}, without those that FILE's queues rule out. See: fairopt notions.",
         ),
     ] = None,
     schedules: Schedules = "",
@@ -66,7 +64,7 @@ def report(
         float | None, typer.Option(metavar="SECONDS", help="Time limit of each allocation, of each property and of the frontier.")
     ] = 60.0,
     changes: Changes = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page; default: the name of the file.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page. Default: the name of FILE.")] = None,
 ) -> None:
     """Write a report on FILE: one HTML page with interactive charts, their tables, certificates, and the commands to reproduce it.
 
@@ -81,8 +79,7 @@ def report(
     own: dict[str, Path] = {}
     for path in allocation or []:
         own[path.stem if path.stem not in own else str(path)] = path
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("the report", total=number_of_steps(wanted, greedy, users, len(own)) + 1)
+    bar = Bar("the report", number_of_steps(wanted, greedy, users, len(own)) + 1)
     found = work(
         "writing the report",
         lambda: fo.report(
@@ -97,9 +94,9 @@ def report(
             seed=seed,
             time_limit=time_limit,
             title=" with ".join([file.name, *(changes or [])]) if title is None else title,
-            done=lambda name: progress.update(bar, advance=1, description=escape(name)),
+            done=lambda name: bar.advance(what=name),
         ),
-        progress,
+        bar,
     )
     typer.echo(f"{found.path} ({found.path.stat().st_size / 1e6:.1f} MB)")
     if not found.findings.solved:

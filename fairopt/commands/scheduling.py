@@ -12,7 +12,6 @@ import typer
 import fairopt as fo
 from fairopt.analysis.own_schedulers import made
 from fairopt.commands import completion
-from fairopt.commands.allocation_table import Choice
 from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
 from fairopt.commands.options import (
     Changes,
@@ -32,6 +31,7 @@ from fairopt.commands.options import (
     read_utility,
 )
 from fairopt.commands.retired import warn_retired
+from fairopt.reporting.tables.allocation import Choice
 from fairopt.specs import read_schedule
 
 __all__ = ["schedule"]

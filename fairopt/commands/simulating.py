@@ -4,40 +4,33 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import numpy as np
 import typer
-from rich.progress import Progress
-from rich.table import Table
-from rich.text import Text
 
 import fairopt as fo
-from fairopt.clusters.clock import span_of
 from fairopt.commands import completion
-from fairopt.commands.console import INTERRUPTED, Console, check_page, choose_form, draw, hand_over, say, work
+from fairopt.commands.console import INTERRUPTED, Bar, check_page, choose_form, draw, hand_over, say, work
 from fairopt.commands.options import Changes, Json, Resume, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
-from fairopt.commands.side_by_side_table import print_side_by_side
-from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.histories.reading import kind_of
-from fairopt.simulation.baselines.options import half_life_of
-from fairopt.wording import figure, percent, plural
+from fairopt.reporting.tables.side_by_side import side_by_side_blocks
+from fairopt.reporting.tables.simulation import simulation_blocks
+from fairopt.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["print_simulation", "simulate"]
-
-_USERS = 12  # listed one by one
+__all__ = ["simulate"]
 
 
 def simulate(
     trace: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="The jobs: a table (.csv, .csv.gz or .parquet), or a log in the Standard Workload Format (.swf)."
+            metavar="FILE",
+            help="The jobs: a table (.csv, .csv.gz, .parquet, .xlsx or .ods), or a log in the Standard Workload Format (.swf).",
         ),
     ],
     cluster: Annotated[
@@ -87,7 +80,7 @@ def simulate(
         ),
     ] = "drfh",
     resume: Resume = None,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Skip bad rows and count them.")] = False,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Leave out bad rows, and count them.")] = False,
     changes: Changes = None,
     as_json: Json = False,
     by: Annotated[
@@ -157,8 +150,7 @@ def simulate(
     )
     if jobs.left_out:
         say("warning", f"{plural(len(jobs.left_out), 'row')} left out; the first: {jobs.left_out[0]}")
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("tasks", total=jobs.n_tasks)
+    bar = Bar("tasks", jobs.n_tasks)
     ended = threading.Event()
     schedulers = scheduler or ["drfh:best-fit"]
     written = any(path is not None for path in (output, plot, report))
@@ -173,10 +165,10 @@ def simulate(
                 until=until,
                 step=step,
                 resume=resume,
-                done=lambda name, now, tasks: progress.update(bar, description=name, completed=tasks),
+                done=lambda name, now, tasks: bar.reach(tasks, what=name),
                 stopped=ended.is_set,
             ),
-            progress,
+            bar,
             ended,
         )
         _tell_how_to_go_on(resume, several.complete, written)
@@ -185,9 +177,7 @@ def simulate(
             from fairopt.reporting.side_by_side import write_side_by_side_page
 
             write_side_by_side_page(several, report)
-        hand_over(
-            several.to_dict, lambda: several.to_frame().reset_index(), lambda console: print_side_by_side(console, several), form, output
-        )
+        hand_over(several.to_dict, lambda: several.to_frame().reset_index(), lambda width: side_by_side_blocks(several), form, output)
         if not several.complete:
             raise typer.Exit(INTERRUPTED)
         return
@@ -201,10 +191,10 @@ def simulate(
             step=step,
             regret=regret,
             resume=resume,
-            done=lambda now, tasks: progress.update(bar, completed=tasks),
+            done=lambda now, tasks: bar.reach(tasks),
             stopped=ended.is_set,
         ),
-        progress,
+        bar,
         ended,
     )
     _tell_how_to_go_on(resume, found.complete, written)
@@ -212,7 +202,7 @@ def simulate(
     if by is None and form == "parquet":
         warn_retired("simulate -o FILE.parquet", new="simulate --by time -o FILE.parquet")
         by = "time"
-    hand_over(found.to_dict, lambda: _rows(found, by or "job"), lambda console: print_simulation(console, found), form, output)
+    hand_over(found.to_dict, lambda: _rows(found, by or "job"), lambda width: simulation_blocks(found), form, output)
 
 
 def _known_schedulers() -> list[str]:
@@ -243,95 +233,3 @@ def _is_log(path: Path) -> bool:
         return kind_of(path) in ("sacct", "kubernetes")
     except fo.InvalidInstance:
         return False
-
-
-def print_simulation(console: Console, found: fo.Simulation) -> None:
-    """Print totals, then a row for each user."""
-    data = found.to_dict()
-    size = f"{plural(data['jobs'], 'job')} of {plural(len(found.users), 'user')}, {plural(found.cluster.counts.sum(), 'server')}"
-    console.print(Text(f"{size}: {found.scheduler}, {found.kind}\n"))
-    facts: list[tuple[str, str]] = [
-        ("jobs that ended", f"{data['jobs_finished']:,} of {data['jobs']:,}"),
-        ("tasks that ended", f"{figure(data['tasks_ended'], 6)} of {data['tasks']:,}"),
-        ("completion time", f"mean {_seconds(data['completion_mean'])}, median {_seconds(data['completion_median'])}"),
-        ("last job ended at", _seconds(data["makespan"])),
-        ("mean utilization", ", ".join(f"{name} {percent(part)}" for name, part in data["utilization"].items() if part is not None) or "-"),
-    ]
-    if np.isfinite(half_life := half_life_of(found.scheduler)):
-        facts.append(("half-life", span_of(half_life)))
-    if not found.complete:
-        facts.append(("stopped at", _seconds(found.until)))
-    if found.fits_nowhere:
-        facts.append(("fit on no server", f"{plural(len(found.fits_nowhere), 'job')}, such as {found.fits_nowhere[0]}"))
-    for word, text in facts:
-        console.print(Text(f"{word:<18} {text}"))
-    console.print()
-    if found.cluster.queues:
-        queues = found.queues_frame[1:]
-        console.print(_jobs_table("queue", queues[queues["jobs"] > 0]))
-        console.print()
-    frame = found.users_frame
-    frame = frame[frame["jobs"] > 0]
-    shown = frame.sort_values("tasks", ascending=False, kind="stable")[:_USERS]
-    console.print(_jobs_table("user", shown))
-    if len(frame) > len(shown):
-        console.print(Text(f"and {plural(len(frame) - len(shown), 'user')} with fewer tasks"))
-    if found.regret is not None and len(found.regret.columns) > 1:
-        _print_regret(console, found.regret, found.settling is None)
-    if found.settling is not None:
-        _print_settling(console, found.settling, found.details["period"])
-    notes = "ended: jobs that ended. done: part of the tasks that ended.\ncompletion: mean time from submission to end of a job."
-    console.print(Text(f"\n{notes}", style="dim"))
-
-
-def _jobs_table(kind: str, frame: pd.DataFrame) -> Table:
-    """Return a table of users or queues: jobs, tasks, and what has ended."""
-    table = simple_table(kind)
-    weighted = "weight" in frame
-    add_numbers(table, *(["weight"] if weighted else []), "jobs", "ended", "tasks", "done", "completion")
-    for name, row in frame.iterrows():
-        table.add_row(
-            label(str(name)),
-            *([figure(row["weight"], 6)] if weighted else []),
-            figure(row["jobs"], 6),
-            figure(row["finished"], 6),
-            figure(row["tasks"], 6),
-            percent(row["completion_ratio"]),
-            _seconds(row["mean_completion_s"]),
-        )
-    return table
-
-
-def _print_regret(console: Console, regret: Any, bound: bool) -> None:
-    words = [word for word in regret.columns if word != "time_s"]
-    table = simple_table("regret")
-    add_numbers(table, *words)
-    for what, values in (("mean", regret[words].mean()), ("largest", regret[words].max())):
-        table.add_row(what, *(percent(values[word]) if np.isfinite(values[word]) else "" for word in words))
-    console.print()
-    console.print(table)
-    console.print(
-        Text(f"over {plural(len(regret), 'moment')}, against the exact allocation of divisible tasks{' (an upper bound)' if bound else ''}")
-    )
-
-
-def _print_settling(console: Console, settling: Any, period: float) -> None:
-    """Print how many periods after a change of the exact allocation the servers came close to it."""
-    table = simple_table("periods until")
-    add_numbers(table, "median", "longest", "not before the next change")
-    for column in settling.columns[3:]:
-        word, _, tolerance = column.rpartition("_")
-        values = settling[column].dropna()
-        numbers = [figure(float(value)) for value in (values.median(), values.max())] if len(values) else ["-", "-"]
-        table.add_row(f"{word} within {float(tolerance):g}", *numbers, f"{len(settling) - len(values):,} of {len(settling):,}")
-    console.print()
-    console.print(table)
-    console.print(
-        Text(
-            f"Periods of {period:g} s from a change until the servers are this close to the new exact allocation, which they only approach."
-        )
-    )
-
-
-def _seconds(value: float | None) -> str:
-    return "-" if value is None or not np.isfinite(value) else f"{figure(value)} s"

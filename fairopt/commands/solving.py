@@ -11,7 +11,6 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.allocation_table import Choice
 from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
 from fairopt.commands.options import (
     Changes,
@@ -39,6 +38,7 @@ from fairopt.commands.options import (
 )
 from fairopt.instance import FloatArray
 from fairopt.registry import words
+from fairopt.reporting.tables.allocation import Choice
 from fairopt.solving import best_found, checked
 from fairopt.specs import read_notion
 
@@ -93,7 +93,7 @@ def solve(
     ] = None,
     beta: Annotated[
         float | None,
-        typer.Option(metavar="NUMBER", help="For fds, gfj: aversion to inequality, > 0 (default 2).", rich_help_panel=_OF_NOTIONS),
+        typer.Option(metavar="NUMBER", help="For fds, gfj: aversion to inequality, > 0. Default: 2.", rich_help_panel=_OF_NOTIONS),
     ] = None,
     lam: Annotated[
         float | None,
@@ -121,13 +121,13 @@ def solve(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(metavar="N", help="For psdsf: seed of the orders random and asynchronous (default 0).", rich_help_panel=_OF_NOTIONS),
+        typer.Option(metavar="N", help="For psdsf: seed of the orders random and asynchronous. Default: 0.", rich_help_panel=_OF_NOTIONS),
     ] = None,
     delay: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="For psdsf, asynchronous: act on information up to N steps old (default 0).",
+            help="For psdsf, asynchronous: act on information up to N steps old. Default: 0.",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
@@ -151,8 +151,8 @@ def solve(
 ) -> None:
     """Solve for the exact fair allocation of FILE and prove it.
 
-    The certificate is recomputed from the answer. An answer that fails this check is an error: exit status 3. If a time limit ends the
-    search for whole tasks, the best allocation found is shown with a bound on what any can reach, and the exit status is 3, too.
+    The certificate is recomputed from the answer. An answer that fails this check is an error: exit status 3.
+    If a time limit ends the search for whole tasks, the best allocation found is shown with a bound on the optimum; exit status 3, too.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     choice = Choice(tuple(shown or ()), sort or "", top)

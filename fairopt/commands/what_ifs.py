@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.allocation_table import Choice
-from fairopt.commands.console import Console, Form, choose_form, draw, hand_over, work
+from fairopt.commands.console import Bar, Form, choose_form, draw, hand_over, work
 from fairopt.commands.options import (
     Everything,
     File,
@@ -30,7 +28,8 @@ from fairopt.commands.options import (
     words,
 )
 from fairopt.commands.outputs import Written
-from fairopt.commands.what_if_table import print_what_if
+from fairopt.reporting.tables.allocation import Choice
+from fairopt.reporting.tables.what_if import what_if_blocks
 
 __all__ = ["compare_two", "what_if"]
 
@@ -126,19 +125,18 @@ def compare_two(
     number = len(options["notions"]) * (1 + options["integral"]) + len(options["schedules"])
     if not number:
         raise typer.BadParameter("there is nothing to compare; give --notions or --schedules", param_hint="--notions")
-    progress = Progress(console=Console(stderr=True), transient=True)
-    rows = progress.add_task("allocations", total=3 * number)
+    bar = Bar("allocations", 3 * number)
     found = work(
         "comparing",
-        lambda: fo.what_if(before, after, names=names, done=lambda name: progress.update(rows, advance=1), **options),
-        progress,
+        lambda: fo.what_if(before, after, names=names, done=lambda name: bar.advance(), **options),
+        bar,
     )
     if any(found.changes(row) for row in found.rows):
         draw(found, plot)
     hand_over(
         found.to_dict,
         found.to_frame,
-        lambda console: print_what_if(console, found, everything=everything, choice=choice),
+        lambda width: what_if_blocks(found, everything=everything, choice=choice),
         form,
         output,
     )

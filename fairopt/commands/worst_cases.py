@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import numpy as np
 import typer
-from rich.progress import Progress
-from rich.table import Table
-from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Console, as_text, check_instance, work
+from fairopt.commands.console import Bar, as_text, check_instance, show, work
 from fairopt.commands.options import Json, Workers
 from fairopt.commands.outputs import Written
-from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.wording import figure, plural
+from fairopt.reporting.tables.worst_case import worst_case_blocks
+from fairopt.wording import figure
 
 __all__ = ["worst_case"]
 
@@ -88,8 +82,7 @@ def worst_case(
     """
     check_instance(instance, "--instance")
     started = time.perf_counter()
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("largest regret 0", total=tries)
+    bar = Bar("largest regret 0", tries)
     ended = threading.Event()
     worst = work(
         "searching",
@@ -110,10 +103,10 @@ def worst_case(
             time_limit=time_limit,
             workers=workers,
             exact=exact,
-            done=lambda more, value: progress.update(bar, advance=more, description=f"largest regret {figure(value)}"),
+            done=lambda more, value: bar.advance(more, what=f"largest regret {figure(value)}"),
             stop=ended.is_set,
         ),
-        progress,
+        bar,
         ended,
     )
     seconds = time.perf_counter() - started
@@ -122,65 +115,4 @@ def worst_case(
     if as_json:
         typer.echo(as_text(worst.to_dict()), nl=False)
     else:
-        _print(Console(highlight=False), worst, seconds, exact=exact)
-
-
-def _print(console: Console, worst: fo.WorstCase, seconds: float, *, exact: bool) -> None:
-    """Print the instance, both allocations, the regret, and a summary of the search."""
-    instance, found = worst.instance, worst.regret
-    tasks = "whole" if found.whole else "divisible"
-    console.print(Text.assemble((f"{worst.name} against {found.notion}", "bold"), f", {tasks} tasks"))
-    console.print()
-    console.print(_instance_table("server", instance.servers, _server_columns(instance)))
-    console.print()
-    columns = _user_columns(instance)
-    own, best = worst.in_fractions or (worst.schedule.tasks, worst.exact.tasks)
-    columns |= {"tasks, greedy": own.sum(axis=1), "tasks, exact": best.sum(axis=1)}
-    console.print(_instance_table("user", instance.users, columns))
-    console.print()
-    for title, placed in (("Greedy", own), ("Exact", best)):
-        held = [
-            f"{figure(x, 4)} of {instance.users[n]} on {instance.servers[i]}"
-            for (n, i), x in np.ndenumerate(placed)
-            if (x if isinstance(x, Fraction) else round(x, 9)) > 0
-        ]
-        console.print(Text(f"{title}: {', '.join(held) or 'nothing'}"))
-    console.print(Text(str(found)))
-    size = f"{plural(worst.tries, 'instance')} tried, seed {worst.seed}"
-    stopped = {"": "", "time limit": ", stopped by the time limit", "interrupted": ", interrupted"}[worst.stopped]
-    failed = f", {worst.failed:,} not solved" if worst.failed else ""
-    largest, here = figure(worst.found_value, 4), figure(worst.value if worst.proved is None else worst.proved, 4)
-    console.print(Text(f"Largest regret found: {largest} ({size}{stopped}{failed}). Regret of this smaller instance: {here}"))
-    if worst.proved is not None:
-        console.print(Text("Proved in fractions: both allocations keep every limit, and the regret is this number."))
-    elif exact:
-        kept = "" if worst.in_fractions is None else " In fractions, both allocations keep every limit."
-        console.print(Text(f"Not proved in fractions: the regret is computed in floating point.{kept}"))
-    console.print(Text(f"A search gives a lower bound: the true worst case may be larger. Time: {figure(seconds)} s"))
-
-
-def _server_columns(instance: fo.Instance) -> dict[str, Any]:
-    counts = {"count": instance.counts} if (instance.counts != 1).any() else {}
-    return counts | dict(zip(instance.resources, instance.capacities.T, strict=True))
-
-
-def _user_columns(instance: fo.Instance) -> dict[str, Any]:
-    """Return demands, and every field that differs from its default."""
-    columns: dict[str, Any] = dict(zip(instance.resources, instance.demands.T, strict=True))
-    if (instance.weights != 1).any():
-        columns["weight"] = instance.weights
-    if np.isfinite(instance.tasks).any():
-        columns["has"] = instance.tasks
-    if np.isfinite(instance.parallelism).any():
-        columns["at once"] = instance.parallelism
-    if instance.placement is not None and not instance.placement.all():
-        columns["runs on"] = [", ".join(np.array(instance.servers)[row]) for row in instance.placement]
-    return columns
-
-
-def _instance_table(what: str, names: Sequence[str], columns: dict[str, Any]) -> Table:
-    table = simple_table(what)
-    add_numbers(table, *columns)
-    for n, name in enumerate(names):
-        table.add_row(label(name), *(value if isinstance(value, str) else figure(value, 4) for value in (c[n] for c in columns.values())))
-    return table
+        show(lambda width: worst_case_blocks(worst, seconds, exact=exact))

@@ -1,7 +1,7 @@
 r"""Tables of results as files: CSV, Parquet, workbooks, Markdown and LaTeX, by the ending of their name.
 
 ==============  ===============================================================================================================
-``.csv``        for spreadsheets: :mod:`fairopt.formats.spreadsheets` says what becomes of labels that could be formulas
+``.csv``        for spreadsheets: :mod:`fairopt.tables.spreadsheets` says what becomes of labels that could be formulas
 ``.parquet``    for programs: every label and number as it is
 ``.xlsx``       a workbook of one sheet; labels are text, whatever they begin with (needs openpyxl: the extra ``tables``)
 ``.md``         a table of Markdown with 6 significant digits and without empty columns; labels are escaped
@@ -34,9 +34,9 @@ import io
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from fairopt.errors import InvalidInstance
-from fairopt.formats.spreadsheets import to_csv
 from fairopt.show.table import Table
 from fairopt.show.text import to_latex, to_markdown
+from fairopt.tables.spreadsheets import to_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ def require(kind: str, file: str) -> None:
     SolverUnavailable
     """
     if kind == "xlsx":
-        from fairopt.formats.workbooks import require_openpyxl
+        from fairopt.tables.workbooks import require_openpyxl
 
         require_openpyxl(f"writing {file}")
 
@@ -78,7 +78,7 @@ def rendered(frame: pd.DataFrame, kind: Kind, file: str = "the table") -> str | 
     if kind == "parquet":
         return _parquet(flat.set_axis(names, axis=1), file)
     if kind == "xlsx":
-        from fairopt.formats.workbooks import to_xlsx
+        from fairopt.tables.workbooks import to_xlsx
 
         columns = [flat.iloc[:, j] for j in range(len(names))]
         cells = [[None if missing else each for each, missing in zip(column.tolist(), column.isna(), strict=True)] for column in columns]

@@ -100,7 +100,7 @@ class JobLog:
         lenient: bool = False,
     ) -> JobLog:
         """Return the log of a table with a row for each record: :mod:`fairopt.histories.from_table` describes its columns."""
-        return cls.of(read_frame(frame, cluster, "the table", timezone=timezone, lenient=lenient, first=1), cluster)
+        return cls.of(read_frame(frame, cluster, "the table", timezone=timezone, lenient=lenient), cluster)
 
     @classmethod
     def of(cls, records: Records, cluster: Instance) -> JobLog:

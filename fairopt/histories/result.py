@@ -13,7 +13,6 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.rerun import given
-from fairopt.clusters.clock import span_of
 from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
@@ -24,7 +23,7 @@ from fairopt.histories.setting import Setting
 from fairopt.instance import FloatArray, Instance
 from fairopt.results import records, result
 from fairopt.solving import solve
-from fairopt.wording import did_you_mean, figure, plural
+from fairopt.wording import did_you_mean, duration, figure, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -395,4 +394,4 @@ class History(ShowsItself):
         data = self.to_frame()
         where = f"{plural(len(self.owners), 'owner')} on {plural(self.setting.cluster.counts.sum(), 'server')}"
         total = f"shortfall {figure(float(data['shortfall'].sum()))} of {figure(float(data['entitled'].sum()))} share-hours"
-        return f"History({self.notion}: {where}, {span_of(self.hours * _HOUR)}; {total}{'' if self.is_exact else ', estimated'})"
+        return f"History({self.notion}: {where}, {duration(self.hours * _HOUR)}; {total}{'' if self.is_exact else ', estimated'})"

@@ -38,7 +38,7 @@ from fairopt.clusters.imported import Import
 from fairopt.clusters.json_export import Part
 from fairopt.clusters.shapes import Tasks
 from fairopt.errors import InvalidInstance
-from fairopt.formats.quantities import NANO
+from fairopt.instance.quantities import NANO
 from fairopt.kubernetes.placement import Constraints, Labels
 from fairopt.kubernetes.queues import queues_of
 from fairopt.kubernetes.records import ALWAYS, Node, Pod, add, in_units, owner_of, read_node, read_objects, read_pod, unit_of

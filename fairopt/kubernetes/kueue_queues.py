@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
-from fairopt.formats.quantities import NANO
+from fairopt.instance.quantities import NANO
 from fairopt.instance.queues import Queue, Quota
 from fairopt.kubernetes.records import in_units, quantity
 from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, made, marked

@@ -43,7 +43,7 @@ def _key(resource: str) -> str:
         return "memory"
     raise InvalidInstance(
         f"Kubernetes has no resource {named(resource)}; name that of its nodes, which has a slash: "
-        f"--resource {in_shell(f'{resource}=example.com/NAME')}"
+        f"--resource-name {in_shell(f'{resource}=example.com/NAME')}"
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fairopt.clusters.json_export import Part, read_json
 from fairopt.errors import InvalidInstance
-from fairopt.formats.quantities import NANO, nano
+from fairopt.instance.quantities import NANO, nano
 from fairopt.kubernetes.placement import Constraints, Expression, read_affinity, read_toleration
 
 __all__ = [

@@ -26,6 +26,7 @@ _STYLES = {
     "strong": "<b>{}</b>",
     "soft": '<span class="soft">{}</span>',
     "good": '<span class="holds">{}</span>',
+    "warn": "<b>{}</b>",
     "bad": '<span class="violated">{}</span>',
 }
 

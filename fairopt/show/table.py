@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Column", "Format", "Kind", "Style", "Table", "ids", "names", "numbers", "parts", "percents", "words"]
 
 Kind: TypeAlias = Literal["ids", "names", "words", "numbers"]
-Style: TypeAlias = Literal["", "strong", "soft", "good", "bad"]
+Style: TypeAlias = Literal["", "strong", "soft", "good", "bad", "warn"]
 
 _ROUNDED = 1e-12  # relative: smaller standard errors are rounding errors
 _MOST_DIGITS = 30  # of a number in a column, however many are proved
@@ -70,6 +70,8 @@ class Format:
         A change: with its sign, also if it is positive.
     missing : str
         In the place of a number that there is not.
+    tiny : bool
+        A part that would be rounded to 0 % has one significant digit instead.
     radius : Fraction
         Relative radius to which fractions are known; 0: they are exact.
     """
@@ -81,15 +83,18 @@ class Format:
     unit: str = ""
     signed: bool = False
     missing: str = ""
+    tiny: bool = False
     radius: Fraction = Fraction(0)
 
     def write(self, values: Sequence[Any], errors: Sequence[float] | None = None) -> list[str]:
         """Return values as text; text stays as it is.
 
-        >>> Format(alike=True).write([2.5, None, 3.0]), Format(unit="s", missing="-").write([2.5, None, "never"])
-        (['2.5', '', '3.0'], ['2.5 s', '-', 'never'])
-        >>> Format(signed=True).write([1.5, 0, -2]), Format(percent=True).write([0.1234], [0.0123])
-        (['+1.5', '0', '-2'], ['12.3 ± 1.2 %'])
+            >>> Format(alike=True).write([2.5, None, 3.0]), Format(unit="s", missing="-").write([2.5, None, "never"])
+            (['2.5', '', '3.0'], ['2.5 s', '-', 'never'])
+            >>> Format(signed=True).write([1.5, 0, -2]), Format(percent=True).write([0.1234], [0.0123])
+            (['+1.5', '0', '-2'], ['12.3 ± 1.2 %'])
+        >>> Format(percent=True, decimals=1, tiny=True).write([0.0312, 0.0, 8e-5, 2e-7, None])
+        ['3.1 %', '0.0 %', '0.008 %', '2e-05 %', '']
         """
         if errors is not None:
             return [self._with_error(value, error) for value, error in zip(values, errors, strict=True)]
@@ -113,6 +118,8 @@ class Format:
         if self.signed and not value:
             return "0"
         size = abs(value) if self.signed else value
+        if self.tiny and value and abs(value) < 5e-4:
+            return f"{figure(100 * value, 1)} %"
         text = percent(size, self.decimals) if self.percent else figure(size, self.digits)
         sign = ("-" if value < 0 else "+") if self.signed else ""
         return f"{sign}{text}{f' {self.unit}' if self.unit else ''}"
@@ -129,7 +136,7 @@ class Format:
 
 
 def _missing(value: Any) -> bool:
-    return value is None or (not isinstance(value, str | bool | np.bool_) and math.isnan(value))
+    return value is None or (not isinstance(value, str | bool | np.bool_ | Fraction) and math.isnan(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +154,13 @@ class Column:
     errors : tuple of float, optional
         Standard errors of the numbers; nan or 0: none.
     styles : tuple of str
-        How cells stand out: "strong", "soft", "good", "bad" or "". Empty: none does.
+        How cells stand out: "strong", "soft", "good", "bad", "warn" or "". Empty: none does.
     indents : tuple of int
         Levels by which cells are moved to the right, as in a tree. Empty: none is.
     above : str
         A title that the column shares with those beside it.
-    bars : bool
-        Its numbers are parts of a whole, which a terminal also draws as bars.
+    bars : int
+        Its numbers are parts of a whole, which a terminal also draws as bars of at most so many characters.
     """
 
     title: str
@@ -164,7 +171,7 @@ class Column:
     styles: tuple[Style, ...] = ()
     indents: tuple[int, ...] = ()
     above: str = ""
-    bars: bool = False
+    bars: int = 0
 
     @property
     def texts(self) -> list[str]:
@@ -223,9 +230,9 @@ def percents(title: str, values: Iterable[Any], decimals: int | None = None, **o
     return numbers(title, values, percent=True, decimals=decimals, **options)
 
 
-def parts(title: str, values: Iterable[Any]) -> Column:
-    """Return a column of parts of a whole, in percent and as bars."""
-    return replace(percents(title, values, 1), bars=True)
+def parts(title: str, values: Iterable[Any], bars: int = 20) -> Column:
+    """Return a column of parts of a whole, in percent and as bars of at most so many characters."""
+    return replace(percents(title, values, 1), bars=bars)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,10 +38,11 @@ _LONG_WORD = 20  # characters of the longest of these words that stay
 _HEADING = 14  # characters of the longest word above a number that stay
 _SHORT = 8  # characters of a heading of numbers that is not broken
 _LONG_NAME = 32  # a longer name gives way before words break into more lines
-_BAR, _SHORTEST_BAR = 20, 4  # characters of bars
+_SHORTEST_BAR = 4  # characters
+_PERCENT = len("100.0 %")
 _INDENT = "  "
 _PARTS = re.compile(r"\S+(?: [/%]\S*)?")  # between these a text may break
-_STYLES = {"": "", "strong": "bold", "soft": "dim", "good": "green", "bad": "bold red"}
+_STYLES = {"": "", "strong": "bold", "soft": "dim", "good": "green", "bad": "bold red", "warn": "yellow"}
 
 
 class _Size(NamedTuple):
@@ -128,7 +129,8 @@ def _size(column: Column, heading: Text, cells: Sequence[Text]) -> _Size:
     if kind == "ids":
         return _Size(full, full, full, full)
     if column.bars:
-        least, good = max(widest, min(words, _HEADING)), max(_BAR + 1 + widest, words)
+        widest = max(widest, _PERCENT)
+        least, good = max(widest, min(words, _HEADING)), max(column.bars + 1 + widest, words)
         return _Size(least, good, good, max(good, full))
     if kind == "numbers":
         good = max(widest, words, min(above, _SHORT))
@@ -141,17 +143,17 @@ def _size(column: Column, heading: Text, cells: Sequence[Text]) -> _Size:
 
 def _with_bars(column: Column, cells: Sequence[Text], width: int, signs: str) -> list[Text]:
     """Return parts of a whole, each behind its bar where there is room for one; a bar is full exactly where the text says 100.0 %."""
-    room = min(width - 1 - max((cell.cell_len for cell in cells), default=0), _BAR)
+    room = min(width - 1 - _PERCENT, column.bars)
     if room < _SHORTEST_BAR:
         return list(cells)
-    drawn, widest = [], max(cell.cell_len for cell in cells)
+    drawn = []
     for part, cell in zip(column.values, cells, strict=True):
         if part is None:
             drawn.append(cell)
             continue
         filled = room if part >= 0.9995 else max(min(round(part * room), room - 1), 0)
         bar = Text.assemble((signs[0] * filled, "cyan"), (signs[1] * (room - filled), "dim"), no_wrap=True)
-        drawn.append(bar.append(f"{cell.plain:>{widest + 1}}"))
+        drawn.append(bar.append(f"{cell.plain:>{_PERCENT + 1}}"))
     return drawn
 
 
@@ -250,7 +252,7 @@ def print_blocks(console: Console, blocks: Iterable[Block]) -> None:
         if isinstance(block, Table):
             console.print(FittingTable(block))
         elif isinstance(block, Facts):
-            width = max(len(word) for word, _ in block.pairs)
+            width = max(len(word) for word, _ in block.pairs) + 1
             for word, text in block.pairs:
                 print_paragraph(console, Text(f"{word:<{width}} {_lines(text)}"))
         elif isinstance(block, Note) and block.whole:

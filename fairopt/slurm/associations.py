@@ -1,32 +1,69 @@
-"""The associations of a Slurm cluster as they are now: the table of ``sacctmgr -P show assoc``, or slurmrestd's answer."""
+"""The associations of a Slurm cluster: the table of ``sacctmgr -P show assoc`` or of ``sshare -a -l -P``, or slurmrestd's answer.
+
+`read_associations` reads them for an import, which needs shares, and for an export, which needs the limits that are set now.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
-from fairopt.files import read_text
-from fairopt.slurm.reading import read_records
+from fairopt.slurm.reading import parsed, read_records
 from fairopt.slurm.syntax import finite, tres, words
+from fairopt.slurm.text import Record
 from fairopt.wording import did_you_mean, joined
 
-__all__ = ["Associations", "read_associations"]
+__all__ = ["CurrentLimits", "Key", "current_limits", "key_of", "limits_of", "read_associations"]
 
-_COMMAND = "sacctmgr -P show assoc > associations.txt"
-_NEEDED = ("Account", "User", "Partition", "GrpTRES")
 _MOST = 5
-_Listed: TypeAlias = dict[tuple[str, str, str], dict[str, int]]  # account, user ("": of the account itself), partition ("": of all)
+Key: TypeAlias = tuple[str, str, str]
+"""Account, user ("": the association is of the account itself), partition ("": of all)."""
+
+
+def read_associations(path: str | os.PathLike[str], needed: Sequence[str]) -> list[Part]:
+    """Return the associations that are not deleted.
+
+    Parameters
+    ----------
+    needed : sequence of str
+        The columns of ``sacctmgr`` that a table must have, or those of the same meaning.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file, and the line or the field.
+    """
+    return [part for part in read_records(path, "associations", needed) if "DELETED" not in words(part.get("flags"))]
+
+
+def key_of(part: Part) -> Key:
+    """Return account, user and partition of an association."""
+    return part["account"].text(), part.get("user").text(""), part.get("partition").text("")
+
+
+def limits_of(part: Part) -> dict[str, float]:
+    """Return ``GrpTRES`` of an association by TRES, as "cpu", "mem" (MiB) or "gres/gpu:a100"."""
+    if isinstance(part, Record):
+        return dict(parsed(part.get("grp_tres"), tres))
+    limits = {}
+    for each in part.get("max").get("tres").get("total").items():
+        kind, name = each["type"].text(), each.get("name").text("")
+        if each["count"].value != -1:  # no limit
+            limits[f"{kind}/{name}" if name else kind] = finite(each["count"])
+    return limits
 
 
 @dataclass(frozen=True, slots=True)
-class Associations:
+class CurrentLimits:
     """Limits by account, user ("": of the account itself) and partition ("": of all), and the cluster ("" if the table has none)."""
 
     path: Path
-    listed: _Listed
+    listed: Mapping[Key, dict[str, int]]
     cluster: str = ""
 
     def has(self, account: str, user: str, partition: str) -> bool:
@@ -48,7 +85,7 @@ class Associations:
         if account not in accounts:
             raise InvalidInstance(
                 f'{self.path} has no account "{account}"{did_you_mean(account, accounts)}; it has {joined(accounts, _MOST)}: '
-                "is it of another cluster?"
+                "was the file exported from another cluster?"
             )
         users = list(dict.fromkeys(u for a, u, _ in self.listed if a == account and u))
         if user and user not in users:
@@ -63,60 +100,20 @@ class Associations:
             )
 
 
-def read_associations(path: str | os.PathLike[str]) -> Associations:
-    """Read the table, or the answer.
+def current_limits(path: str | os.PathLike[str]) -> CurrentLimits:
+    """Return the limits of the associations as they are now.
 
     Raises
     ------
     InvalidInstance
-        With the file, and the line or the field.
+        With the file, and the line or the field; the associations are of several clusters.
     """
-    path = Path(path)
-    text = read_text(path)
-    listed, clusters = _of_answer(path) if text.lstrip().startswith("{") else _of_table(path, text.splitlines())
+    records = read_associations(path, ("Account", "User", "Partition", "GrpTRES"))
+    clusters = {part.get("cluster").text("") for part in records}
     if len(clusters) > 1:
         raise InvalidInstance(
             f"{path}: there are associations of the clusters {joined(sorted(clusters), _MOST)}; export one: "
             "sacctmgr -P show assoc cluster=NAME > associations.txt"
         )
-    return Associations(path, listed, clusters.pop() if clusters else "")
-
-
-def _of_answer(path: Path) -> tuple[_Listed, set[str]]:
-    """Return the limits by association, and the clusters that are named, from slurmrestd's answer."""
-    listed: _Listed = {}
-    clusters = set()
-    for part in read_records(path, "associations"):
-        if "DELETED" in words(part.get("flags")):
-            continue
-        clusters.add(part.get("cluster").text(""))
-        limits = {}
-        for each in part.get("max").get("tres").get("total").items():
-            kind, name = each["type"].text(), each.get("name").text("")
-            if each["count"].value != -1:  # no limit
-                limits[f"{kind}/{name}" if name else kind] = round(finite(each["count"]))
-        listed[part["account"].text(), part.get("user").text(""), part.get("partition").text("")] = limits
-    return listed, clusters
-
-
-def _of_table(path: Path, lines: list[str]) -> tuple[_Listed, set[str]]:
-    """Return the same from the table."""
-    columns = lines[0].split("|") if lines else []
-    if missing := [name for name in _NEEDED if name not in columns]:
-        raise InvalidInstance(f"{path}, line 1: there is no column {missing[0]}; export the associations again: {_COMMAND}")
-    listed: _Listed = {}
-    clusters = set()
-    for number, line in enumerate(lines[1:], 2):
-        if not line.strip():
-            continue
-        cells = line.split("|")
-        if len(cells) != len(columns):
-            raise InvalidInstance(f"{path}, line {number}: expected {len(columns)} cells, found {len(cells)}; export it again: {_COMMAND}")
-        row = dict(zip(columns, cells, strict=True))
-        clusters.add(row.get("Cluster", ""))
-        try:
-            limits = {key: round(value) for key, value in tres(row["GrpTRES"]).items()}
-        except ValueError as error:
-            raise InvalidInstance(f"{path}, line {number}, column GrpTRES: {error}") from None
-        listed[row["Account"].strip(), row["User"], row["Partition"]] = limits
-    return listed, clusters
+    listed = {key_of(part): {name: round(amount) for name, amount in limits_of(part).items()} for part in records}
+    return CurrentLimits(Path(path), listed, clusters.pop() if clusters else "")

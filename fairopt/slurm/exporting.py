@@ -38,7 +38,7 @@ from fairopt.clusters.names import changed
 from fairopt.clusters.rounding import whole_tasks
 from fairopt.errors import InvalidInstance
 from fairopt.slurm.accounts import ROOT, Accounts
-from fairopt.slurm.associations import read_associations
+from fairopt.slurm.associations import current_limits
 from fairopt.slurm.limits import MOST, SlurmLimits
 from fairopt.slurm.scripts import SlurmScripts
 from fairopt.wording import did_you_mean, joined, named
@@ -110,7 +110,7 @@ def export_slurm(
     of_resource = measures(whole.instance, _key, _SMALLEST, grammar=_RESOURCE, keys=resources, units=units, system="Slurm")
     tree = Accounts(whole.instance, dict(users or {}))
     holdings = Holdings(whole, of_resource, tree.holders)
-    known = None if associations is None else read_associations(associations)
+    known = None if associations is None else current_limits(associations)
     return _export(SlurmLimits.of(whole, holdings, tree, level, headroom, as_ == "billing", known))
 
 

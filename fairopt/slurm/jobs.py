@@ -15,10 +15,10 @@ from fairopt.instance.hosts import unfolded
 from fairopt.slurm.reading import parsed
 from fairopt.slurm.syntax import array_size, features, finite, gres, number, tres, words
 
-__all__ = ["HOLDS", "Job", "Request", "amounts_of", "read_job"]
+__all__ = ["ENDED", "HOLDS", "NOT_READY", "WAITS", "Job", "Request", "amounts_of", "read_job"]
 
-HOLDS, _WAITS = ("RUNNING", "CONFIGURING", "SUSPENDED", "SIGNALING", "STAGE_OUT", "STOPPED", "RESIZING"), ("PENDING",)
-_ENDED: tuple[str, ...] = (
+HOLDS, WAITS = ("RUNNING", "CONFIGURING", "SUSPENDED", "SIGNALING", "STAGE_OUT", "STOPPED", "RESIZING"), ("PENDING",)
+ENDED: tuple[str, ...] = (
     "BOOT_FAIL",
     "CANCELLED",
     "COMPLETED",
@@ -30,8 +30,8 @@ _ENDED: tuple[str, ...] = (
     "PREEMPTED",
     "REVOKED",
 )
-_ENDED += ("TIMEOUT", "LAUNCH_FAILED", "SPECIAL_EXIT")
-_NOT_READY = ("Dependency", "DependencyNeverSatisfied", "JobHeldUser", "JobHeldAdmin", "BeginTime")
+ENDED += ("TIMEOUT", "LAUNCH_FAILED", "SPECIAL_EXIT")
+NOT_READY = ("Dependency", "DependencyNeverSatisfied", "JobHeldUser", "JobHeldAdmin", "BeginTime")
 _MEMORY_SET = {"JOB_MEM_SET", "EXACT_MEMORY_REQUESTED"}  # flags of a job whose user named its memory: until 22.05, later
 _NO_GENERIC = ("cpu", "mem", "node", "billing", "energy", "vmem", "pages")
 
@@ -140,12 +140,12 @@ _NO_REQUEST = Request({}, "", 1.0, 1.0, 0.0, False, ())
 def read_job(part: Part, users: str) -> Job:
     """Read a job."""
     states = [word.upper() for word in words(part["job_state"])]
-    state = next((state for state in states if state in (*HOLDS, *_WAITS, *_ENDED)), None)
+    state = next((state for state in states if state in (*HOLDS, *WAITS, *ENDED)), None)
     if state is None:
         part["job_state"].refuse(f"the state {', '.join(states) or 'is empty and'} is not known; the version of this export may be newer")
     reason = part.get("state_reason").text("None")
-    why = f"ended ({state.lower()}): holds nothing and asks for nothing" if state in _ENDED else ""
-    if state in _WAITS and reason in _NOT_READY:
+    why = f"ended ({state.lower()}): holds nothing and asks for nothing" if state in ENDED else ""
+    if state in WAITS and reason in NOT_READY:
         why = f"not ready ({reason}): asks for nothing yet"
     name, owner = part.get("account").text("") or "(no account)", part.get("user_name").text("") or "(no user)"
     holds = state in HOLDS

@@ -17,7 +17,7 @@ from fairopt.clusters.rounding import Whole
 from fairopt.errors import InvalidInstance
 from fairopt.instance import safe_ratio
 from fairopt.slurm.accounts import ROOT, UNKNOWN, Accounts
-from fairopt.slurm.associations import Associations
+from fairopt.slurm.associations import CurrentLimits
 from fairopt.wording import exactly, in_shell, joined, named
 
 __all__ = ["MOST", "Limit", "SlurmLimits"]
@@ -70,7 +70,7 @@ class SlurmLimits:
     headroom : float
     billing : bool
         Whether the dominant share is limited, and not every resource.
-    known : Associations or None
+    known : CurrentLimits or None
         The associations of Slurm, if they are known.
     account, user, partition : dict
         Name in Slurm of each label.
@@ -82,14 +82,14 @@ class SlurmLimits:
     level: str
     headroom: float
     billing: bool
-    known: Associations | None
+    known: CurrentLimits | None
     account: dict[str, str]
     user: dict[str, str]
     partition: dict[str, str]
 
     @classmethod
     def of(
-        cls, whole: Whole, holdings: Holdings, tree: Accounts, level: str, headroom: float, billing: bool, known: Associations | None
+        cls, whole: Whole, holdings: Holdings, tree: Accounts, level: str, headroom: float, billing: bool, known: CurrentLimits | None
     ) -> SlurmLimits:
         """Return them with names that Slurm's grammar allows."""
         places = [place for place in tree.places if place.user != UNKNOWN]
@@ -131,7 +131,7 @@ class SlurmLimits:
             raise InvalidInstance(
                 f"the instance does not say who the users of {joined([named(name) for name in self.tree.unknown], MOST)} are, and only an "
                 "association of a user can have a partition; import the associations too, or name a user: "
-                f"--user {in_shell(self.tree.unknown[0])}=USER"
+                f"--user-of {in_shell(self.tree.unknown[0])}=USER"
             )
         members: dict[str, list[int]] = {}
         for g, group in enumerate(self.whole.groups):

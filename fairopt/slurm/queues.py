@@ -16,10 +16,10 @@ from fairopt.clusters.json_export import Part
 from fairopt.clusters.queue_tree import Forest
 from fairopt.errors import InvalidInstance
 from fairopt.instance.queues import Queue, Quota
+from fairopt.slurm.associations import Key, key_of, limits_of, read_associations
 from fairopt.slurm.jobs import Job
 from fairopt.slurm.nodes import Node
-from fairopt.slurm.reading import parsed, read_records
-from fairopt.slurm.syntax import finite, number, tres, words
+from fairopt.slurm.syntax import finite, number
 from fairopt.slurm.text import PARENT, Record, tree
 from fairopt.wording import joined, plural
 
@@ -28,9 +28,6 @@ __all__ = ["Associations"]
 _LEAST = 0.001
 _ROOT = "root"
 _UNITS = {"cpu": ("cpu", 1.0), "mem": ("memory", 1024.0)}  # MiB -> GiB
-_Key: TypeAlias = tuple[
-    str, str, str
-]  # account, user, partition; empty where the association is of the whole account, or of all partitions
 _Limits: TypeAlias = tuple[
     dict[str, float], dict[str, float]
 ]  # of the whole cluster by resource, and by type of generic resource ("gpu:a100")
@@ -52,21 +49,19 @@ class Associations:
     def __init__(self, path: str | os.PathLike[str], jobs: Iterable[Job], account: Account) -> None:
         self.path = path
         self.parent: dict[str, str] = {}
-        self.weight: dict[_Key, float] = {}
-        self.limits: dict[_Key, _Limits] = {}
+        self.weight: dict[Key, float] = {}
+        self.limits: dict[Key, _Limits] = {}
         left_out: set[str] = set()
         numbers: set[str] = set()
-        records = _of_cluster(path, read_records(path, "associations"), {job.part.get("cluster").text("") for job in jobs} - {""})
+        records = _of_cluster(
+            path, read_associations(path, ("Account", "User", "Share")), {job.part.get("cluster").text("") for job in jobs} - {""}
+        )
         as_text = [record for record in records if isinstance(record, Record)]
         if as_text and not tree(records):
             account.note("the associations do not say which account is in which: all are in the root (sacctmgr -P show assoc tree says it)")
         for part in records:
-            key = part["account"].text(), part.get("user").text(""), part.get("partition").text("")
-            if "DELETED" in words(part.get("flags")):
-                continue
-            limit = (
-                _written_limits(part, left_out) if isinstance(part, Record) else _limits(part.get("max").get("tres").get("total"), left_out)
-            )
+            key = key_of(part)
+            limit = _limits(part, left_out)
             numbers |= _numbers(part)
             shares = _shares(part.get("shares_raw") if isinstance(part, Record) else part["shares_raw"], account)
             if key in self.weight and as_text:
@@ -81,7 +76,7 @@ class Associations:
         if numbers:
             account.note(f"{joined(sorted(numbers))} of associations are left out: an instance limits resources, not numbers of jobs")
 
-    def key(self, job: Job) -> _Key:
+    def key(self, job: Job) -> Key:
         """Return the association of a job: of its user in its account, for its partition if there is one."""
         own = job.account, job.user, job.partition
         return own if job.partition and own in self.weight else (job.account, job.user, "")
@@ -117,7 +112,7 @@ class Associations:
                 above[each] = None if over == _ROOT else over
         return above
 
-    def _queue(self, name: str, over: str | None, key: _Key, nodes: Sequence[Node]) -> Queue:
+    def _queue(self, name: str, over: str | None, key: Key, nodes: Sequence[Node]) -> Queue:
         limit, by_type = self.limits.get(key, ({}, {}))
         quotas = []
         for kind, amount in by_type.items():
@@ -150,30 +145,11 @@ def _shares(part: Part, account: Account) -> float:
     return shares
 
 
-def _limits(listed: Part, left_out: set[str]) -> _Limits:
+def _limits(part: Part, left_out: set[str]) -> _Limits:
     """Return the limits of an association, and remember those that an instance cannot hold."""
     limit: dict[str, float] = {}
     by_type: dict[str, float] = {}
-    for part in listed.items():
-        kind, name = part["type"].text(), part.get("name").text("")
-        if part["count"].value == -1:  # no limit
-            continue
-        amount = finite(part["count"])
-        if kind in _UNITS:
-            resource, unit = _UNITS[kind]
-            limit[resource] = amount / unit
-        elif kind == "gres" and name:
-            (by_type if ":" in name else limit)[name] = amount
-        else:
-            left_out.add(f"{kind}/{name}" if name else kind)
-    return limit, by_type
-
-
-def _written_limits(part: Part, left_out: set[str]) -> _Limits:
-    """Return the limits that a line of text names, ``cpu=444,mem=888G,gres/gpu=5``."""
-    limit: dict[str, float] = {}
-    by_type: dict[str, float] = {}
-    for name, amount in parsed(part.get("grp_tres"), tres).items():
+    for name, amount in limits_of(part).items():
         if name in _UNITS:
             resource, unit = _UNITS[name]
             limit[resource] = amount / unit

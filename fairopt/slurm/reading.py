@@ -8,7 +8,7 @@ kept for the system (``MemSpecLimit``, ``CoreSpecCount``), so that messages name
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.instance.hosts import unfolded
 from fairopt.slurm.syntax import finite
-from fairopt.slurm.text import ASSOCIATIONS, JOBS, blocks, table
+from fairopt.slurm.text import ASSOCIATIONS, blocks, table
 from fairopt.wording import figure
 
-__all__ = ["parsed", "read_records", "read_sacct"]
+__all__ = ["command_for", "parsed", "read_records"]
 
 _SINCE_SCONTROL = (23, 2)
 _COMMANDS = {  # from 23.02 on; before
@@ -33,17 +33,14 @@ _TEXTS = {
     "nodes": ("NodeName", "scontrol show nodes > nodes.txt"),
     "partitions": ("PartitionName", "scontrol show partitions > partitions.txt"),
 }
-_SACCT = (
-    "sacct -a -X -P -S START -E END -o JobID,Cluster,Account,User,Partition,Start,End,AllocTRES,ReqTRES,NodeList,Constraints > jobs.txt"
-)
 
 
-def _command(kind: str, version: tuple[int, int] | None = None) -> str:
+def command_for(kind: str, version: tuple[int, int] | None = None) -> str:
     """Return the command that makes an export in this version of Slurm, or in any version if it is not known.
 
-    >>> _command("nodes", (22, 5)), _command("nodes", (24, 5))
+    >>> command_for("nodes", (22, 5)), command_for("nodes", (24, 5))
     ('scontrol show nodes > nodes.txt', 'scontrol show nodes --json > nodes.json')
-    >>> _command("partitions")
+    >>> command_for("partitions")
     'scontrol show partitions > partitions.txt (any version), or scontrol show partitions --json > partitions.json (23.02 and later)'
     """
     later, before = _COMMANDS[kind]
@@ -66,8 +63,8 @@ def _version(export: Part) -> tuple[int, int] | None:
     return None
 
 
-def read_records(path: str | os.PathLike[str], kind: str) -> list[Part]:
-    """Return the records of a kind: "nodes", "jobs", "partitions" or "associations", of any version.
+def read_records(path: str | os.PathLike[str], kind: str, needed: Sequence[str] = ()) -> list[Part]:
+    """Return the records of a kind, "nodes", "jobs", "partitions" or "associations", of any version; ``needed`` are columns of a table.
 
     Raises
     ------
@@ -81,22 +78,22 @@ def read_records(path: str | os.PathLike[str], kind: str) -> list[Part]:
     if kind in _TEXTS and start.startswith(f"{_TEXTS[kind][0]}="):
         records = blocks(text, str(path), _TEXTS[kind][0])
     elif kind == "associations" and "|" in start.partition("\n")[0]:
-        records = _associations(text, path)
+        records = table(text, str(path), command_for(kind), ASSOCIATIONS, needed)
     elif start and start[0] not in "{[<":
         _refuse_text(path, kind, start)
     if records is None:
-        export = parse_json(text, path, _command(kind))
+        export = parse_json(text, path, command_for(kind))
         if kind == "nodes" and isinstance(export.value, dict) and "sinfo" in export.value:
             records = _grouped(export["sinfo"])
         else:
             records = _of_answer(export, kind)
     if not records and kind in ("nodes", "jobs"):
-        raise InvalidInstance(f"{path}: the list of {kind} is empty; export it again: {_command(kind)}")
+        raise InvalidInstance(f"{path}: the list of {kind} is empty; export it again: {command_for(kind)}")
     return records
 
 
 def _of_answer(export: Part, kind: str) -> list[Part]:
-    command = _command(kind, _version(export))
+    command = command_for(kind, _version(export))
     if isinstance(export.value, dict) and kind not in export.value:
         for error in export.get("errors").value or []:
             export.refuse(f"Slurm answered with an error, {error}; export it again: {command}")
@@ -109,19 +106,9 @@ def _refuse_text(path: Path, kind: str, start: str) -> None:
     line = start.partition("\n")[0][:60]
     for other, (first, _) in _TEXTS.items():
         if start.startswith(f"{first}="):
-            raise InvalidInstance(f"{path}: these are {other}, and {kind} are expected; export them: {_command(kind)}")
+            raise InvalidInstance(f"{path}: these are {other}, and {kind} are expected; export them: {command_for(kind)}")
     what = "neither JSON nor text of Slurm" if kind in (*_TEXTS, "associations") else "not JSON"
-    raise InvalidInstance(f'{path}: this is {what}: it starts with "{line}"; export it again: {_command(kind)}')
-
-
-def _associations(text: str, path: Path) -> list[Part]:
-    command = _command("associations")
-    records = table(text, str(path), command, ASSOCIATIONS)
-    columns = {name.strip().lower() for name in text.lstrip().partition("\n")[0].split("|")}
-    for needed, why in ((("account",), "whose shares they are"), (("user",), "whose shares they are"), (("share", "rawshares"), "shares")):
-        if not columns & set(needed):
-            raise InvalidInstance(f'{path}, line 1: there is no column "{needed[0].title()}" ({why}); export it again: {command}')
-    return records
+    raise InvalidInstance(f'{path}: this is {what}: it starts with "{line}"; export it again: {command_for(kind)}')
 
 
 def _grouped(groups: Part) -> list[Part]:
@@ -158,26 +145,9 @@ def _same(range_of: Part, what: str) -> float:
     if least != most:
         range_of.refuse(
             f"the nodes of this group have {figure(least)} to {figure(most)} {what}; export them one by one: "
-            f"{_command('nodes', _SINCE_SCONTROL)}"
+            f"{command_for('nodes', _SINCE_SCONTROL)}"
         )
     return least
-
-
-def read_sacct(path: str | os.PathLike[str], needed: tuple[str, ...]) -> list[Part]:
-    """Return the jobs that ``sacct -P`` lists."""
-    path = Path(path)
-    text = read_text(path)
-    start = text.lstrip()
-    if not start:
-        raise InvalidInstance(f"{path}: the file is empty; export it again: {_SACCT}")
-    columns = [name.strip().lower() for name in start.partition("\n")[0].split("|")]
-    for column in needed:
-        if column.lower() not in columns:
-            raise InvalidInstance(f'{path}, line 1: there is no column "{column}"; export it again: {_SACCT}')
-    records = table(text, str(path), _SACCT, JOBS)
-    for record in records:
-        record.value["job_state"] = "RUNNING"
-    return records
 
 
 def parsed(part: Part, parse: Callable[[str], Any]) -> Any:

@@ -2,7 +2,7 @@
 
 ``sacct -a -X -P -D -S START -E END -o COLUMNS > jobs.txt`` with the COLUMNS ``JobID,Account,User,Partition,State,Submit,Eligible,Start,``
 ``End,Reason,AllocTRES,ReqTRES,NodeList,Constraints``. Needed are JobID, Account, User, Start, End and AllocTRES; each of the others makes
-the answer better.
+the answer better. `fairopt.slurm.sacct` reads the table.
 
 * A job *holds* what it was allocated (``AllocTRES``), divided by its nodes: a task for each node, a relaxation, as the tasks need not
   start together. A job that never started asks for what jobs with the same ``ReqTRES`` were given, else for that.
@@ -18,7 +18,6 @@ Memory is in GiB, and GPUs are ``gpu``, as `fairopt.import_slurm` names them.
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -29,26 +28,19 @@ from fairopt.clusters.clock import Clock
 from fairopt.clusters.json_export import Part
 from fairopt.clusters.log_records import Records, Unjudged, distinct, nowhere, row_places, unknown_server
 from fairopt.errors import InvalidInstance
-from fairopt.files import read_bytes
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.hosts import unfolded
-from fairopt.limits import check_array, check_table
-from fairopt.slurm.jobs import amounts_of
+from fairopt.limits import check_array
+from fairopt.slurm.jobs import ENDED, HOLDS, NOT_READY, WAITS, amounts_of
 from fairopt.slurm.reading import parsed
+from fairopt.slurm.sacct import EMPTY, Sacct, read_sacct
 from fairopt.slurm.syntax import array_size, tres
 from fairopt.wording import plural
 
-__all__ = ["COMMAND", "read_sacct_log"]
+__all__ = ["read_sacct_log"]
 
-COLUMNS = "JobID,Account,User,Partition,State,Submit,Eligible,Start,End,Reason,AllocTRES,ReqTRES,NodeList,Constraints"
-COMMAND = f"sacct -a -X -P -D -S START -E END -o {COLUMNS} > jobs.txt"
 NEEDED = ("JobID", "Account", "User", "Start", "End", "AllocTRES")
-_NOTHING = ("", "Unknown", "None", "None assigned", "(null)", "N/A")
-_KNOWN = (
-    *("RUNNING", "SUSPENDED", "RESIZING", "REQUEUED", "PENDING", "COMPLETED", "COMPLETING", "CANCELLED", "FAILED", "TIMEOUT"),
-    *("NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "DEADLINE", "BOOT_FAIL", "REVOKED", "CONFIGURING", "STOPPED", "LAUNCH_FAILED"),
-)
-_NOT_READY = ("Dependency", "DependencyNeverSatisfied", "JobHeldUser", "JobHeldAdmin", "BeginTime")
+_KNOWN = (*HOLDS, *WAITS, *ENDED, "REQUEUED")
 _QUEUEING = ("", "None", "Priority", "Resources", "Unknown")
 _UNREADY = "not ready: held, or waits for another job or for a time"
 _IN_ARRAY = "beyond the limit of its array, so it waits for other tasks of the array"
@@ -67,23 +59,18 @@ def read_sacct_log(path: Path, cluster: Instance, *, users: str = "user", timezo
     InvalidInstance
         With the file and line: what is wrong, and what to do.
     """
-    columns, lines = _read(path)
-
-    def where(row: int) -> str:
-        return f"{path}, line {int(lines[row])}"
-
-    number = len(lines)
+    table = read_sacct(path, NEEDED)
+    number, get, where = len(table.lines), table.columns, table.where
     empty = np.full(number, "", object)
-    get = {name.lower(): cells for name, cells in columns.items()}
     account, user = (np.where(get[name] == "", f"(no {name})", get[name]) for name in ("account", "user"))
     clock = Clock.dates(timezone)
     submit, eligible, start, end = (_dates(get.get(name, empty), clock, where, name) for name in ("submit", "eligible", "start", "end"))
     given, asked = get["alloctres"], get.get("reqtres", empty)
-    never = np.isin(given, _NOTHING)
+    never = np.isin(given, EMPTY)
     start = np.where(never, np.nan, start)
     end = clock.later_of_two(end, end < start)
-    demands, shape, nodes_given = _demands(given, asked, never, cluster, path, lines)
-    listed, node_names, hosts_of = _nodes(get.get("nodelist", empty), path, lines)
+    demands, shape, nodes_given = _demands(given, asked, never, cluster, table)
+    listed, node_names, hosts_of = _nodes(get.get("nodelist", empty), table)
     records = Records(
         job=get["jobid"],
         user=np.array([f"{a}/{u}" for a, u in zip(account, user, strict=True)], object) if users == "user" else account,
@@ -117,47 +104,8 @@ def read_sacct_log(path: Path, cluster: Instance, *, users: str = "user", timezo
     return records
 
 
-def _read(path: Path) -> tuple[dict[str, Any], IntArray]:
-    """Return the columns as texts, and the line of each row."""
-    import pandas as pd
-
-    data = read_bytes(path)
-    check_table(str(path), data.count(b"\n"), data.partition(b"\n")[0].count(b"|") + 1)
-    if not data.strip():
-        raise InvalidInstance(f"{path}: the file is empty; export it again: {COMMAND}")
-    try:
-        _whole_lines(data, path)
-        frame = pd.read_csv(io.BytesIO(data), sep="|", dtype=str, quoting=3, keep_default_na=False, encoding="utf-8-sig")
-    except (pd.errors.ParserError, UnicodeDecodeError, ValueError) as error:
-        reason = str(error).replace("Error tokenizing data. C error: ", "").strip()
-        raise InvalidInstance(f"{path}: {reason}; export it again: {COMMAND}") from None
-    frame.columns = [str(column).strip() for column in frame.columns]
-    known = {column.lower() for column in frame.columns}
-    for column in NEEDED:
-        if column.lower() not in known:
-            raise InvalidInstance(f'{path}, line 1: there is no column "{column}"; export it again: {COMMAND}')
-    if not len(frame):
-        raise InvalidInstance(f"{path}: there is no job; export it again: {COMMAND}")
-    return {column: frame[column].str.strip().to_numpy(object) for column in frame.columns}, np.arange(2, len(frame) + 2)
-
-
-def _whole_lines(data: bytes, path: Path) -> None:
-    """Refuse lines with more or fewer cells than the first."""
-    text = np.frombuffer(data.rstrip(b"\r\n") + b"\n", np.uint8)
-    ends = np.flatnonzero(text == ord("\n"))
-    before = np.searchsorted(np.flatnonzero(text == ord("|")), ends)
-    cells = np.diff(before, prepend=0) + 1
-    bad = np.flatnonzero((cells != cells[0]) & (np.diff(ends, prepend=-1) > 1))
-    if bad.size:
-        what = "the line is cut off" if cells[bad[0]] < cells[0] else "a cell has the separator | in it"
-        raise InvalidInstance(
-            f"{path}, line {bad[0] + 1}: {what}: {plural(int(cells[bad[0]]), 'cell')} for {plural(int(cells[0]), 'column')}; "
-            f"export it again: {COMMAND}"
-        )
-
-
 def _dates(cells: Any, clock: Clock, where: Any, name: str) -> FloatArray:
-    texts = np.where(np.isin(cells, _NOTHING), None, cells)
+    texts = np.where(np.isin(cells, EMPTY), None, cells)
     try:
         return clock.seconds(texts)
     except (ValueError, TypeError):
@@ -171,9 +119,7 @@ def _dates(cells: Any, clock: Clock, where: Any, name: str) -> FloatArray:
         raise
 
 
-def _demands(
-    given: Any, asked: Any, never: BoolArray, cluster: Instance, path: Path, lines: IntArray
-) -> tuple[FloatArray, IntArray, FloatArray]:
+def _demands(given: Any, asked: Any, never: BoolArray, cluster: Instance, table: Sacct) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return demands of whole jobs, the row of each job in them, and its number of nodes."""
     import pandas as pd
 
@@ -184,14 +130,14 @@ def _demands(
         learned.setdefault(int(wanted), str(text))
     texts = np.where(never, np.array([learned.get(k, str(text)) for k, text in enumerate(requests)], object)[request], given)
     code, found = pd.factorize(texts)
-    table, nodes = np.zeros((len(found), cluster.n_resources)), np.ones(len(found))
+    demands, nodes = np.zeros((len(found), cluster.n_resources)), np.ones(len(found))
     first = np.unique(code, return_index=True)[1]
     for j, text in enumerate(found):
-        part = Part(str(text), f"{path}, line {int(lines[first[j]])}", None, "AllocTRES")
+        part = Part(str(text), table.where(first[j]), None, "AllocTRES")
         amounts = amounts_of(part)
         nodes[j] = max(amounts.pop("node", 0.0), 1.0)
-        table[j] = [amounts.get(name, 0.0) for name in cluster.resources]
-    return table, np.asarray(code, np.int64), nodes[code]
+        demands[j] = [amounts.get(name, 0.0) for name in cluster.resources]
+    return demands, np.asarray(code, np.int64), nodes[code]
 
 
 def _types(asked: Any) -> Any:
@@ -210,14 +156,14 @@ def _tres(text: str) -> dict[str, float]:
         return {}
 
 
-def _nodes(lists: Any, path: Path, lines: IntArray) -> tuple[IntArray, list[str], list[list[str]]]:
+def _nodes(lists: Any, table: Sacct) -> tuple[IntArray, list[str], list[list[str]]]:
     """Return which list of nodes each job has, all names of nodes, and the nodes of each list."""
     import pandas as pd
 
-    code, found = pd.factorize(np.where(np.isin(lists, _NOTHING), "", lists))
+    code, found = pd.factorize(np.where(np.isin(lists, EMPTY), "", lists))
     hosts_of, first = [], np.unique(code, return_index=True)[1]
     for j, text in enumerate(found):
-        part = Part(str(text), f"{path}, line {int(lines[first[j]])}", None, "NodeList")
+        part = Part(str(text), table.where(first[j]), None, "NodeList")
         hosts_of.append(list(parsed(part, unfolded)) if text else [])
     return np.asarray(code, np.int64), list(dict.fromkeys(name for each in hosts_of for name in each)), hosts_of
 
@@ -259,10 +205,10 @@ def _waits(records: Records, eligible: FloatArray, known: bool, reason: Any) -> 
     if known:
         records.why[waiting & np.isnan(eligible)] = _UNREADY
     for word in np.unique(reason.astype(str)):
-        if word in _QUEUEING or (known and word in _NOT_READY):
+        if word in _QUEUEING or (known and word in NOT_READY):
             continue
         limit = any(part in word for part in ("Limit", "Grp", "Max", "QOS", "Assoc"))
-        why = _UNREADY if word in _NOT_READY else f"kept back by a limit ({word})" if limit else f"waited for another reason ({word})"
+        why = _UNREADY if word in NOT_READY else f"kept back by a limit ({word})" if limit else f"waited for another reason ({word})"
         records.why[(reason == word) & (records.why == "")] = why
 
 

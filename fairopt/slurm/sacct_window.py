@@ -3,9 +3,8 @@
 What runs at one moment is a matter of chance: a scheduler that is fair over an hour may look unfair now. A job that ran for a part f of the
 window [a, b], f = (min(end, b) - max(start, a)) / (b - a), counts as f jobs.
 
-``sacct -a -X -P -S START -E END -o JobID,Account,User,Partition,Start,End,AllocTRES,ReqTRES,NodeList,Constraints > jobs.txt``
-
-Further columns that are read: ``Cluster``, ``NTasks``.
+Columns that are read: ``JobID``, ``Account``, ``User``, ``Partition``, ``Start``, ``End``, ``AllocTRES``, ``ReqTRES``, ``NodeList``,
+``Constraints``, ``Cluster``, ``NTasks``.
 """
 
 from __future__ import annotations
@@ -14,12 +13,13 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
 from fairopt.slurm.jobs import Job, read_job
-from fairopt.slurm.reading import read_sacct
+from fairopt.slurm.sacct import read_sacct
 from fairopt.slurm.syntax import finite
 from fairopt.wording import plural
 
@@ -88,6 +88,7 @@ def average_jobs(
         seconds = (min(end, window[1]) - max(start, window[0])).total_seconds()
         if seconds <= 0:
             return None
+        part.value["job_state"] = "RUNNING"  # as it was in the window
         job = read_job(part, users)
         known = of_number.get(number) or of_number.get(number.partition("_")[0])
         if known is not None and (known.account, known.user) == (job.account, job.user):
@@ -95,7 +96,7 @@ def average_jobs(
             job = replace(job, **asked)
         return job, seconds / (window[1] - window[0]).total_seconds()
 
-    rows = read_sacct(path, _NEEDED)
+    rows = read_sacct(Path(path), _NEEDED).records()
     ran = [each for each in account.read(rows, read, "job") if each is not None]
     span = f"{window[0].isoformat()} to {window[1].isoformat()}"
     if not ran:

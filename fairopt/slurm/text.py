@@ -5,7 +5,6 @@
 ``scontrol show partitions``              ``PartitionName=batch ...``
 ``sacctmgr -P show assoc [tree]``         a table with ``|`` between columns
 ``sshare -a -l -P``                       the same; an account is indented below its parent
-``sacct -P ...``                          the same
 ========================================  ===============================================
 
 A `Record` gives the fields of a line under the names of the JSON, and names the line and the field of the text in messages.
@@ -21,17 +20,17 @@ fairopt.errors.InvalidInstance: nodes.txt, line 1: RealMemory: expected a number
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
 from fairopt.wording import plural
 
-__all__ = ["ASSOCIATIONS", "JOBS", "PARENT", "Record", "blocks", "table", "tree"]
+__all__ = ["ASSOCIATIONS", "NOTHING", "PARENT", "Record", "blocks", "table", "tree", "value_of"]
 
 PARENT = 0x7FFFFFFF  # shares_raw of an association that uses those of its parent
-_NOTHING = ("(null)", "N/A", "n/a", "None", "None assigned", "Unknown", "UNLIMITED")
+NOTHING = ("(null)", "N/A", "n/a", "None", "None assigned", "Unknown", "UNLIMITED")
 _WHOLE = re.compile(r"\d{1,18}", re.ASCII)
 _FIELDS = {  # of scontrol: the name in the text, the name in the JSON
     "NodeName": "name",
@@ -63,20 +62,6 @@ ASSOCIATIONS = {  # columns of sacctmgr and sshare
     "grpjobs": "grp_jobs",
     "maxjobs": "max_jobs",
 }
-JOBS = {  # of sacct
-    "cluster": "cluster",
-    "account": "account",
-    "user": "user_name",
-    "partition": "partition",
-    "jobid": "job_id",
-    "start": "start",
-    "end": "end",
-    "alloctres": "tres_alloc_str",
-    "reqtres": "tres_req_str",
-    "nodelist": "nodes",
-    "constraints": "features",
-    "ntasks": "tasks",
-}
 _NUMBERS = {"cpus", "effective_cpus", "real_memory", "specialized_memory", "default_memory_per_cpu", "default_memory_per_node"}
 _NUMBERS |= {"shares_raw", "tasks", "threads"}
 
@@ -103,9 +88,10 @@ class Record(Part):
         return Part(self.value.get(key), self.file, self, self.names.get(key, key))
 
 
-def _value(key: str, text: str) -> Any:
+def value_of(key: str, text: str) -> Any:
+    """Return what a text says: None where it says nothing, a whole number where the field is one."""
     text = text.strip()
-    if not text or text in _NOTHING:
+    if not text or text in NOTHING:
         return None
     return int(text) if key in _NUMBERS and _WHOLE.fullmatch(text) else text
 
@@ -123,12 +109,12 @@ def blocks(text: str, file: str, first: str) -> list[Part]:
         if found:
             for name, value in known.findall(line):
                 key = _FIELDS[name]
-                found[-1][1].setdefault(key, (_value(key, value), name))
+                found[-1][1].setdefault(key, (value_of(key, value), name))
     missing = {key: (None, name) for name, key in _FIELDS.items()}
     return [Record(missing | fields, file, number) for number, fields in found]
 
 
-def table(text: str, file: str, command: str, columns: Mapping[str, str]) -> list[Part]:
+def table(text: str, file: str, command: str, columns: Mapping[str, str], needed: Sequence[str] = ()) -> list[Part]:
     """Return the rows of a table with ``|`` between its columns, whose first line names them.
 
     Parameters
@@ -136,15 +122,21 @@ def table(text: str, file: str, command: str, columns: Mapping[str, str]) -> lis
     command : str
         Makes such a table, for messages.
     columns : mapping
-        The name in the JSON of each column that is read, by its name in small letters: `ASSOCIATIONS` or `JOBS`.
+        The name in the JSON of each column that is read, by its name in small letters: `ASSOCIATIONS`.
+    needed : sequence of str
+        Columns that must be there, or others of the same meaning.
 
     Raises
     ------
     InvalidInstance
-        A row has another number of cells than the first line.
+        A column is missing, or a row has another number of cells than the first line.
     """
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     head = [name.strip() for name in lines[0][1].split("|")]
+    there = {columns.get(name.lower()) for name in head}
+    for name in needed:
+        if columns[name.lower()] not in there:
+            raise InvalidInstance(f'{file}, line {lines[0][0]}: there is no column "{name}"; export it again: {command}')
     records: list[Part] = []
     for number, line in lines[1:]:
         cells = line.split("|")
@@ -158,7 +150,7 @@ def table(text: str, file: str, command: str, columns: Mapping[str, str]) -> lis
             if key == "account":
                 fields["depth"] = (len(cell) - len(cell.lstrip()), "depth")
             if key is not None:
-                fields[key] = (PARENT if key == "shares_raw" and cell.strip() == "parent" else _value(key, cell), name)
+                fields[key] = (PARENT if key == "shares_raw" and cell.strip() == "parent" else value_of(key, cell), name)
         records.append(Record(fields, file, number))
     return records
 

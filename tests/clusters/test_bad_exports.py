@@ -324,9 +324,9 @@ ROWS: list[tuple[str, str, str, str, str]] = [  # kind, file, text there, text i
     ("swf", "log.swf", "2  10   0  50", "2  10   x  50", r"line 8: a field is not a number"),
     ("swf", "log.swf", "Version: 2.2", "Version: 7", r"the version of this log is 7"),
     ("swf", "log.swf", "2  10   0  50", "2  10   0  1e300", r"line 8: a field is not a finite number, or is huge"),
-    ("swf", "log.swf", "MaxNodes: 8", "MaxNodes: none", r"MaxNodes: none, which is not a number >= 1; give --nodes"),
-    ("swf", "log.swf", "MaxNodes: 8", "MaxNodes: 8" + "0" * 400, r"MaxNodes: 80+, which is not a number >= 1; give --nodes"),
-    ("swf", "log.swf", "MaxNodes: 8", "MaxNodes: 8" + "0" * 5000, r"MaxNodes: 80+, which is not a number >= 1; give --nodes"),
+    ("swf", "log.swf", "MaxNodes: 8", "MaxNodes: none", r"MaxNodes: none, which is not a number >= 1; give --node-count"),
+    ("swf", "log.swf", "MaxNodes: 8", "MaxNodes: 8" + "0" * 400, r"MaxNodes: 80+, which is not a number >= 1; give --node-count"),
+    ("swf", "log.swf", "MaxNodes: 8", "MaxNodes: 8" + "0" * 5000, r"MaxNodes: 80+, which is not a number >= 1; give --node-count"),
 ]
 
 

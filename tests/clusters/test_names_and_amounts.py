@@ -154,7 +154,7 @@ def test_a_name_of_a_resource_that_would_end_an_amount_is_refused(export: Callab
     instance = fo.Instance([[4, 4]], [[1, 1]], resources=["cpu", "gpu"])
     allocation = fo.solve(instance, "drfh")
     if name:
-        with pytest.raises(fo.InvalidInstance, match=r"cannot be the name of a resource in .*; give another: --resource gpu=NAME"):
+        with pytest.raises(fo.InvalidInstance, match=r"cannot be the name of a resource in .*; give another: --resource-name gpu=NAME"):
             export(allocation, resources={"gpu": name})
     with pytest.raises(fo.InvalidInstance, match=r"at most 1000"):
         export(allocation, headroom=1e308)
@@ -222,7 +222,7 @@ def test_what_is_to_be_pasted_is_one_word(name: str, export: Callable[..., fo.Ex
     try:
         export(allocation)
     except fo.InvalidInstance as error:
-        words = shlex.split(str(error).partition("--resource ")[2])
+        words = shlex.split(str(error).partition("--resource-name ")[2])
         assert words[0].endswith(("=NAME", "...", "=example.com/NAME"))
         assert words[0].startswith(printable(name)[:100])
         assert len(words) == 1

@@ -17,7 +17,7 @@ from support.real_data import needs
 
 import fairopt as fo
 from fairopt.analysis.rerun import given
-from fairopt.formats.quantities import NANO, nano
+from fairopt.instance.quantities import NANO, nano
 
 EXPORTS = {"volcano": fo.export_volcano, "kai": fo.export_kai, "yunikorn": fo.export_yunikorn, "yarn": fo.export_yarn}
 MARKS = {"volcano": "volcano.sh/queue-name", "kai": "kai.scheduler/queue"}

@@ -56,7 +56,7 @@ def test_users_that_are_not_there() -> None:
 
 
 def test_users_side_by_side() -> None:
-    """compare has a row for each user that is chosen, with its tasks in each allocation; with --what-if its changes."""
+    """compare has a row for each user that is chosen, with its tasks in each allocation; what-if its changes."""
     line = ("--schedules", "drfh:best-fit", "--sort", "tasks", "--top", 2)
     assert shown(*line, command="compare") == ["simulation", "statistics"]
     assert "and 6 more users" in run("compare", LAB, *line).stdout

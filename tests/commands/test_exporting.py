@@ -76,7 +76,7 @@ def test_a_file_that_exists_is_not_replaced_without_force(tmp_path: Path) -> Non
         (["slurm", LAB, "-o", "nowhere/limits.sh"], "there is no folder nowhere"),
         (["slurm", LAB, "-o", "same.sh", "--undo", "same.sh"], "two outputs cannot go to one file"),
         (["slurm", LAB, "--headroom", "0.5"], "a factor >= 1"),
-        (["slurm", LAB, "--level", "account-partition"], "--user language=USER"),
+        (["slurm", LAB, "--level", "account-partition"], "--user-of language=USER"),
         (["slurm", LAB, "--resource-name", "gpu"], '"gpu" is not NAME=VALUE'),
         (["slurm", LAB, "--partition", "dgx=a", "--partition", "dgx=b"], '"dgx" is given twice'),
         (["kueue", LAB, "--flavor", "dgx=A100"], "is not ROW=KEY=VALUE"),

@@ -103,7 +103,7 @@ def test_what_exists_is_replaced_by_force_only(here: Path, command: str) -> None
         ("export slurm lab --notion mine.py:Share -o mine.py", "mine.py"),
         ("compare cluster.yaml --schedules drfh:mine.py:in_turn --json -o mine.py", "mine.py"),
         ("solve cluster.yaml --prefer held.csv --notion bbf --csv -o held.csv", "held.csv"),
-        ("study cluster.yaml -o store.parquet", "cluster.yaml"),
+        ("study cluster.yaml --resume store.parquet", "cluster.yaml"),
     ],
 )
 def test_what_is_read_is_not_written(here: Path, command: str, name: str) -> None:

@@ -34,7 +34,20 @@ def test_schedule_in_fractions(tmp_path: Path) -> None:
 def test_schedule_options_reach_the_schedule(tmp_path: Path) -> None:
     """Metric, slots, ties, seed, stop, picture and file."""
     drf = EXAMPLES / "drf.yaml"
-    run("schedule", drf, "--placement", "best-fit", "--metric", "cosine", "--ties", "random", "--seed", "3", "--plot", tmp_path / "a.svg")
+    run(
+        "schedule",
+        drf,
+        "--schedule",
+        "drfh:best-fit",
+        "--metric",
+        "cosine",
+        "--ties",
+        "random",
+        "--seed",
+        "3",
+        "--plot",
+        tmp_path / "a.svg",
+    )
     assert (tmp_path / "a.svg").exists()
     run("schedule", drf, "--schedule", "drfh:slots", "--slots", "3", "--json", "-o", tmp_path / "a.json")
     assert sum(user["tasks"] for user in json.loads((tmp_path / "a.json").read_text())["users"]) == 3

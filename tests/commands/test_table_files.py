@@ -73,7 +73,7 @@ def test_held_tasks_in_other_files(tmp_path: Path) -> None:
 def test_a_missing_package_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit status 2, and nothing is computed."""
     fo.save(fo.load(PAPER), tmp_path / "lab.xlsx")
-    monkeypatch.setattr("fairopt.formats.workbooks.find_spec", lambda name: None)
+    monkeypatch.setattr("fairopt.tables.workbooks.find_spec", lambda name: None)
     for command in (
         ("solve", PAPER, "-o", tmp_path / "out.xlsx"),
         ("solve", tmp_path / "lab.xlsx"),

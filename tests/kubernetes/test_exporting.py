@@ -73,7 +73,7 @@ def test_resources_that_kubernetes_lacks_are_refused() -> None:
     """A name without a slash that is no resource of its own; "gpu" is nvidia.com/gpu."""
     instance = fo.Instance([[4, 2]], [[1, 1]], users=["a"], resources=["gpu", "bandwidth"])
     allocation = fo.solve(instance, "drfh")
-    with pytest.raises(fo.InvalidInstance, match=r"--resource bandwidth=example.com/NAME"):
+    with pytest.raises(fo.InvalidInstance, match=r"--resource-name bandwidth=example.com/NAME"):
         fo.export_resourcequota(allocation)
     (quota,) = documents(fo.export_resourcequota(allocation, resources={"bandwidth": "lab.org/band"}).text)
     assert set(quota["spec"]["hard"]) == {f"requests.{GPU}", "requests.lab.org/band"}

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor of its own
     *("doors", "wording", "errors", "drawing", "validation", "limits", "surroundings", "streams", "show"),
     *("files", "registry", "processes", "results"),
-    *("instance", "trace", "papers", "program", "formats", "certificate"),
+    *("instance", "trace", "papers", "program", "tables", "formats", "certificate"),
     *("models", "solvers", "allocation", "solving", "scheduling", "generators", "specs"),
     *("analysis", "studies", "clusters", "slurm", "kubernetes", "simulation", "histories"),
     *("plots", "reproduction", "reporting", "commands", "cli", "__main__"),

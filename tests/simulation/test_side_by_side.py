@@ -96,14 +96,15 @@ def test_a_scheduler_that_was_stopped_is_named() -> None:
 
     from rich.console import Console
 
-    from fairopt.commands.side_by_side_table import print_side_by_side
+    from fairopt.reporting.tables.side_by_side import side_by_side_blocks
+    from fairopt.show.terminal import print_blocks
 
     trace, cluster = two_users()
     found = fo.compare_over_time(trace, cluster, ["fifo", "backfill"])
     part = replace(found, courses=(found.courses[0], replace(found.courses[1], complete=False)))
     for shown, said in ((found, 0), (part, 1)):
         page = io.StringIO()
-        print_side_by_side(Console(file=page, width=80), shown)
+        print_blocks(Console(file=page, width=80), side_by_side_blocks(shown))
         assert page.getvalue().count("stopped early") == page.getvalue().count("\nbackfill: stopped early") == said
 
 
@@ -140,12 +141,13 @@ def test_a_wait_says_which_jobs_it_is_of() -> None:
 
     from rich.console import Console
 
-    from fairopt.commands.side_by_side_table import print_side_by_side
+    from fairopt.reporting.tables.side_by_side import side_by_side_blocks
+    from fairopt.show.terminal import print_blocks
 
     found = fo.compare_over_time(*two_users(), ["fifo", "drfh"], until=60)
     assert found.to_frame()[["jobs", "started", "wait_s"]].to_numpy().tolist() == [[2, 1, 0], [2, 2, 0]]
     page = io.StringIO()
-    print_side_by_side(Console(file=page, width=200), found)
+    print_blocks(Console(file=page, width=200), side_by_side_blocks(found))
     assert "of the jobs that started; without 1 job under fifo that did not" in page.getvalue()
 
 
@@ -172,12 +174,13 @@ def test_a_default_half_life_is_shown() -> None:
 
     from rich.console import Console
 
-    from fairopt.commands.side_by_side_table import print_side_by_side
+    from fairopt.reporting.tables.side_by_side import side_by_side_blocks
+    from fairopt.show.terminal import print_blocks
 
     found = fo.compare_over_time(*two_users(), ["fairtree", "priority:half_life=2d", "fifo"])
     assert found.to_frame()["half_life_s"].tolist() == pytest.approx([7 * 86_400, 2 * 86_400, np.nan], nan_ok=True)
     page = io.StringIO()
-    print_side_by_side(Console(file=page, width=100), found)
+    print_blocks(Console(file=page, width=100), side_by_side_blocks(found))
     assert page.getvalue().count("a half-life of") == page.getvalue().count("fairtree: a half-life of 7 days, the default") == 1
 
 

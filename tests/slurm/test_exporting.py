@@ -305,16 +305,19 @@ def test_an_owner_in_an_account_is_a_user_of_slurm() -> None:
 def test_an_account_of_another_cluster_is_refused(tmp_path: Path) -> None:
     """Accounts and users are checked against the table, and the table itself line by line."""
     table = Sacctmgr(ASSOCIATIONS).to_table(tmp_path / "associations.txt")
-    with pytest.raises(fo.InvalidInstance, match=r'no account "chem".*of another cluster'):
+    with pytest.raises(fo.InvalidInstance, match=r'no account "chem".*from another cluster'):
         fo.export_slurm(lab(), associations=table)
     table.write_text("Account|User|Partition|GrpTRES\nchem||\n")
-    with pytest.raises(fo.InvalidInstance, match=r"line 2: expected 4 cells, found 3"):
+    with pytest.raises(fo.InvalidInstance, match=r"line 2: 3 cells for 4 columns"):
         fo.export_slurm(lab(), associations=table)
     table.write_text("Account|User|Partition|GrpTRES\nchem|||cpu\n")
-    with pytest.raises(fo.InvalidInstance, match=r"line 2, column GrpTRES"):
+    with pytest.raises(fo.InvalidInstance, match=r"line 2: GrpTRES: "):
+        fo.export_slurm(lab(), associations=table)
+    table.write_text("Account|User|Share\nchem||1\n")
+    with pytest.raises(fo.InvalidInstance, match=r'no column "Partition"; export it again: sacctmgr -P show assoc'):
         fo.export_slurm(lab(), associations=table)
     table.write_text("nothing\n")
-    with pytest.raises(fo.InvalidInstance, match=r"no column Account; export the associations again: sacctmgr -P show assoc"):
+    with pytest.raises(fo.InvalidInstance, match=r'neither JSON nor text of Slurm: it starts with "nothing"'):
         fo.export_slurm(lab(), associations=table)
 
 

@@ -106,7 +106,11 @@ REFUSED: list[tuple[list[str], tuple[str, str], str]] = [
     ([row("9", "11:00:00", "14:00:00", partition="long")], NOON, r'line 2: Partition: no node is in the partition "long"'),
     ([row("1", "11:00:00", "later")], NOON, r'line 2: End: "2026-11-22Tlater" is not a time such as'),
     ([row("1", "11:00:00", "14:00:00", alloc="cpu=4,mem=8Q")], NOON, r'line 2: AllocTRES: "8Q" is not an amount such as'),
-    ([row("1", "11:00:00", "14:00:00") + "|x"], NOON, "line 2: 11 cells for 10 columns; export it again: sacct -a -X -P"),
+    (
+        [row("1", "11:00:00", "14:00:00") + "|x"],
+        NOON,
+        r"line 2: a cell has the separator .* in it: 11 cells for 10 columns; export it again: sacct",
+    ),
     ([row("1", "11:00:00", "11:30:00")], NOON, "none of the 1 row is a job that ran from 2026-11-22T12:00:00 to 2026-11-22T13:00:00"),
     ([], NOON[::-1], "the window ends at 2026-11-22T12:00:00, which is not after its start"),
     ([], ("noon", NOON[1]), 'the window: "noon" is not a time such as 2026-11-22T15:00:00'),

@@ -293,7 +293,7 @@ def worst_case(
     question = {
         "schedule": name, "notion": chosen, "users": users, "servers": servers, "resources": resources, "capacities": capacities,
         "demands": demands, "vary": vary, "measure": measure, "integral": integral, "seed": seed, "tries": tries,
-        "time_limit_s": time_limit, "keep": keep, "local": local, "exact": exact,
+        "time_limit_s": time_limit, "keep_regret": keep_regret, "local": local, "exact": exact,
     }  # fmt: skip
     return WorstCase(
         instance=small,

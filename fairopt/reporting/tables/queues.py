@@ -1,4 +1,4 @@
-"""The tree of queues as a table: each queue with its subtotals, then the queues below it, then its users.
+"""The tree of queues: each queue with its subtotals, then the queues below it, then its users.
 
 A queue and its only user have one row if both have one name, as importers name them. More than 20 users are left out, and of more than 40
 queues the deepest ones, unless everything is asked for.
@@ -7,35 +7,32 @@ queues the deepest ones, unless everything is asked for.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from fairopt.allocation import Allocation, Optimum
 from fairopt.allocation.holdings import QueueHoldings
 from fairopt.allocation.promises import Guaranteed, Limited
-from fairopt.commands.tables import add_names, add_numbers, add_words, label, simple_table
 from fairopt.models import ShareNotion
-from fairopt.wording import figure, figures, fractions, percent, plural
+from fairopt.show.blocks import Block
+from fairopt.show.table import Column, Style, Table, names, numbers, words
+from fairopt.show.terminal import fits
+from fairopt.wording import figure, percent, plural
 
-__all__ = ["promised", "queue_table"]
+__all__ = ["promised", "queue_blocks"]
 
 _USERS = 20  # more are left out
 _QUEUES = 40
-_INDENT = "  "
-_ENDLESS = 10_000  # columns: a table that is measured at this width is not folded
 
 _Row: TypeAlias = tuple[int, QueueHoldings | int]  # how far it is indented; a queue, or the position of a user
 _Alone: TypeAlias = dict[int, int]  # by the node of a queue of one user: this user, where both have one row
 
 
-def queue_table(allocation: Allocation, console: Console, *, everything: bool = False) -> list[Table | Text]:
-    """Return the table, a line that says what it leaves out, if anything, and what its columns mean.
+def queue_blocks(allocation: Allocation, width: int, *, everything: bool = False) -> Iterator[Block]:
+    """Yield the table, a line that says what it leaves out, if anything, and what its columns mean.
 
     Where guarantees and limits do not fit beside the numbers, they are a table of their own. Of an allocation in fractions its numbers are
     fractions; the dominant share is in percent.
@@ -62,11 +59,14 @@ def queue_table(allocation: Allocation, console: Console, *, everything: bool = 
     hidden = sum(each.depth > depth for each in holdings.values())
     if hidden:
         left_out.append(plural(hidden, "queue") + f" below level {depth}")
-    note = [Text(f"Not shown: {' and '.join(left_out)}; --all shows everything.")] if left_out else []
     tables = [_table(allocation, rows, alone, with_bounds=True)]
-    if console.measure(tables[0], options=console.options.update(width=_ENDLESS)).maximum > console.width:
-        tables = [_table(allocation, rows, alone, with_bounds=False), *_bounds_table(allocation, rows, alone)]
-    return [*tables, *note, _legend(allocation, tables)]
+    if not fits(tables[0], width):
+        bounds = _bounds_table(allocation, rows, alone)
+        tables = [_table(allocation, rows, alone, with_bounds=False), *([bounds] if len(bounds) else [])]
+    yield from tables
+    if left_out:
+        yield f"Not shown: {' and '.join(left_out)}; --all shows everything."
+    yield _legend(allocation, tables)
 
 
 _COLUMNS = {
@@ -85,9 +85,9 @@ _RULES = {
 }
 
 
-def _legend(allocation: Allocation, tables: Sequence[Table]) -> Text:
+def _legend(allocation: Allocation, tables: Sequence[Table]) -> str:
     """Explain the columns that are shown, and say by which rules the tree was filled."""
-    shown = {str(column.header) for table in tables for column in table.columns}
+    shown = {column.title for table in tables for column in table.columns}
     lines = [" ".join(text for name, text in _COLUMNS.items() if name in shown)]
     if allocation.queue_prices:
         lines.append("price: the most that one more unit of the limit could raise the level at which it stops users, or the goal.")
@@ -96,7 +96,7 @@ def _legend(allocation: Allocation, tables: Sequence[Table]) -> Text:
         if isinstance(notion, ShareNotion):
             rule, share = notion.guarantees, notion.queue_share or notion.default_queue_share
             lines.append(f"Rules: {_RULES[rule]} (--guarantees {rule}); {_RULES[share]} (--queue-share {share}).")
-    return Text("\n".join(lines))
+    return "\n".join(lines)
 
 
 def _deepest(holdings: list[QueueHoldings], *, everything: bool) -> int:
@@ -124,42 +124,59 @@ def _alone(allocation: Allocation) -> _Alone:
     return found
 
 
+def _named(allocation: Allocation, rows: Iterable[tuple[int, QueueHoldings | int | None]]) -> Column:
+    """Return the names of queues, which stand out, and of users, indented by their depth; nothing for None."""
+    found, styles, indents = list[str](), list[Style](), list[int]()
+    for indent, each in rows:
+        if isinstance(each, QueueHoldings):
+            found.append(each.name if each.depth else "all")
+        else:
+            found.append("" if each is None else allocation.instance.users[each])
+        styles.append("strong" if isinstance(each, QueueHoldings) else "")
+        indents.append(0 if each is None else indent)
+    return names("queue, user", found, styles=tuple(styles), indents=tuple(indents))
+
+
 def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_bounds: bool) -> Table:
     instance = allocation.instance
-    per_user = allocation.tasks_per_user
+    tasks = allocation.tasks_per_user
     shares = allocation.shares if allocation.shares.ndim == 1 else np.full(instance.n_users, np.nan)
     weights = instance.weights if instance.weights.ndim == 1 else np.full(instance.n_users, np.nan)
     capacity = instance.total_capacity
     parts = np.divide(instance.demands, capacity, out=np.zeros_like(instance.demands), where=capacity > 0).max(axis=1)
-    dominant = allocation.dominant_resources
-    names, numbers, texts = list[Text](), list[list[float | Fraction]](), list[tuple[str, str, str, str]]()
-    for indent, each in rows:
-        if isinstance(each, QueueHoldings):
-            numbers.append([each.weight if each.depth else np.nan, each.tasks, each.share])
-            limits = [_limits(each), *([_tasks(allocation, alone[each.node])] if each.node in alone else [])]
-            dominant_part = _part(each.dominant_share, each.dominant_resource)
-            texts.append((dominant_part, _guarantees(each), "\n".join(filter(None, limits)), _borrowed(each)))
-        else:
-            numbers.append([weights[each], per_user[each], shares[each]])
-            own = instance.guarantees[each]
-            promise = promised(own, per_user[each]) if own else ""
-            texts.append((_part(per_user[each] * parts[each], dominant[each]), promise, _tasks(allocation, each), ""))
-        names.append(_name(allocation, indent, each))
-    table = simple_table("queue, user")
-    add_numbers(table, "weight", "tasks")
-    columns: list[list[str]] = [_column([row[0] for row in numbers]), _column([row[1] for row in numbers])]
+
+    def of(queue: Callable[[QueueHoldings], Any], user: Callable[[int], Any]) -> list[Any]:
+        return [queue(each) if isinstance(each, QueueHoldings) else user(each) for _, each in rows]
+
+    def limits(each: QueueHoldings) -> tuple[str, ...]:
+        own = [_tasks(allocation, alone[each.node])] if each.node in alone else []
+        return tuple(filter(None, [*map(_limit, each.limits), *own]))
+
+    def promise(user: int) -> str:
+        own = instance.guarantees[user]
+        return promised(own, tasks[user]) if own else ""
+
+    def dominant(part: float, resource: str) -> str:
+        return f"{resource} {percent(part, 1)}" if resource else ""
+
+    columns = [
+        _named(allocation, rows),
+        numbers("weight", of(lambda each: each.weight if each.depth else None, lambda n: weights[n]), alike=True),
+        numbers("tasks", of(lambda each: each.tasks, lambda n: tasks[n]), alike=True),
+    ]
     if allocation.shares_to_show is not None:
-        add_numbers(table, allocation.share_heading)
-        columns.append(_column([row[2] for row in numbers]))
-    add_numbers(table, "dominant")
-    columns.append([row[0] for row in texts])
-    for heading, position in (("guarantee", 1), ("limit", 2), ("borrowed", 3)):
-        if with_bounds and any(row[position] for row in texts):
-            add_words(table, heading)
-            columns.append([row[position] for row in texts])
-    for name, *cells in zip(names, *columns, strict=True):
-        table.add_row(name, *(_lines(cell) for cell in cells))
-    return table
+        columns.append(numbers(allocation.share_heading, of(lambda each: each.share, lambda n: shares[n]), alike=True))
+    most = of(
+        lambda each: dominant(each.dominant_share, each.dominant_resource),
+        lambda n: dominant(tasks[n] * parts[n], allocation.dominant_resources[n]),
+    )
+    columns.append(numbers("dominant", most))
+    bounds = [
+        words("guarantee", of(lambda each: tuple(map(_guarantee, each.guarantees)), promise)),
+        words("limit", of(limits, lambda n: _tasks(allocation, n))),
+        words("borrowed", of(_borrowed, lambda n: "")),
+    ]
+    return Table.of(*columns, *(column for column in bounds if with_bounds and not column.is_empty))
 
 
 def _tasks(allocation: Allocation, user: int) -> str:
@@ -172,32 +189,23 @@ def _tasks(allocation: Allocation, user: int) -> str:
     return plural(instance.tasks[user], "task") + (", all run" if allocation.complete[user] else "")
 
 
-def _name(allocation: Allocation, indent: int, each: QueueHoldings | int) -> Text:
-    """Return the name of a queue or of a user, indented by its depth."""
-    if not isinstance(each, QueueHoldings):
-        return Text(_INDENT * indent).append(label(allocation.instance.users[each]))
-    name = Text(_INDENT * indent).append(label(each.name if each.depth else "all"))
-    name.stylize("bold")
-    return name
-
-
-def _bounds_table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone) -> list[Table]:
-    """Return guarantees and limits as a table, a row for each resource of a queue or user; nothing where there are none."""
-    table = simple_table("queue, user", title="Guarantees and limits")
-    add_names(table, "of")
-    add_numbers(table, "guarantee", "limit", "held")
-    priced = bool(allocation.queue_prices)
-    if priced:
-        add_numbers(table, "price")
-    add_words(table, "state")
+def _bounds_table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone) -> Table:
+    """Return guarantees and limits, a row for each resource of a queue or user."""
+    named, bounds = list[tuple[int, QueueHoldings | int | None]](), list[tuple[Any, ...]]()
     for indent, each in rows:
-        name = _name(allocation, indent, each)
         also = [alone[each.node]] if isinstance(each, QueueHoldings) and each.node in alone else []
-        for of, guarantee, limit, held, price, state in (bound for one in (each, *also) for bound in _bounds(allocation, one)):
-            prices = [figure(price)] if priced else []
-            table.add_row(name, label(of), *map(label, (guarantee, limit, held)), *prices, Text(state))
-            name = Text()
-    return [table] if table.row_count else []
+        own = [bound for one in (each, *also) for bound in _bounds(allocation, one)]
+        named += [(indent, each if j == 0 else None) for j in range(len(own))]
+        bounds += own
+    of, guarantee, limit, held, price, state = zip(*bounds, strict=True) if bounds else ((),) * 6
+    return Table.of(
+        _named(allocation, named),
+        names("of", of),
+        *(numbers(title, values) for title, values in (("guarantee", guarantee), ("limit", limit), ("held", held))),
+        *([numbers("price", price)] if allocation.queue_prices else []),
+        words("state", state),
+        title="Guarantees and limits",
+    )
 
 
 def _bounds(allocation: Allocation, each: QueueHoldings | int) -> Iterator[tuple[str, str, str, str, float | None, str]]:
@@ -234,27 +242,6 @@ def _bounds(allocation: Allocation, each: QueueHoldings | int) -> Iterator[tuple
         yield "tasks", figure(own or None, 6), figure(most, 6) if math.isfinite(most) else "", figure(has), None, ", ".join(states)
 
 
-def _lines(cell: str) -> Text:
-    """Return the lines of a cell, each without markup and control characters."""
-    return Text("\n").join(label(line) for line in cell.split("\n")) if cell else Text("")
-
-
-def _column(values: list[float | Fraction]) -> list[str]:
-    """Return numbers as a column has them; nothing for those that are missing."""
-    known = [value for value in values if not math.isnan(value)]
-    exact = [value for value in known if isinstance(value, Fraction)]
-    texts = iter(fractions(exact) if exact else figures(map(float, known)))
-    return ["" if math.isnan(value) else next(texts) for value in values]
-
-
-def _part(part: float, resource: str) -> str:
-    return f"{resource} {percent(part, 1)}" if resource else ""
-
-
-def _guarantees(each: QueueHoldings) -> str:
-    return "\n".join(map(_guarantee, each.guarantees))
-
-
 def _guarantee(each: Guaranteed) -> str:
     """Return one guarantee: "8 gpu, met"; "8 gpu, 3 missing"; "8 gpu, uses 5"."""
     return f"{each.figure(each.amount, 6)} {each.where}, {_state(each)}"
@@ -276,14 +263,10 @@ def _state_of_user(guarantee: float, has: float) -> str:
     return f"{figure(lacking)} missing" if lacking > (0 if isinstance(lacking, Fraction) else 1e-7 * guarantee) else "met"
 
 
-def _limits(each: QueueHoldings) -> str:
-    return "\n".join(map(_limit, each.limits))
-
-
 def _limit(each: Limited) -> str:
     price = "" if each.price is None else f", price {figure(each.price)}"
     return f"{each.figure(each.amount, 6)} {each.where}, {'reached' if each.reached else f'{each.figure(each.held)} held'}{price}"
 
 
-def _borrowed(each: QueueHoldings) -> str:
-    return "\n".join(f"{promise.figure(promise.borrowed)} {promise.where}" for promise in each.guarantees if promise.borrowed)
+def _borrowed(each: QueueHoldings) -> tuple[str, ...]:
+    return tuple(f"{promise.figure(promise.borrowed)} {promise.where}" for promise in each.guarantees if promise.borrowed)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from fairopt import formats
 from fairopt.errors import InvalidInstance
 from fairopt.formats.document import instance_from
-from fairopt.formats.quantities import BYTES_PATTERN, NANO, PATTERN, nano, read
 from fairopt.formats.syntax import Parsed
 from fairopt.formats.units import calculated
 from fairopt.instance import Instance
+from fairopt.instance.quantities import BYTES_PATTERN, NANO, PATTERN, nano, read
 
 # Kubernetes ---------------------------------------------------------------------------------------------------------------------
 

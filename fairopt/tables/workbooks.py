@@ -1,4 +1,4 @@
-"""Workbooks (.xlsx): sheets to tables of values and back, by openpyxl, an extra.
+"""Workbooks (.xlsx): sheets to cells and back, by openpyxl, an extra.
 
 Text is stored as text, never as a formula, and comes back as it was; numbers have all of their digits. Characters that a workbook cannot
 hold are written as it provides, ``_x0007_``. Of a formula, the value is read that the spreadsheet program has calculated.
@@ -19,11 +19,10 @@ from typing import Any
 
 from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.files import read_bytes
-from fairopt.formats.cells import Table
-from fairopt.formats.syntax import plain_numbers
-from fairopt.formats.typed_cells import table_of
+from fairopt.instance.fractions import plain_numbers
 from fairopt.limits import check_bytes, check_table, check_values
-from fairopt.wording import did_you_mean, installing, joined
+from fairopt.tables.sheets import Sheet, width_of
+from fairopt.wording import installing
 
 __all__ = ["LONGEST_TEXT", "Workbook", "require_openpyxl", "to_xlsx"]
 
@@ -52,7 +51,7 @@ def require_openpyxl(what: str) -> None:
 
 
 class Workbook:
-    """The sheets of a workbook as tables; a row is counted as the spreadsheet program counts it.
+    """The cells of a workbook, by sheet.
 
     Parameters
     ----------
@@ -77,10 +76,8 @@ class Workbook:
                 raise
             raise self._damaged(error) from None
         self._books = {False: self._open(values=False)}
-        self.sheets = [sheet.title for sheet in self._books[False].worksheets]
+        self.names = [sheet.title for sheet in self._books[False].worksheets]
         """The names of the sheets."""
-        if not self.sheets:
-            raise InvalidInstance(f"{path} has no sheet; it must have the sheets servers and users")
 
     def _check_tags(self, archive: zipfile.ZipFile) -> None:
         """Refuse a workbook with too many tags, in all or in one row, with too many texts, and with formulas too long for all their cells.
@@ -108,44 +105,17 @@ class Workbook:
                     before = text[-_LONGEST_TAG:]
             check_values(f"{self.path} with its formulas", _COST * shared * longest)
 
-    def table(self, sheet: str, first: str) -> Table:
-        """Return a sheet as a table: the names of the columns in its first row that is not empty.
-
-        Raises
-        ------
-        InvalidInstance
-            With the sheet, the row and the column.
-        """
-        file = f"{self.path}, sheet {sheet}"
-        if sheet not in self.sheets:
-            hint = did_you_mean(sheet, self.sheets) or f"; the sheets are {joined(self.sheets, 8)}"
-            raise InvalidInstance(f"{self.path}: there is no sheet {sheet}{hint}")
-        rows = self._read(sheet, values=False)
-        if any(kind == "f" for _, row in rows for kind, _ in row):
-            calculated = dict(self._read(sheet, values=True))
-            rows = [
-                (
-                    number,
-                    [(kind, _value_at(calculated.get(number, ()), j) if kind == "f" else value) for j, (kind, value) in enumerate(row)],
-                )
-                for number, row in rows
-            ]
-            rows = [(number, row) for number, row in rows if _width(row)]
-        width = max((_width(row) for _, row in rows), default=0)
-        check_table(file, len(rows), width)
-        (_, header), *body = rows or [(1, [])]
-        columns = [value for _, value in (*header, *[("n", None)] * width)][:width]
-        lines = [number for number, _ in body]
-        table = Table(file, [str(each) for each in columns], [], lines, "row")
-        values = []
-        for row, (_, cells) in enumerate(body):
-            for j, (kind, value) in enumerate(cells[:width]):
-                if kind == "e":
-                    table.refuse(f"the cell holds the error {value}; correct it", row, table.columns[j])
-                if kind == "f" and value is None:
-                    table.refuse("the formula has no value; open the file in a spreadsheet program and save it", row, table.columns[j])
-            values.append([value for _, value in (*cells, *[("n", None)] * width)][:width])
-        return table_of(file, first, columns, values, lines)
+    def sheet(self, name: str) -> Sheet:
+        """Return the rows of a sheet; of a formula, the value that was calculated."""
+        rows = self._read(name, values=False)
+        if not any(kind == "f" for _, row in rows for kind, _ in row):
+            return rows
+        calculated = dict(self._read(name, values=True))
+        rows = [
+            (number, [(kind, _value_at(calculated.get(number, ()), j) if kind == "f" else value) for j, (kind, value) in enumerate(row)])
+            for number, row in rows
+        ]
+        return [(number, row) for number, row in rows if width_of(row)]
 
     def _open(self, *, values: bool) -> Any:
         """Open the workbook, for the text of its formulas or for their values."""
@@ -178,7 +148,7 @@ class Workbook:
                     if number > _MOST_ROWS:
                         break
                     found = [(cell.data_type, _unescaped(cell.value)) for cell in row]
-                    if width := _width(found):
+                    if width := width_of(found):
                         rows.append((number, found[:width]))
                 else:
                     return rows
@@ -193,11 +163,6 @@ class Workbook:
     def _damaged(self, error: Exception) -> InvalidInstance:
         reason = str(error).partition("\n")[0] or type(error).__name__
         return InvalidInstance(f"{self.path} is not an .xlsx workbook, or is damaged: {reason}; save it again as .xlsx")
-
-
-def _width(row: Sequence[tuple[str, Any]]) -> int:
-    """Return how many cells there are up to the last that is not empty."""
-    return next((j for j in range(len(row), 0, -1) if row[j - 1][1] not in (None, "")), 0)
 
 
 def _value_at(row: Sequence[tuple[str, Any]], column: int) -> Any:

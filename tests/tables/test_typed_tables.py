@@ -18,9 +18,10 @@ import pytest
 
 from fairopt import formats
 from fairopt.errors import InvalidInstance, SolverUnavailable
-from fairopt.formats.typed_cells import from_frame
 from fairopt.instance import Instance
 from fairopt.instance.queues import Queue
+from fairopt.tables import Column, Schema
+from fairopt.tables.frames import from_frame
 
 SERVERS = pd.DataFrame(
     {"name": ["A", "B"], "cpu": [9, 4.5], "memory": [12, 0], "count": [8, np.nan], "gpu": ["V100", None], "ssd": [True, False]}
@@ -178,7 +179,7 @@ def test_whatever_pandas_can_be_made_of() -> None:
         def to_pandas(self) -> pd.DataFrame:
             return USERS
 
-    assert from_frame("users", Other(), "name").rows[0][0] == "alice"
+    assert from_frame("the frame users", Other(), Schema(Column("name"))).raw("name")[0] == "alice"
 
 
 # Folders of Parquet ---------------------------------------------------------------------------------------------------------------
@@ -331,7 +332,7 @@ def test_what_a_workbook_cannot_hold() -> None:
     assert not Path("lab.xlsx").exists()
 
 
-@pytest.mark.parametrize("name", ["lab.xls", "lab.ods"])
+@pytest.mark.parametrize("name", ["lab.xls", "lab.xlsb"])
 def test_other_workbooks(name: str) -> None:
     """They can be saved as what is read."""
     Path(name).write_text("")
@@ -343,7 +344,7 @@ def test_without_openpyxl(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence says what to install."""
     book()
     found = importlib.util.find_spec
-    monkeypatch.setattr("fairopt.formats.workbooks.find_spec", lambda name: None if name == "openpyxl" else found(name))
+    monkeypatch.setattr("fairopt.tables.workbooks.find_spec", lambda name: None if name == "openpyxl" else found(name))
     how = r"pip install '\.\[tables\]' in the checkout of fairopt"
     message = f"lab.xlsx needs the package openpyxl, which is not installed; install it with: {how}$"
     with pytest.raises(SolverUnavailable, match=f"^reading {message}"):
