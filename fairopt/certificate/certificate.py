@@ -254,9 +254,10 @@ def _of_tables(program: AllPairs, solution: Solution) -> Certificate:
     prices = solution.prices if isinstance(program.goal, AlphaFair) else solution.stages[0].prices
     of_servers = program.prices_of_servers(np.zeros(len(program.limits)) if prices is None else prices)
     if isinstance(program.goal, AlphaFair):
-        *residuals, distance = alpha_fair_gaps(program, program.goal, tasks, of_servers)
-        return Certificate(*residuals, distance=distance)
-    return Certificate(*one_level_gaps(program, tasks, solution.stages[0].value, of_servers))
+        feasibility, optimality, fairness, distance = alpha_fair_gaps(program, program.goal, tasks, of_servers)
+        return Certificate(feasibility, optimality, fairness, distance=distance)
+    feasibility, optimality, fairness = one_level_gaps(program, tasks, solution.stages[0].value, of_servers)
+    return Certificate(feasibility, optimality, fairness)
 
 
 def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> float:

@@ -56,6 +56,7 @@ class AllPairs(Program):
     capacities: FloatArray
     demands: FloatArray
     worths: FloatArray
+    goal: Leximin | AlphaFair
 
     def __new__(cls, *arguments: Any, **fields: Any) -> Any:
         """Return an ordinary program: this is what `dataclasses.replace` calls."""

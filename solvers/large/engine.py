@@ -123,6 +123,7 @@ def _in_groups(program: Program, tolerance: float, deadline: Deadline, _: Soluti
         return solve_level(program, tolerance, deadline)
     from fairopt.solvers.large.alpha_fair_groups import solve_alpha_fair
 
+    assert isinstance(program.goal, AlphaFair)
     return solve_alpha_fair(program, program.goal, deadline)
 
 
