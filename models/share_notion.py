@@ -43,7 +43,7 @@ from fairopt.models.queue_tree import (
     check_no_queues,
     tree_filling,
 )
-from fairopt.program import AllPairs, AlphaFair, Equalize, Goal, Leximin, Limits, Nested, Program, Total, Tradeoff, TreeFilling
+from fairopt.program import AllPairs, AlphaFair, Feature, Goal, Leximin, Limits, Nested, Program
 from fairopt.program.all_pairs import has_all_pairs
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.program.exact import ExactProgram
@@ -89,15 +89,15 @@ class ShareNotion(Notion):
         if self.queue_share is not None and self.queue_share not in get_args(QueueShare):
             raise Unsupported(f'there is no queue_share "{self.queue_share}"; use "dominant" or "sum"')
         goal = self.goal(np.ones(instance.n_users))
-        if not isinstance(goal, Leximin) and (self.guarantees, self.queue_share, self.tree) != ("surplus", None, "filling"):
+        if goal.feature is not Feature.LEXIMIN and (self.guarantees, self.queue_share, self.tree) != ("surplus", None, "filling"):
             raise Unsupported(f'"{self.name}" follows no tree of queues, so it takes no {joined(OPTIONS_OF_TREES)}; leave these out')
         if self.tree not in get_args(Reading):
             raise Unsupported(f'there is no reading "{self.tree}" of a tree; use "filling" or "nested"')
         if not instance.is_tree:
             return
-        if isinstance(goal, Total | AlphaFair | Tradeoff):
+        if not goal.in_shares:
             check_limits_alone(self.name, instance)
-        elif not isinstance(goal, Leximin):
+        elif goal.feature is not Feature.LEXIMIN:
             check_no_queues(self.name, instance)
         elif self.tree == "nested":
             check_nested(self.name, instance)
@@ -131,7 +131,7 @@ class ShareNotion(Notion):
 
     def criterion(self, instance: Instance) -> Criterion:
         """Return the same share for progressive filling, if the goal is its leximin."""
-        if not isinstance(self.goal(np.ones(instance.n_users)), Leximin | Equalize):
+        if not self.goal(np.ones(instance.n_users)).has_levels:
             return super().criterion(instance)
         exact = instance.demands.dtype == object
         return Criterion(self._exact_share(instance) if exact else self._checked_share(instance))
@@ -160,9 +160,9 @@ class ShareNotion(Notion):
         utilities = share[users, servers] if share.ndim == 2 else share[users]
         weights = instance.weights if instance.weights.ndim == 1 else np.full(instance.n_users, Fraction(1))
         goal = self.goal(rationals(weights))
-        if isinstance(program.goal, Nested):
+        if program.goal.feature is Feature.NESTED:
             goal = Nested.of(instance.tree, weights, np.bincount(users, minlength=instance.n_users) > 0)
-        elif isinstance(program.goal, TreeFilling):
+        elif program.goal.feature is Feature.TREE:
             goal = tree_filling(instance, share, users, servers, self.guarantees, self._queue_share())
         return ExactProgram.of(program, instance, utilities, goal)
 
@@ -201,7 +201,7 @@ class ShareNotion(Notion):
                 f'"{self.name}", but shares must be > 0; give the user a demand > 0, or use "max-min" with a utility of your own'
             )
         goal = self.goal(instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users))
-        if instance.is_tree and isinstance(goal, Leximin):
+        if instance.is_tree and goal.feature is Feature.LEXIMIN:
             if self.tree == "nested":
                 goal = Nested.of(instance.tree, goal.weights, np.bincount(users, minlength=instance.n_users) > 0)
             else:

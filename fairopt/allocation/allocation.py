@@ -28,7 +28,6 @@ from fairopt.errors import Unsupported
 from fairopt.formats.frames import dataset
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.instance.fractions import rounding
-from fairopt.program import Equalize, Leximin
 from fairopt.validation import restore_read_only
 from fairopt.wording import did_you_mean, figure, joined, printable, residual
 
@@ -192,7 +191,7 @@ class Allocation(ShowsItself):
         if not isinstance(self.question, Optimum) or self.levels:
             return True
         goal = getattr(self.question.notion, "goal", None)
-        return goal is not None and isinstance(goal(np.ones(self.instance.n_users)), Leximin | Equalize)
+        return goal is not None and goal(np.ones(self.instance.n_users)).has_levels
 
     @property
     def shares_by_weight(self) -> bool:

@@ -251,7 +251,7 @@ class _Made:
         self.data = data
 
     def place(self, path: tuple[Any, ...]) -> str:
-        return "the difference cannot be alone"
+        return "this change is not valid on its own"
 
     def literal(self, path: tuple[Any, ...]) -> str | None:
         return None

@@ -23,9 +23,8 @@ from fairopt.instance.aggregation import Merging
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rational, rationals
 from fairopt.models import Notion, Sharing
-from fairopt.program import AlphaFair, Equalize, Equilibrium, Leximin, Separate, Solution, Stage, Tradeoff
+from fairopt.program import AlphaFair, Equilibrium, Feature, Solution, Stage, Tradeoff
 from fairopt.program.exact import ExactProgram
-from fairopt.program.goals import ExactDisjunctive
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level, solve_exactly
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.alternatives import best_alternative
@@ -64,7 +63,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     reduced = notion if utility is None else notion.changed(utility=merging.restrict(utility))
     floats = notion if utility is None else notion.changed(utility=merging.restrict(utility.astype(np.float64)))
     program = reduced.in_fractions(small.exact, floats.formulate(small, sharing=sharing, integral=False))
-    choice = isinstance(program.goal, ExactDisjunctive)
+    choice = program.goal.feature is Feature.DISJUNCTIVE
     if type(program.goal) not in EXACT_GOALS and not is_enclosed(program) and not choice:
         raise Unsupported(f'"{notion.name}" has no answer in fractions with these options; leave exact out')
     _refuse_too_large(program)
@@ -86,7 +85,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     tasks = merging.spread(pairs, utility)
     certified = time.perf_counter()
 
-    stages = () if isinstance(program.goal, Separate) else _joined(solution.stages)
+    stages = () if program.goal.inner is not program.goal else _joined(solution.stages)
     shares = notion.shares(instance.exact, tasks)
     shares = np.asarray(_shares(program, pairs, merging) if shares is None else shares)
     prices, levels, of_queues, steps = _priced(program, solution, stages, merging, sharing, shares)
@@ -157,11 +156,11 @@ def _shares(program: ExactProgram, pairs: ExactArray, merging: Merging) -> Exact
     names, goal = program.program, program.goal
     users, servers = names.pair_users, names.pair_servers
     counted = rationals(pairs[users, servers]) * program.utilities
-    if isinstance(goal, Separate):
+    if goal.inner is not goal:
         table = np.full(pairs.shape, Fraction(0), dtype=object)
-        table[users, servers] = from_rationals(counted / goal.goal.weights[users])
+        table[users, servers] = from_rationals(counted / goal.inner.weights[users])
         return np.asarray(table[np.ix_(merging.user_group, merging.server_group)])
-    if isinstance(goal, Leximin | Equalize):
+    if goal.has_levels:
         return from_rationals(program.per_user(counted / goal.weights[users]))[merging.user_group]
     return np.asarray(from_rationals(program.per_user(counted))[merging.user_group] * merging.user_part)
 

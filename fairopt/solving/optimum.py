@@ -21,8 +21,7 @@ from fairopt.instance import Instance
 from fairopt.instance.aggregation import merge, unmerged
 from fairopt.instance.remarks import remarks
 from fairopt.models import Notion, Sharing
-from fairopt.program import Nested, Program, TreeFilling
-from fairopt.program.stop_times import no_stop_times
+from fairopt.program import Program
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solving.answer import (
@@ -201,12 +200,7 @@ def solve(
 
 def _check_whole(program: Program) -> None:
     """Refuse whole tasks in a tree where the order that they need is not defined, or has no closed form."""
-    goal, reason = program.goal, ""
-    if isinstance(goal, Nested):
-        reason = 'tree="nested" divides by shares of queues that are not unique then; leave tree out'
-    elif isinstance(goal, TreeFilling):
-        reason = no_stop_times(goal)
-    if reason:
+    if reason := program.goal.no_whole_tasks:
         raise Unsupported(f"no engine finds whole tasks in this tree: {reason}, leave integral out, or use a greedy schedule")
 
 

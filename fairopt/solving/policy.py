@@ -21,7 +21,7 @@ import numpy as np
 
 from fairopt.certificate import Certificate, certify
 from fairopt.errors import FairoptError, NoSolution
-from fairopt.program import Program, Separate, Solution
+from fairopt.program import Program, Solution
 from fairopt.solvers import candidates, polishes
 from fairopt.solvers.backend import Backend, Deadline, Way
 from fairopt.wording import SMALLER_RATIOS, plural
@@ -88,7 +88,7 @@ def find(program: Program, engines: Sequence[Backend], tolerance: float, deadlin
     """
     if program.n_pairs == 0:
         return Found(Solution(np.empty(0), programs_solved=0), Certificate.combine([]), "", None, (), program)
-    if not isinstance(program.goal, Separate):
+    if not program.is_separate:
         return _find_within(program, engines, tolerance, deadline)
     x = np.zeros(program.n_pairs)
     parts: list[Found] = []

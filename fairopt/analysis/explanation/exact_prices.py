@@ -23,7 +23,7 @@ from fairopt.certificate.exact_levels import cheapest, closed_pairs, dot
 from fairopt.instance import Instance, IntArray
 from fairopt.instance.fractions import ExactArray, from_rational, objects, rational, rationals
 from fairopt.models import Sharing
-from fairopt.program import Equalize, Leximin, LimitKind
+from fairopt.program import LimitKind
 from fairopt.program.exact import ExactProgram
 
 __all__ = ["ExactLevelPrices"]
@@ -73,7 +73,7 @@ class ExactLevelPrices:
         notion = question.notion.restricted(servers=servers)
         program = notion.in_fractions(instance.exact, notion.formulate(instance, sharing=sharing, integral=False))
         goal, names = program.goal, program.program
-        if not isinstance(goal, Leximin | Equalize):
+        if not goal.has_levels:
             return None
         prices = self._of_limits(program, servers)
         weights: Any = goal.weights
@@ -108,7 +108,7 @@ class ExactLevelPrices:
         names, counts = program.program, self.allocation.instance.counts
         prices: list[Any] = []
         for kind, keys in zip(names.limits.kinds.tolist(), names.limits.keys.tolist(), strict=True):
-            if kind == LimitKind.QUEUE:
+            if kind in (LimitKind.QUEUE, LimitKind.NAMED):
                 prices.append(self.level.queue_prices.get(names.queue_limits[keys[0]], 0))
                 continue
             if kind not in (LimitKind.CAPACITY, LimitKind.TIME):

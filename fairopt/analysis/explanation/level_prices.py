@@ -33,7 +33,7 @@ from fairopt.allocation import Allocation, Optimum
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import merge, unmerged
 from fairopt.models import Sharing
-from fairopt.program import Equalize, Leximin, LimitKind
+from fairopt.program import LimitKind
 
 __all__ = ["LevelPrices"]
 
@@ -73,7 +73,7 @@ class LevelPrices:
         sharing: Sharing = "tdm" if allocation.sharing == "tdm" else "rdm"
         reduced = notion.restricted(*_firsts(merging.user_group, merging.server_group))
         program = reduced.formulate(merging.instance, sharing=sharing, integral=False)
-        if not isinstance(program.goal, Leximin | Equalize):
+        if not program.goal.has_levels:
             return None
         users, rows = _firsts(merging.user_group, merging.server_group)
         before = rows if servers is None else servers[rows]

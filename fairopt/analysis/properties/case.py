@@ -42,7 +42,7 @@ from fairopt.certificate import allocation_excess
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.fractions import from_rationals
 from fairopt.models import NOTIONS, Notion
-from fairopt.program import Equalize, Leximin, LimitKind, Program
+from fairopt.program import LimitKind, Program
 from fairopt.program.parallelism import tasks_within
 
 __all__ = ["PATIENCE", "ROUNDED", "TANGLED", "Case", "as_asked", "capped", "quietly"]
@@ -127,7 +127,7 @@ class Case:
         if self.notion is None or (self.notion.name not in NOTIONS and not self.exact):
             return None
         program = self.notion.formulate(self.in_floats.instance, sharing=self.sharing, integral=False)
-        return program if isinstance(program.goal, Leximin | Equalize) else None
+        return program if program.goal.has_levels else None
 
     @cached_property
     def share(self) -> Any:
@@ -139,10 +139,10 @@ class Case:
         share = self.zeros(*self.instance.eligibility.shape)
         if self.radius is None:
             share[users, servers] = program.utilities
-            return share / program.goal.weights[:, None]  # type: ignore[union-attr]
+            return share / program.goal.weights[:, None]
         exact = notion.in_fractions(self.instance, program)
         share[users, servers] = from_rationals(exact.utilities)
-        return share / from_rationals(exact.goal.weights)[:, None]  # type: ignore[union-attr]
+        return share / from_rationals(exact.goal.weights)[:, None]
 
     @cached_property
     def part(self) -> BoolArray:
