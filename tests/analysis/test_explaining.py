@@ -312,7 +312,7 @@ def test_sentences_with_constraints_weights_and_levels() -> None:
         "It is measured by its share of the whole cluster: a task takes 4.17 % of the gpu, its dominant resource "
         "(1.55 % of the cpu and 1.39 % of the memory).",
         "Its share is 20 %, which is 10 % for each unit of its weight 2; language, speech, robotics and 2 more have the same share for "
-        "the weight; nobody has less and 2 users have more.",
+        "their weight; nobody has less and 2 users have more.",
     )
     stops, rows = explanation.sentences[3].split(" on ")[:-1], explanation.sentences[3].split(" on ")[-1]
     assert " on ".join(stops) == "It may run on 3 of 6 rows of servers. Bottleneck there: gpu"

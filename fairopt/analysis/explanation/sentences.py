@@ -115,8 +115,8 @@ class Sentences:
             place = f"it stops in {allocation.levels[k - 1].part}, {f'together with {_some(same)}' if same else 'alone'}"
         elif k is not None:
             same = [named(name) for name in allocation.levels[k - 1].users if name != self.instance.users[n]]
-            alike = "the same share" if (self.instance.weights == 1).all() else "the same share for the weight"
-            company = f"{_some(same) or 'nobody else'} {'have' if len(same) > 1 else 'has'} {alike}"
+            weighted = "" if (self.instance.weights == 1).all() else " for their weight" if len(same) > 1 else " for its weight"
+            company = f"{_some(same) or 'nobody else'} {'have' if len(same) > 1 else 'has'} the same share{weighted}"
             before, after = allocation.levels[: k - 1], allocation.levels[k:]
             numbers = [sum(len(each.users) for each in part) for part in (before, after)]
             place = f"{company}; {_either(numbers, 'has', 'less', 'more')}" if same or any(numbers) else "no other user is stopped"
