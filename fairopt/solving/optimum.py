@@ -198,9 +198,9 @@ def solve(
     shares = shares_of(program, pairs, merging) if shares is None else shares
     by_stage = queue_prices_by_stage(program, solution)
     levels = every_level(levels_of(program, solution, merging, how, by_stage), program, merging, instance, shares)
-    return Allocation(
-        instance=instance,
-        notion=chosen.name,
+    return Allocation.of(
+        Optimum(chosen, solver, integral, tolerance),
+        instance,
         solver=found.engine or engines[0].name,
         sharing=how,
         tasks=tasks,
@@ -209,10 +209,10 @@ def solve(
         queue_prices=queue_prices_of(program, solution, by_stage),
         levels=levels,
         certificate=certificate,
-        seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved, **solution.seconds},
+        moments=(started, formulated, solved, certified),
+        seconds=solution.seconds,
         details=_details(found),
         trace=solution.trace,
-        question=Optimum(chosen, solver, integral, tolerance),
     )
 
 
@@ -236,9 +236,9 @@ def _of_groups(merging: Merging, answer: InGroups, question: Optimum, sharing: S
     if shares is None:
         shares = np.full(instance.n_users, levels[0].value) if levels else _worths(instance, question.notion, tasks)
     certified = time.perf_counter()
-    return Allocation(
-        instance=instance,
-        notion=question.notion.name,
+    return Allocation.of(
+        question,
+        instance,
         solver=found.engine,
         sharing=sharing,
         tasks=tasks,
@@ -246,9 +246,8 @@ def _of_groups(merging: Merging, answer: InGroups, question: Optimum, sharing: S
         prices=prices_of(answer.program, found.solution, both, sharing, levels),
         levels=levels,
         certificate=certificate,
-        seconds={"formulate": times[1] - times[0], "solve": solved - times[1], "certify": certified - solved},
+        moments=(*times, solved, certified),
         details=_details(found) | {"groups": answer.program.members.size},
-        question=question,
     )
 
 
