@@ -77,7 +77,7 @@ class Table:
         self._positions = {name: j for j, name in reversed(list(enumerate(self.columns)))}
         if not len(lines):
             self.refuse("there are no rows below the names of the columns; there must be at least one")
-        self._texts: dict[int, Any] = dict(enumerate(values)) if texts else {}
+        self._texts: dict[int, list[str]] = {j: list(cells) for j, cells in enumerate(values)} if texts else {}
         self.cut = ""
         """Which line is cut and left out."""
 
