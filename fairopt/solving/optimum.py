@@ -138,6 +138,7 @@ def solve(
     started = time.perf_counter()
     deadline = Deadline(time_limit)
     chosen, how = checked(instance, notion, sharing, options)
+    question = Optimum(chosen, solver, integral, tolerance, exact, digits, time_limit)
     if _SAYS.get():
         if instance.unservable:
             log.warning("no server is eligible for %s: no tasks there, and no part in the goal", joined(instance.unservable, 5))
@@ -146,7 +147,7 @@ def solve(
     if exact:
         from fairopt.solving.fractions import solve_in_fractions
 
-        return solve_in_fractions(instance, chosen, how, deadline, Optimum(chosen, solver, integral, tolerance, True, digits))
+        return solve_in_fractions(instance, chosen, how, deadline, question)
     alpha = chosen.merge_alpha if chosen.merges(instance) else None
     if integral:
         small, row = expanded(instance)
@@ -164,7 +165,7 @@ def solve(
             else:
                 in_groups = solve_in_groups(small, reduced, tolerance, deadline, solver)
             if in_groups is not None:
-                return _of_groups(merging, in_groups, Optimum(chosen, solver, integral, tolerance), how, (started, formulated))
+                return _of_groups(merging, in_groups, question, how, (started, formulated))
             log.info("groups of users give no exact answer: solving with all pairs")
     program = reduced.formulate(small, sharing=how, integral=integral)
     if integral:
@@ -212,7 +213,7 @@ def solve(
         seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved, **solution.seconds},
         details=_details(found),
         trace=solution.trace,
-        question=Optimum(chosen, solver, integral, tolerance),
+        question=question,
     )
 
 
