@@ -98,7 +98,7 @@ class ScaledProgram:
             raise Unsupported(f'"interior-point" cannot solve "{program.name}" here: the program has {blocked}; use highs')
         goal, columns = program.goal, program.scaled()
         assert isinstance(goal, Leximin | Equalize | TreeFilling | Total | AlphaFair)
-        has_levels = isinstance(goal, Leximin | Equalize | TreeFilling)
+        has_levels = not isinstance(goal, Total)
         weighted = isinstance(goal, Leximin | Equalize)
         factor = goal.weights if isinstance(goal, Total) else 1.0 / goal.weights if weighted else np.ones_like(goal.weights)
         worth = (program.utilities * factor[program.pair_users])[columns.columns] * columns.scale

@@ -11,9 +11,8 @@ import pytest
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Program, Solution
-from fairopt.solvers.alpha_fair import market
 from fairopt.solvers.backend import Way
-from fairopt.solvers.interior_point import paths
+from fairopt.solvers.interior_point import market, paths
 from fairopt.solvers.interior_point.engine import InteriorPoint
 from fairopt.solving import policy
 

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
+from fairopt.solvers.active_sets.problem import AlphaFairProblem
 
 __all__ = ["KKTSystem"]
 

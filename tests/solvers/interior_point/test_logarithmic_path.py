@@ -12,9 +12,8 @@ from scipy.optimize import linprog
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.instance import FloatArray
-from fairopt.solvers.alpha_fair import logarithmic_path
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point import paths
+from fairopt.solvers.interior_point import logarithmic_path, paths
 
 
 def most(instance: fo.Instance, worth: FloatArray) -> float:

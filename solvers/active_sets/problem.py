@@ -12,7 +12,7 @@ many orders of magnitude, and so do the prices: at alpha = 10, a user who can ha
 10^60 times as large. All residuals are therefore relative to the user's own money, or, of a limit, to that of the users who fill it.
 
 A `Tradeoff` has the KKT conditions of sum phi[n] g(t[n]) + kappa sum t[n], with alpha = beta and a kappa that depends on the answer
-(`fairopt.solvers.alpha_fair.tradeoff`). For a given kappa only the marginal worth differs, y = phi t^-alpha + kappa: its elasticity,
+(`fairopt.solvers.active_sets.tradeoff`). For a given kappa only the marginal worth differs, y = phi t^-alpha + kappa: its elasticity,
 -d log y / d log t, is alpha times the part of y that depends on t.
 """
 
