@@ -18,22 +18,27 @@ that the fullest limit of every server is full.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from fairopt.errors import NoSolution
 from fairopt.instance import FloatArray
-from fairopt.program import AlphaFair, Program, Solution
+from fairopt.program import AlphaFair, Program, Solution, Tradeoff
+from fairopt.solvers.active_sets.problem import AlphaFairProblem, too_little
+from fairopt.solvers.active_sets.problem import Point as Sets
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.capped_demand import rounded_demand
 from fairopt.solvers.interior_point.finish import shown
+from fairopt.solvers.interior_point.rows import RowPairs, ScaledRows
 from fairopt.solvers.interior_point.steps import Demand, Point, advance, part_of_the_way
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.pairs import Pairs, lay_out
-from fairopt.solvers.structure.scaling import ScaledProgram
+from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
 
-__all__ = ["solve_alpha_fair"]
+__all__ = ["follow", "solve_alpha_fair"]
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +58,9 @@ _FAR = 1.0  # distance of demands from utilities, in logarithms, from which on a
 _MIDDLE = 0.1  # to which the products fall by then, relative to all money
 _FREE = 1e-6  # least mean money, relative to all that its tasks are worth to the user with the least
 _LEAST_OF_LIMIT = 1e-9  # least unit of the product of a limit where users are stopped, relative to the mean money
+_SLOWLY = 0.1  # a unit falls by this factor at most in a step
+_LEAST_ELASTICITY = 1e-12  # of the marginal worth
+_OF_A_TRADEOFF = 1e-12  # error at which the path of a trade-off ends
 _POOREST = 1e-24  # least unit of a product, relative to the mean
 _NEARLY_FULL = 1 - 1e-4
 _NEGLIGIBLE = 1e-11  # part of all limits
@@ -69,11 +77,53 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, tolerance: float, deadli
     Unsupported
         The program does not fit into the layout of `fairopt.solvers.structure.pairs` in these arrays.
     """
-    scaled, enough = ScaledProgram.of(program), _DIGITS * tolerance
-    if not scaled.n_pairs:
+    enough = _DIGITS * tolerance
+    if not program.scaled().n_columns:
         return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
-    path = _Path(lay_out(scaled, arrays), goal)
-    point, best, least, marks = path.start(), None, np.inf, (np.inf, 0, 0)
+    pairs = RowPairs(ScaledRows.of(program)) if obstacle(program) else lay_out(ScaledProgram.of(program), arrays)
+    path = _Path(pairs, goal.alpha, goal.weights)
+    end = _followed(path, enough, deadline)
+    if end is None or (end.error > _GOOD * tolerance and program.n_pairs > _PAIRS_TO_POLISH):
+        return None
+    tasks = pairs.tasks(end.x)
+    nothing = program.per_user(tasks)[pairs.scaled.member] == 0
+    if nothing.any():
+        raise too_little(program, pairs.scaled.member[nothing][0])
+    return Solution(tasks, prices=path.prices(end.point, end.x), iterations=end.step)
+
+
+def follow(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadline) -> Sets:
+    """Return the optimum of a trade-off at the worth of the total that a problem has.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline, or if the path does not converge.
+    """
+    program = problem.scaled.program
+    path = _Path(RowPairs(ScaledRows.of(program, capped=False)), goal.beta, goal.weights, problem.log_kappa)
+    with np.errstate(all="ignore"):
+        end = _followed(path, _OF_A_TRADEOFF, deadline)
+    if end is None:
+        raise NoSolution(f'the path did not converge on "{program.name}"; use another solver, or rescale the data', {})
+    _, p, _ = path.pairs.parts(end.point.dual)
+    with np.errstate(over="ignore"):
+        return Sets(end.x, p[0] * np.exp(path.log_unit - problem.shift), end.step)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _End:
+    """The best point of a path, its x and error, and the last step."""
+
+    x: Any
+    point: Point
+    error: float
+    step: int
+
+
+def _followed(path: _Path, enough: float, deadline: Deadline) -> _End | None:
+    """Follow a path until the error is small enough, or steps gain nothing; None if it does not converge."""
+    point, best, marks = path.start(), None, (np.inf, 0, 0)
     for step in range(_STEPS):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": step})
@@ -82,43 +132,44 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, tolerance: float, deadli
         log.debug("step %d: gap %.1e, error %.1e", step, gap, error)
         mark, since, stalled = marks
         since, mark = (0, gap) if gap < 0.5 * mark or not path.settled else (since + 1, mark)
-        stalled = 0 if error < 0.5 * least else stalled + 1 if best is not None else 0
+        stalled = 0 if best is None or error < 0.5 * best.error else stalled + 1
         marks = mark, since, stalled
-        if error < least:
-            least, best = error, (x, point, step)
-        if least <= enough or stalled >= _STALLED or (since > _LOST and best is None) or not np.isfinite(gap):
+        if error < (np.inf if best is None else best.error):
+            best = _End(x, point, error, step)
+        found = best is not None
+        if error <= enough or stalled >= _STALLED or (since > _LOST and not found) or not np.isfinite(gap):
             break
         try:
             point = path.advanced(point, gap)
         except np.linalg.LinAlgError:
             break
-    log.info("%d steps, a user wastes %.1e at most", step, least)
-    if best is None or (least > _GOOD * tolerance and scaled.n_pairs > _PAIRS_TO_POLISH):
-        return None
-    x, point, _ = best
-    return Solution(path.pairs.tasks(x), prices=path.prices(point, x), iterations=step)
+    log.info("%d steps, a user wastes %.1e at most", step, np.inf if best is None else best.error)
+    return best
 
 
 class _Path:
     """The constants of a path: pairs, and phi in units in which all users together start with the money 1."""
 
-    def __init__(self, pairs: Pairs, goal: AlphaFair) -> None:
-        scaled, self.pairs, self.alpha = pairs.scaled, pairs, goal.alpha
+    def __init__(self, pairs: Pairs, alpha: float, weights: FloatArray, log_kappa: float = -np.inf) -> None:
+        scaled, self.pairs, self.alpha = pairs.scaled, pairs, alpha
         log_cap = np.where(scaled.cap <= 1 + _STOPPED, np.log(scaled.cap), np.inf)  # a cap beyond the reach, 1, is none
         self._log_cap = pairs.arrays.floats(log_cap) if np.isfinite(log_cap).any() else None
+        self._least_unit = pairs.arrays.floats(np.where(np.isfinite(log_cap), 0.1 * _LEAST_OF_LIMIT * np.exp(log_cap), _POOREST))
         self._even = pairs.even_slices()
         if self._log_cap is not None:
             part = pairs.xp.exp(self._log_cap) / pairs.rows(self._even)
             self._even = self._even * pairs.spread(pairs.xp.clip(part / 2, None, 1.0))
-        log_phi = np.log(goal.weights[scaled.member]) + (1 - goal.alpha) * np.log(scaled.reach)
-        log_money = log_phi + (1 - goal.alpha) * np.log(pairs.arrays.numpy(pairs.rows(self._even)))
+        log_phi = np.log(weights[scaled.member]) + (1 - alpha) * np.log(scaled.reach)
+        log_money = log_phi + (1 - alpha) * np.log(pairs.arrays.numpy(pairs.rows(self._even)))
         middle = float(np.median(log_money))
         log_money = np.clip(log_money, middle - _SPREAD, middle + _SPREAD)  # of the start
         self.log_unit = float(np.logaddexp.reduce(log_money))
         self._first_money = pairs.arrays.floats(np.exp(log_money - self.log_unit))
         self._log_phi = pairs.arrays.floats(log_phi - self.log_unit)
+        self._log_total = pairs.arrays.floats(log_kappa + np.log(scaled.reach) - self.log_unit) if log_kappa > -np.inf else None
         self._ones = pairs.arrays.floats(np.ones(pairs.n_rows))
-        self._width, self._stiff, self.settled = 1.0, min(1.0, 1 / goal.alpha), False
+        self._unit: Any = None
+        self._width, self._stiff, self.settled = 1.0, min(1.0, 1 / alpha), False
 
     def start(self) -> Point:
         """Divide half of every limit evenly; give all limits one price, at which together they cost more than all money."""
@@ -136,27 +187,33 @@ class _Path:
         xp, pairs = self.pairs.xp, self.pairs
         _, _, v = pairs.parts(point.primal)
         _, _, m = pairs.parts(point.dual)
-        off, part = self._off(v, m)
-        furthest = float(xp.max(xp.abs(off))) / self._stiff
+        off, elasticity = self._off(v, m)
+        stiff = self._stiff if self._log_total is None else elasticity
+        furthest = float(xp.max(xp.abs(off / stiff)))
         self.settled |= furthest < _FAR
-        if not self.settled:  # the unit of money is still free
-            middle = float(xp.max(off) + xp.min(off)) / 2 * self.alpha
-            if np.isfinite(middle):
-                self._log_phi, self.log_unit = self._log_phi - middle, self.log_unit + middle
-                off, part = self._off(v, m)
-            short = xp.clip(off / self._stiff, None, _FAR)
-            off = self._stiff * xp.where(short < 0, xp.expm1(short), short)
+        if not self.settled:
+            if self._log_total is None:  # the unit of money is still free
+                middle = float(xp.max(off) + xp.min(off)) / 2 * self.alpha
+                if np.isfinite(middle):
+                    self._log_phi, self.log_unit = self._log_phi - middle, self.log_unit + middle
+                    off, _ = self._off(v, m)
+            short = xp.clip(off / stiff, None, _FAR)
+            off = stiff * xp.where(short < 0, xp.expm1(short), short)
         money = self._mean_money(v, v * m) * pairs.n_users
         least = 0.0 if self.settled else _MIDDLE * money / (pairs.n_products - pairs.n_rows)
-        log.debug("off %.1e", furthest)
-        demand = Demand(part / self.alpha + xp.zeros_like(m), off, self._unit, least)
+        demand = Demand(elasticity, off, self._unit, least)
         nothing = xp.zeros_like(v)
         return advance(pairs, point, self._ones, None, nothing, 0.0, part_of_the_way(gap), money, demand)
 
     def _off(self, v: Any, m: Any) -> tuple[Any, Any]:
-        """Return logarithms of the demand of each user over its utility, and the elasticity of the demand times alpha."""
-        log_demand, part = self._demand(m)
-        return log_demand - self.pairs.xp.log(v), part
+        """Return logarithms of the demand of each user over its utility, and the elasticity of the demand, (users,)."""
+        xp = self.pairs.xp
+        if self._log_total is None:
+            log_demand, part = self._demand(m)
+            return log_demand - xp.log(v), part / self.alpha + xp.zeros_like(m)
+        worth = self._log_worth(v)
+        elasticity = 1 / xp.clip(self.alpha * xp.exp(self._log_phi - self.alpha * xp.log(v) - worth), _LEAST_ELASTICITY, None)
+        return (worth - xp.log(m)) * elasticity, elasticity
 
     def _mean_money(self, v: Any, money: Any) -> float:
         """Return the mean of what users pay servers; more than 0 even if all of them hold all their tasks, and nothing has a price."""
@@ -183,15 +240,16 @@ class _Path:
         z, p, m = pairs.parts(point.dual)
         money = v * m
         mean = self._mean_money(v, money)
-        own = pairs.spread(xp.clip(money, _POOREST * mean, None))
+        own = pairs.spread(xp.maximum(money, self._least_unit * mean))
         use, parts = pairs.use(x), pairs.use(x / own)
         of_limits = xp.where(parts > 0, use / xp.where(parts > 0, parts, 1.0), mean)
         if self._log_cap is not None:
             of_limits = xp.clip(of_limits, _LEAST_OF_LIMIT * mean, mean)
         unit = pairs.point(own, of_limits, xp.ones_like(v))
-        counted = pairs.eligible(pairs.point(own, of_limits, xp.zeros_like(v)))
-        number = pairs.n_products - pairs.n_rows
-        self._unit = unit / (float(xp.sum(counted)) / number)
+        if self._log_cap is not None and self.settled:  # a stopped user may pay much less after a step: products follow slowly
+            unit = xp.maximum(unit, _SLOWLY * self._unit)
+        counted = pairs.eligible(pairs.point(*pairs.parts(unit)[:2], xp.zeros_like(v)))
+        self._unit = unit / (float(xp.sum(counted)) / (pairs.n_products - pairs.n_rows))
         products = pairs.eligible(pairs.point(x * z, s * p, xp.zeros_like(v)) / self._unit)
         gap = float(xp.sum(products)) / (mean * pairs.n_users)
         self._width = min(self._width, gap)
@@ -215,11 +273,13 @@ class _Path:
         _, p, m = pairs.parts(point.dual)
         sets = shown(pairs, point.primal, point.dual, float(v @ m))
         x, s = xp.where(sets.used, x, 0.0), xp.where(sets.full, 0.0, s)
-        v = xp.exp(self._demand(pairs.cheapest(p, pairs.arrays.floats([])), 0.0)[0])
+        v = pairs.rows(x)
+        if self._log_total is None:
+            v = xp.exp(self._demand(pairs.cheapest(p, pairs.arrays.floats([])), 0.0)[0])
         weight = pairs.point(x, s, xp.zeros_like(v)) ** 2
         lacks = Residuals(1 - pairs.use(x) - s, v - pairs.rows(x), xp.zeros_like(x), 0.0)
         try:
-            system = NewtonSystem(pairs, weight, xp.ones_like(weight), self._ones, None)
+            system = (pairs.system or NewtonSystem)(pairs, weight, xp.ones_like(weight), self._ones, None)
         except np.linalg.LinAlgError:
             return x
         dx, _, _ = pairs.parts(system.step(xp.zeros_like(weight), lacks, _REFINEMENTS)[0])
@@ -227,7 +287,7 @@ class _Path:
 
     def _with_demands(self, x: Any, p: Any) -> Any:
         """Return x with the demands of users who are too poor for their share of a limit to matter, each at its cheapest pairs."""
-        if self.alpha >= 1:
+        if self.alpha >= 1 or self._log_total is not None:
             return x
         pairs, xp = self.pairs, self.pairs.xp
         price = pairs.eligible(pairs.cost(p), np.inf) / pairs.eligible(pairs.W, 1.0)
@@ -242,10 +302,10 @@ class _Path:
         pairs, xp = self.pairs, self.pairs.xp
         _, p, _ = pairs.parts(point.dual)
         x = self._with_demands(x, p)
-        fullest = xp.max(pairs.use(x), axis=0)
-        if self._log_cap is not None:  # where all users are stopped, a server has room, which is not theirs
+        fullest = pairs.eligible(pairs.fullest(x), 1.0)
+        if self._log_cap is not None or pairs.system:  # where all users are stopped, a server has room, which is not theirs
             fullest = xp.where(fullest > _NEARLY_FULL, fullest, 1.0)
-        x = xp.reshape(pairs.view(xp.reshape(x, (1, -1))) / pairs.at_servers(fullest), (-1,))
+        x = x / fullest
         if self._log_cap is not None:
             x = x / pairs.spread(xp.clip(pairs.rows(x) / xp.exp(self._log_cap), 1.0, None))
         v = pairs.rows(x)
@@ -296,7 +356,9 @@ class _Path:
         return xp.where(stopped, cheapest, worth), xp.where(stopped, 1 - v / cap, 0.0)
 
     def _log_worth(self, v: Any) -> Any:
-        return self._log_phi - self.alpha * self.pairs.xp.log(v)
+        """Return the logarithm of the marginal worth; in a trade-off with that of the total."""
+        own = self._log_phi - self.alpha * self.pairs.xp.log(v)
+        return own if self._log_total is None else np.logaddexp(own, self._log_total)
 
     def _worth(self, v: Any) -> Any:
         return self.pairs.xp.exp(self._log_worth(v))

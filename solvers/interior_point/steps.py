@@ -159,7 +159,7 @@ def advance(
         0.0 if a is None else 1 - float(a @ m),
     )
     products = _Products(pairs, primal, dual, demand)
-    system = NewtonSystem(pairs, products.primal, dual, side, a)
+    system = (pairs.system or NewtonSystem)(pairs, products.primal, dual, side, a)
     care = _REFINEMENTS if part == _LONG else 0
     mu = products.mean(primal * dual)
     # Among equations prices may be negative: what pairs are worth does not tell.

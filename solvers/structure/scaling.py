@@ -19,7 +19,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import AlphaFair, Equalize, Leximin, LimitKind, Program, ScaledColumns, Total, TreeFilling
 
-__all__ = ["SAME_WORTH", "ScaledProgram", "obstacle"]
+__all__ = ["SAME_WORTH", "ScaledProgram", "obstacle", "task_rows"]
 
 SAME_WORTH = 1e-15  # relative: utilities of a user that differ by no more are the same, but for rounding
 
@@ -104,7 +104,7 @@ class ScaledProgram:
         worth = (program.utilities * factor[program.pair_users])[columns.columns] * columns.scale
         reach = np.asarray(np.add.reduceat(worth, columns.first))
         W = worth / reach[columns.user]
-        task_row = _task_rows(columns)
+        task_row = task_rows(columns)
         tasks = np.where(task_row >= 0, program.limits.bounds[task_row], np.inf)
         caps = isinstance(goal, Leximin | AlphaFair)
         cap = tasks * np.maximum.reduceat(W / columns.scale, columns.first) if caps else np.full(tasks.size, np.inf)
@@ -261,7 +261,7 @@ def _limits(columns: ScaledColumns) -> tuple[FloatArray, IntArray, IntArray, Int
     return A, row, slot, server
 
 
-def _task_rows(columns: ScaledColumns) -> IntArray:
+def task_rows(columns: ScaledColumns) -> IntArray:
     """Return the position of the limit on tasks of each user, -1 for users without one."""
     limits = columns.program.limits
     rows = np.flatnonzero(limits.kinds == LimitKind.TASKS)
