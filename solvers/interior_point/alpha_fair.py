@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.errors import NoSolution
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, too_little
@@ -38,7 +37,7 @@ from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.pairs import Pairs, lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
 
-__all__ = ["follow", "solve_alpha_fair"]
+__all__ = ["follow_with_total", "solve_alpha_fair"]
 
 log = logging.getLogger(__name__)
 
@@ -60,14 +59,16 @@ _FREE = 1e-6  # least mean money, relative to all that its tasks are worth to th
 _LEAST_OF_LIMIT = 1e-9  # least unit of the product of a limit where users are stopped, relative to the mean money
 _SLOWLY = 0.1  # a unit falls by this factor at most in a step
 _LEAST_ELASTICITY = 1e-12  # of the marginal worth
-_OF_A_TRADEOFF = 1e-12  # error at which the path of a trade-off ends
+_OF_A_TRADEOFF, _GOOD_OF_A_TRADEOFF = 3e-12, 1e-9  # error at which the path of a trade-off ends, and the largest of an answer
 _POOREST = 1e-24  # least unit of a product, relative to the mean
 _NEARLY_FULL = 1 - 1e-4
 _NEGLIGIBLE = 1e-11  # part of all limits
 _LARGEST_LOG = 690.0  # exp of more overflows
 
 
-def solve_alpha_fair(program: Program, goal: AlphaFair, tolerance: float, deadline: Deadline, arrays: Arrays = NUMPY) -> Solution | None:
+def solve_alpha_fair(
+    program: Program, goal: AlphaFair, tolerance: float, deadline: Deadline, arrays: Arrays = NUMPY, pairs: Pairs | None = None
+) -> Solution | None:
     """Return the alpha-fair allocation, if possible four digits below the tolerance; None if the path does not converge.
 
     Raises
@@ -80,7 +81,8 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, tolerance: float, deadli
     enough = _DIGITS * tolerance
     if not program.scaled().n_columns:
         return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
-    pairs = RowPairs(ScaledRows.of(program)) if obstacle(program) else lay_out(ScaledProgram.of(program), arrays)
+    if pairs is None:
+        pairs = RowPairs(ScaledRows.of(program)) if obstacle(program) else lay_out(ScaledProgram.of(program), arrays)
     path = _Path(pairs, goal.alpha, goal.weights)
     end = _followed(path, enough, deadline)
     if end is None or (end.error > _GOOD * tolerance and program.n_pairs > _PAIRS_TO_POLISH):
@@ -92,22 +94,20 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, tolerance: float, deadli
     return Solution(tasks, prices=path.prices(end.point, end.x), iterations=end.step)
 
 
-def follow(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadline) -> Sets:
-    """Return the optimum of a trade-off at the worth of the total that a problem has.
+def follow_with_total(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadline) -> Sets | None:
+    """Return the optimum of a trade-off at the worth of the total that a problem has; None if the path does not converge.
 
     Raises
     ------
     NoSolution
-        At the deadline, or if the path does not converge.
+        At the deadline.
     """
-    program = problem.scaled.program
-    path = _Path(RowPairs(ScaledRows.of(program, capped=False)), goal.beta, goal.weights, problem.log_kappa)
+    path = _Path(RowPairs(ScaledRows.of(problem.scaled.program, capped=False)), goal.beta, goal.weights, problem.log_kappa)
     with np.errstate(all="ignore"):
         end = _followed(path, _OF_A_TRADEOFF, deadline)
-    if end is None:
-        raise NoSolution(f'the path did not converge on "{program.name}"; use another solver, or rescale the data', {})
-    _, p, _ = path.pairs.parts(end.point.dual)
-    with np.errstate(over="ignore"):
+        if end is None or end.error > _GOOD_OF_A_TRADEOFF:
+            return None
+        _, p, _ = path.pairs.parts(end.point.dual)
         return Sets(end.x, p[0] * np.exp(path.log_unit - problem.shift), end.step)
 
 
@@ -201,7 +201,8 @@ class _Path:
             off = stiff * xp.where(short < 0, xp.expm1(short), short)
         money = self._mean_money(v, v * m) * pairs.n_users
         least = 0.0 if self.settled else _MIDDLE * money / (pairs.n_products - pairs.n_rows)
-        demand = Demand(elasticity, off, self._unit, least)
+        stopped = None if self._log_cap is None else elasticity < 0.5 / self.alpha
+        demand = Demand(elasticity, off, self._unit, least, stopped)
         nothing = xp.zeros_like(v)
         return advance(pairs, point, self._ones, None, nothing, 0.0, part_of_the_way(gap), money, demand)
 

@@ -16,19 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["InteriorPoint"]
 
-_GOOD = 1e-9  # good enough to stop looking
 # Sizes, pairs times limits of servers, from which on the path for levels is faster than HiGHS: in general, and where users have at most
 # _PAIRS_EACH servers, so that there are many levels. Then the sizes of totals. Measured in benchmarks/results/choices.md.
 _SIZE_OF_LEVELS, _SIZE_OF_FEW_EACH, _PAIRS_EACH = 100_000, 300_000, 3
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 20_000, 100
 _PAIRS_OF_TREES = 5000  # likewise, for trees of queues
-_SHARP = 1e-13  # with few pairs, both paths are tried until one has this residual: a residual of 1e-12 may mean 1e-9 of x
+_SHARP, _FEW_PAIRS = 1e-13, 50  # with fewer pairs, both paths are tried until one has this residual: 1e-12 may mean 1e-9 of x
 _DIGIT = 0.1  # of the tolerance, for levels and totals that HiGHS would solve as fast
 _ALWAYS = -1.0  # as a residual above which to polish
 
 
 class InteriorPoint(Backend):
-    """Levels, trees, totals and alpha-fair goals by ``interior_point.steps``; trade-offs and goals with other rows by a path in logarithms.
+    """Levels, trees, totals, alpha-fair goals and trade-offs, all by ``interior_point.steps``.
 
     The paths of levels, totals and alpha-fair goals whose limits belong to servers run on tables that may live on another device:
     ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``; ``":numpy"`` is the default.
@@ -119,9 +118,9 @@ class InteriorPoint(Backend):
                 f'tasks only where these are worth the same everywhere; "{program.name}" is none of these: leave ":{self.within}" out'
             )
         small = program.n_pairs < paths.PAIRS_TO_POLISH
-        enough = tolerance if not small else _SHARP if program.n_pairs < paths.FEW_PAIRS else _GOOD
+        enough = _SHARP if program.n_pairs < _FEW_PAIRS else None if small else tolerance
         return tuple(
-            self._way(path, unless=enough, polish_above=tolerance if not small else _SHARP if path.name == paths.LOGARITHMS else _ALWAYS)
+            self._way(path, unless=enough, polish_above=_ALWAYS if small else tolerance)
             for path in paths.paths_of_alpha_fair(program, arrays)
         )
 

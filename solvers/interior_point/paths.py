@@ -1,8 +1,8 @@
 """The interior point for each kind of program.
 
-Alpha-fair goals whose limits belong to servers use ``alpha_fair``; those with other rows, and trade-offs, a path in logarithms
-(``logarithmic_path``), which is also tried where the first path finds no exact answer. Levels and totals use ``levels`` and ``total``, and
-trees of queues ``tree``. Equilibria of servers that divide their time are solved as markets (``market``).
+Alpha-fair goals and trade-offs use ``alpha_fair``, and a path in logarithms (``logarithmic_path``) where that one finds no exact answer,
+because weights or capacities span many orders of magnitude. Levels and totals use ``levels`` and ``total``, trees of queues ``tree``.
+Equilibria of servers that divide their time are solved as markets (``market``).
 """
 
 from __future__ import annotations
@@ -21,18 +21,15 @@ from fairopt.solvers.active_sets.polish import polish
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
 from fairopt.solvers.active_sets.tradeoff import find_total_worth
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point.alpha_fair import follow, solve_alpha_fair
+from fairopt.solvers.interior_point.alpha_fair import follow_with_total, solve_alpha_fair
 from fairopt.solvers.interior_point.levels import solve_levels
-from fairopt.solvers.interior_point.logarithmic_path import follow as follow_logs
+from fairopt.solvers.interior_point.logarithmic_path import follow as follow_in_logarithms
 from fairopt.solvers.interior_point.regions import solve_in_regions
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.interior_point.tree import solve_filling
 from fairopt.solvers.structure.arrays import Arrays
-from fairopt.solvers.structure.scaling import obstacle
 
 __all__ = [
-    "FEW_PAIRS",
-    "LOGARITHMS",
     "PAIRS_TO_POLISH",
     "Path",
     "paths_of_alpha_fair",
@@ -44,8 +41,7 @@ __all__ = [
 # The path of `alpha_fair` ends at 1e-12: below this number of pairs, its answers are always polished on their active sets, which takes as
 # long as a few steps.
 PAIRS_TO_POLISH = 500
-FEW_PAIRS = 50  # below, the second path is tried for less
-LOGARITHMS = "path in logarithms"
+_LOGARITHMS = "path in logarithms"
 _REGIONS, _AGAIN = "paths of regions", "paths of regions, again"
 
 
@@ -103,17 +99,14 @@ def paths_of_regions(rough: Solution, goal: Leximin) -> list[Path]:
 
 
 def paths_of_alpha_fair(program: Program, arrays: Arrays) -> list[Path]:
-    """Return the paths for an alpha-fair goal or a trade-off, in order; in other arrays than NumPy's there is one at most."""
-    paths = []
-    if isinstance(program.goal, AlphaFair) and (arrays.are_numpy or not obstacle(program)):
-        paths.append(Path("", lambda program, tolerance, deadline, _: _alpha_fair(program, tolerance, arrays, deadline)))
-    import os
+    """Return the paths to an alpha-fair goal or a trade-off, in order.
 
-    if os.environ.get("ONLY") and paths:
-        return paths
-    if arrays.are_numpy or paths:
-        paths.append(Path(LOGARITHMS if paths else "", _in_logarithms))
-    return paths
+    The second one is for what the first does not reach: weights and capacities over many orders of magnitude.
+    """
+    first = Path("", lambda program, tolerance, deadline, _: _alpha_fair(program, tolerance, arrays, deadline))
+    if not isinstance(program.goal, AlphaFair):
+        return [first]
+    return [first, Path(_LOGARITHMS, lambda program, _, deadline, __: _in_logarithms(program, deadline))]
 
 
 def paths_of_market(market: Program, arrays: Arrays) -> list[Path]:
@@ -132,38 +125,43 @@ def paths_of_market(market: Program, arrays: Arrays) -> list[Path]:
 
 
 def _alpha_fair(program: Program, tolerance: float, arrays: Arrays, deadline: Deadline) -> Solution | None:
-    """Follow the path of ``alpha_fair``; None if it does not converge."""
-    assert isinstance(program.goal, AlphaFair)
-    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
-        return solve_alpha_fair(program, program.goal, tolerance, deadline, arrays)
-
-
-def _in_logarithms(program: Program, _: float, deadline: Deadline, __: Solution | None) -> Solution:
-    """Follow the path in logarithms; for a trade-off, once for each weight of the total that is tried."""
+    """Follow the path of ``alpha_fair``, for a trade-off once for each weight of the total that is tried; None if it does not converge."""
     goal = program.goal
     assert isinstance(goal, AlphaFair | Tradeoff)
-    problem = AlphaFairProblem.of(program, goal)
-    if not problem.n_users:
-        return problem.solution(Point(np.empty(0), np.zeros(problem.n_rows)))
-    # In thousands of small products, threads cost more time than they save.
-    with _blas().limit(limits=1, user_api="blas"):
-        if isinstance(goal, Tradeoff):
-            return problem.solution(follow_tradeoff(problem, goal, deadline))
-        return problem.solution(follow_logs(problem, deadline))
+    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
+        if isinstance(goal, AlphaFair):
+            return solve_alpha_fair(program, goal, tolerance, deadline, arrays)
+        problem = AlphaFairProblem.of(program, goal)
+        if not problem.n_users:
+            return problem.solution(Point(np.empty(0), np.zeros(problem.n_rows)))
+        return problem.solution(follow_tradeoff(problem, goal, deadline))
+
+
+def _in_logarithms(program: Program, deadline: Deadline) -> Solution:
+    """Follow the path in logarithms."""
+    assert isinstance(program.goal, AlphaFair)
+    problem = AlphaFairProblem.of(program, program.goal)
+    with _blas().limit(limits=1, user_api="blas"):  # in thousands of small products, threads cost more time than they save
+        return problem.solution(follow_in_logarithms(problem, deadline))
 
 
 def follow_tradeoff(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadline) -> Point:
-    """Return the optimum of a trade-off by the path in logarithms; after the first kappa by active sets, where these do not change.
+    """Return the optimum of a trade-off, one path for each kappa; after the first kappa by active sets, where these do not change.
 
     Raises
     ------
     NoSolution
         At the deadline, or where no kappa was found.
     """
-    start = follow(problem, goal, deadline)
+
+    def follow(at: AlphaFairProblem) -> Point:
+        near = follow_with_total(at, goal, deadline)
+        return (None if near is None else solve_near(at, near)) or follow_in_logarithms(at, deadline)
+
+    start = follow_with_total(problem, goal, deadline) or follow_in_logarithms(problem, deadline)
     if goal.efficiency == 0:
-        return start
-    found = find_total_worth(problem, goal, deadline, lambda at, near: solve_near(at, near) or follow(at, goal, deadline), start)
+        return solve_near(problem, start) or follow_in_logarithms(problem, deadline)
+    found = find_total_worth(problem, goal, deadline, lambda at, near: solve_near(at, near) or follow(at), start)
     if found is None:
         raise NoSolution("the weight of the total was not found; try another solver, or numbers that are closer together", {})
     return found

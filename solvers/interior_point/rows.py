@@ -1,7 +1,7 @@
 """Alpha-fair programs with rows that belong to no server: limits of queues, on servers at once, on tasks whose worth differs by server.
 
-Each row is a limit of its own, in one slot, and the Newton system is that of the polish (`fairopt.solvers.active_sets.kkt`), sparse where it
-is large. All else is as for servers (`fairopt.solvers.structure.pairs`).
+Each row is a limit of its own, in one slot, and the Newton system is that of the polish (`fairopt.solvers.active_sets.kkt`), sparse where
+it is large. All else is as for servers (`fairopt.solvers.structure.pairs`).
 """
 
 from __future__ import annotations

@@ -78,12 +78,15 @@ class Demand:
         Of each product of the point: mu times it is the target. Its mean is about 1.
     least : float
         Least mu of the step.
+    stopped : bool array (rows,), or None
+        Which users a limit on tasks stops.
     """
 
     elasticity: Any
     off: Any
     unit: Any
     least: float
+    stopped: Any = None
 
 
 def part_of_the_way(gap: float) -> float:
@@ -168,7 +171,7 @@ def advance(
 
     def lengths_of(step: tuple[Any, Any, float]) -> tuple[float, float]:
         along = length_with_cuts(pairs, primal, step[0], cost, allowed) if cuts else pairs.length(primal, step[0])
-        return along, pairs.length(dual, step[1])
+        return along, pairs.length(dual, products.shortening(step[1]))
 
     step = system.step(products.wanted(0.0), residuals, care // 2)
     lengths = lengths_of(step)
@@ -221,6 +224,16 @@ class _Products:
         if self._demand is None:
             return self._pairs.loose(values)
         return self._pairs.xp.concat([values[: values.shape[0] - self._pairs.n_rows], self._pairs.xp.zeros_like(self._v)])
+
+    def shortening(self, change: Any) -> Any:
+        """Return the part of a change of the duals that may shorten the step.
+
+        The price that a stopped user pays may not: it keeps a part of its value (`_LEAST_PART`), and the next step removes the residual.
+        """
+        if self._demand is None or self._demand.stopped is None:
+            return change
+        xp, n = self._pairs.xp, change.shape[0] - self._pairs.n_rows
+        return xp.concat([change[:n], xp.where(self._demand.stopped, xp.clip(change[n:], 0.0, None), change[n:])])
 
     def mean(self, products: Any) -> float:
         """Return the mean of the products that become small, in their units."""
