@@ -90,7 +90,7 @@ def measure(case: Case) -> Row:
     if case.grouped:
         row = best_of(solve, _LIMIT, 1)[1]
     else:
-        with patch("fairopt.solving.exact.fits", lambda *_: False), patch("fairopt.solving.exact.fits_worth", lambda *_: False):
+        with patch("fairopt.solving.optimum.fits", lambda *_: False), patch("fairopt.solving.optimum.fits_worth", lambda *_: False):
             row = best_of(solve, _LIMIT, 1)[1]
     answer = answers[-1]
     return row | {

@@ -31,36 +31,28 @@ if TYPE_CHECKING:
     from fairopt.analysis.what_ifs import WhatIf, what_if
     from fairopt.analysis.worst_cases.search import WorstCase, worst_case
     from fairopt.certificate import Certificate
+    from fairopt.clusters.exported import Export
+    from fairopt.clusters.gavel import import_gavel
+    from fairopt.clusters.google2011 import import_google2011, trace_google2011
+    from fairopt.clusters.imported import Import
+    from fairopt.clusters.openb import import_openb
+    from fairopt.clusters.ray import import_ray
+    from fairopt.clusters.swf import import_swf, trace_swf
+    from fairopt.clusters.yarn import import_yarn
+    from fairopt.clusters.yarn_export import export_yarn
     from fairopt.errors import CertificateError, FairoptError, InvalidInstance, NoSolution, SolverUnavailable, Unsupported
-    from fairopt.exports import (
-        Export,
-        export_kai,
-        export_kueue,
-        export_resourcequota,
-        export_slurm,
-        export_volcano,
-        export_yarn,
-        export_yunikorn,
-    )
     from fairopt.formats import load, load_trace, save
     from fairopt.generators import GENERATORS, generate, generate_trace
     from fairopt.histories.job_log import JobLog
     from fairopt.histories.result import History
     from fairopt.histories.running import history
-    from fairopt.imports import (
-        Import,
-        import_gavel,
-        import_google2011,
-        import_kubernetes,
-        import_openb,
-        import_ray,
-        import_slurm,
-        import_swf,
-        import_yarn,
-        trace_google2011,
-        trace_swf,
-    )
     from fairopt.instance import Instance, Queue, Quota
+    from fairopt.kubernetes.importing import import_kubernetes
+    from fairopt.kubernetes.kai_export import export_kai
+    from fairopt.kubernetes.kueue_export import export_kueue
+    from fairopt.kubernetes.quota_export import export_resourcequota
+    from fairopt.kubernetes.volcano_export import export_volcano
+    from fairopt.kubernetes.yunikorn_export import export_yunikorn
     from fairopt.limits import reading_limit
     from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
     from fairopt.program import Program
@@ -73,6 +65,8 @@ if TYPE_CHECKING:
     from fairopt.simulation.side_by_side import SideBySide, compare_over_time
     from fairopt.simulation.simulating import simulate
     from fairopt.simulation.whole_period import period_bound
+    from fairopt.slurm.exporting import export_slurm
+    from fairopt.slurm.importing import import_slurm
     from fairopt.solvers import PLACEMENTS, SOLVERS
     from fairopt.solving import formulate, solve, to_pyomo
     from fairopt.studies.sweep import study
@@ -177,36 +171,28 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "analysis.what_ifs": ["WhatIf", "what_if"],
         "analysis.worst_cases.search": ["WorstCase", "worst_case"],
         "certificate": ["Certificate"],
+        "clusters.exported": ["Export"],
+        "clusters.gavel": ["import_gavel"],
+        "clusters.google2011": ["import_google2011", "trace_google2011"],
+        "clusters.imported": ["Import"],
+        "clusters.openb": ["import_openb"],
+        "clusters.ray": ["import_ray"],
+        "clusters.swf": ["import_swf", "trace_swf"],
+        "clusters.yarn": ["import_yarn"],
+        "clusters.yarn_export": ["export_yarn"],
         "errors": ["CertificateError", "FairoptError", "InvalidInstance", "NoSolution", "SolverUnavailable", "Unsupported"],
-        "exports": [
-            "Export",
-            "export_kai",
-            "export_kueue",
-            "export_resourcequota",
-            "export_slurm",
-            "export_volcano",
-            "export_yarn",
-            "export_yunikorn",
-        ],
         "formats": ["load", "load_trace", "save"],
         "generators": ["GENERATORS", "generate", "generate_trace"],
         "histories.job_log": ["JobLog"],
         "histories.result": ["History"],
         "histories.running": ["history"],
-        "imports": [
-            "Import",
-            "import_gavel",
-            "import_google2011",
-            "import_kubernetes",
-            "import_openb",
-            "import_ray",
-            "import_slurm",
-            "import_swf",
-            "import_yarn",
-            "trace_google2011",
-            "trace_swf",
-        ],
         "instance": ["Instance", "Queue", "Quota"],
+        "kubernetes.importing": ["import_kubernetes"],
+        "kubernetes.kai_export": ["export_kai"],
+        "kubernetes.kueue_export": ["export_kueue"],
+        "kubernetes.quota_export": ["export_resourcequota"],
+        "kubernetes.volcano_export": ["export_volcano"],
+        "kubernetes.yunikorn_export": ["export_yunikorn"],
         "limits": ["reading_limit"],
         "models": ["CRITERIA", "NOTIONS", "Notion", "Property", "ShareNotion"],
         "program": ["Program"],
@@ -219,6 +205,8 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "simulation.side_by_side": ["SideBySide", "compare_over_time"],
         "simulation.simulating": ["simulate"],
         "simulation.whole_period": ["period_bound"],
+        "slurm.exporting": ["export_slurm"],
+        "slurm.importing": ["import_slurm"],
         "solvers": ["PLACEMENTS", "SOLVERS"],
         "solving": ["formulate", "solve", "to_pyomo"],
         "studies.sweep": ["study"],

@@ -24,14 +24,12 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import fairopt as fo
-from fairopt.commands.said import SAID
+from fairopt.commands.said import INTERRUPTED, SAID
 from fairopt.registry import FILES, line_at_fault
 from fairopt.streams import claim_stdout, quiet_libraries
-from fairopt.wording import printable
 
 __all__ = ["app", "main"]
 
-_INTERRUPTED = 130
 _INTERNAL = 70  # EX_SOFTWARE of sysexits.h
 _PIPE_CLOSED = 141  # as of a program that SIGPIPE ends
 _TRACEBACK = "FAIROPT_TRACEBACK"  # if this variable is set, an error of fairopt itself comes with its traceback
@@ -39,6 +37,11 @@ _TRACEBACK = "FAIROPT_TRACEBACK"  # if this variable is set, an error of fairopt
 
 class _Commands(TyperGroup):
     """Commands whose modules are imported when they run, and that turn an error into one message on stderr and an exit status."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        from fairopt.commands.usage import shown
+
+        return shown(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, listed, rest = super().resolve_command(ctx, args)
@@ -50,7 +53,7 @@ class _Commands(TyperGroup):
         except (BrokenPipeError, SystemExit) as leaving:
             raise SystemExit(_left(leaving)) from None
         except Exception as error:
-            _clean(error)
+            _refuse_usage(error)
             raise
 
     def invoke(self, ctx: Any) -> Any:
@@ -71,8 +74,8 @@ class _Commands(TyperGroup):
             _say("the memory of this machine ran out; give a smaller file, or fewer users, servers or resources")
             raise typer.Exit(2) from None
         except Exception as error:
-            _clean(error)
-            if isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "format_message"):  # a usage error
+            _refuse_usage(error)
+            if isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "format_message"):  # a group without a command: its help
                 raise
             if line := line_at_fault(error):
                 _say(f"{line}: {type(error).__name__}: {error}; what this file defines must run on this instance")
@@ -81,15 +84,15 @@ class _Commands(TyperGroup):
             raise typer.Exit(_INTERNAL) from None
 
 
-def _clean(error: Exception) -> None:
-    """Make what a usage error quotes printable; other errors stay as they are."""
-    if not hasattr(error, "format_message"):
+def _refuse_usage(error: Exception) -> None:
+    """Say what is wrong with the command line, if that is the error; another error stays as it is."""
+    if not hasattr(error, "format_message") or type(error).__name__ == "NoArgsIsHelpError":
         return
-    for name, value in vars(error).items():
-        if isinstance(value, str):
-            setattr(error, name, printable(value, keep="\n"))
-        elif isinstance(value, list):
-            setattr(error, name, [printable(each) if isinstance(each, str) else each for each in value])
+    from fairopt.commands.usage import in_plain_words
+
+    context = getattr(error, "ctx", None)
+    _say(in_plain_words(error) + (f"; see: {context.command_path} --help" if context is not None else ""))
+    raise typer.Exit(2) from None
 
 
 app = typer.Typer(
@@ -133,8 +136,8 @@ def main() -> None:
         _without_stdout()
         _say(f"stdout: {error.strerror or error}")
         status = 2 if status == 0 else status
-    if status == _INTERRUPTED:
-        os._exit(_INTERRUPTED)  # an engine may still be computing in its thread, which cannot be stopped
+    if status == INTERRUPTED:
+        os._exit(INTERRUPTED)  # an engine may still be computing in its thread, which cannot be stopped
     sys.exit(status)
 
 
@@ -192,7 +195,7 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
         "schedule": (
             "scheduling",
             "Fill the servers of FILE with whole tasks, one at a time, as a scheduler does.",
-            "examples/kesidis.yaml --criterion psdsf --placement joint",
+            "examples/kesidis.yaml --schedule psdsf:joint",
         ),
         "compare": (
             "comparing",
@@ -205,6 +208,11 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
             "auditing",
             "Audit an allocation of FILE: which properties hold; if one fails, by how many tasks, with an example.",
             "examples/psdsf-figure-1.yaml --notion tsf",
+        ),
+        "what-if": (
+            "what_ifs",
+            "Compare FILE with a changed copy: what each user gains or loses, and through which change.",
+            "examples/gpu-lab --set users.vision.weight=3 --set servers.dgx.count+=2",
         ),
         "explain": (
             "explaining",
@@ -253,7 +261,7 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
         "worst-case": (
             "worst_cases",
             "Search small instances for the one on which a schedule is worst, then shrink it.",
-            "drfh:first-fit --servers 2 --users 2 --tries 200 -o worst.yaml",
+            "drfh:first-fit --servers 2 --users 2 --tries 200 --instance worst.yaml",
         ),
         "reproduce": ("reproducing", "Print published results beside our own.", "bbf pdrf-tables --quick"),
     },
@@ -263,7 +271,11 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
             "Draw a random instance and write it; without SPEC, list the generators.",
             "constrained:of=google:users=50:rate=0.2 --seed 1 -o cluster.yaml",
         ),
-        "schema": ("registries", "Print the JSON Schema of instance files, for editors and validators.", "> cluster.schema.json"),
+        "schema": (
+            "registries",
+            "Print the JSON Schema of instance files, or of results, for editors and validators.",
+            "result > result.schema.json",
+        ),
         "import": ("importing", "Make an instance from the exports of a real cluster.", ""),
         "export": ("exporting", "Write an allocation as limits or quotas of a real scheduler. Nothing is run.", ""),
     },
@@ -271,11 +283,12 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
         "notions": ("registries", "List the notions of fairness: what each is, what is proved of it, and its source.", "--json"),
         "solvers": ("registries", "List the engines: what each solves, and how to install a missing one.", ""),
         "placements": ("registries", "List the placements of schedules, and the criteria that are not notions.", ""),
+        "schedulers": ("registries", "List the schedulers that fairopt simulate follows.", ""),
     },
 }
 
 
-_WITHOUT_FILES = ("schema", "notions", "solvers", "placements", "generate", "reproduce")  # commands that read none
+_WITHOUT_FILES = ("schema", "notions", "solvers", "placements", "schedulers", "generate", "reproduce")  # commands that read none
 
 
 def _listed() -> None:
@@ -292,6 +305,8 @@ def _load(name: str) -> Any:
     """Return a command: the group of commands of its module, or else the function with its name."""
     module, _, example = next(commands[name] for commands in _PANELS.values() if name in commands)
     from fairopt.commands.outputs import guarded
+    from fairopt.commands.retired import take_retired
+    from fairopt.commands.usage import show_values
 
     there = import_module(f"fairopt.commands.{module}")
     if hasattr(there, "app"):
@@ -300,11 +315,16 @@ def _load(name: str) -> Any:
         alone = typer.Typer(add_completion=False)
         alone.command(name, epilog=f"Example: fairopt {name} {example}".rstrip())(guarded(getattr(there, name.replace("-", "_"))))
         command = get_command(alone)
-    for each in getattr(command, "commands", {name: command}).values():
+    group = getattr(command, "commands", None)
+    if group:
+        show_values(command)
+    for leaf, each in (group or {name: command}).items():
         if name not in _WITHOUT_FILES:
             from fairopt.commands.options import max_bytes
 
             each.params.append(max_bytes())
+        show_values(each)
+        take_retired(f"{name} {leaf}" if group else name, each)
     return command
 
 

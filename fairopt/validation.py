@@ -31,7 +31,7 @@ __all__ = [
     "IntArray",
     "booleans",
     "check",
-    "check_jobs",
+    "check_number_of_workers",
     "check_seconds",
     "check_time_limit",
     "check_tolerance",
@@ -273,10 +273,10 @@ def check_time_limit(value: object) -> None:
         check_seconds("time_limit", value)
 
 
-def check_jobs(value: object) -> None:
+def check_number_of_workers(value: object) -> None:
     """Refuse a number of worker processes that is neither >= 1 nor -1."""
     if not is_whole_number(value) or not (value == -1 or value >= 1):  # type: ignore[operator]
-        raise Unsupported(f"jobs is {written(value)}; give a number of workers, or -1 for one on each core")
+        raise Unsupported(f"workers is {written(value)}; give a number of workers, or -1 for one on each core")
 
 
 def check_yes_or_no(word: str, value: object) -> None:

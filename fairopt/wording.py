@@ -14,6 +14,7 @@ from numbers import Real
 
 __all__ = [
     "ROUNDED",
+    "SMALLER_RATIOS",
     "brief",
     "contrast",
     "did_you_mean",
@@ -45,6 +46,7 @@ _LATEX = {
 }
 # After a row, [ and * would belong to its end; two hyphens would be one dash, and two apostrophes a quotation mark.
 _IN_LATEX = re.compile(r"""[&%$#_{}\\~^<>|"`]|^[\[*]|-(?=-)|'(?=')""")
+SMALLER_RATIOS = "rescaled data (ratios above 1e12 between demands or weights cannot be resolved in double precision)"
 ROUNDED = "~"  # before a decimal in the place of a fraction
 _SIZES = 100  # numbers that differ by a larger factor are not written with the same decimals
 _LONGEST = 200  # characters of a word that is compared, or shown
@@ -350,9 +352,15 @@ def residual(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time.
+    """Return a length of time, in the unit that suits.
 
-    >>> duration(0.01234), duration(75.0)
-    ('12.3 ms', '75 s')
+    >>> [duration(length) for length in (0, 0.01234, 75.0, 900, 10_800, 20 * 86_400)]
+    ['0 s', '12.3 ms', '75 s', '15 min', '3 h', '20 days']
     """
-    return f"{figure(seconds)} s" if seconds >= 1 else f"{figure(1000 * seconds)} ms"
+    if seconds >= 3 * 86_400:
+        return plural(seconds / 86_400, "day", digits=3)
+    if seconds >= 3600:
+        return f"{figure(seconds / 3600)} h"
+    if seconds >= 180:
+        return f"{figure(seconds / 60)} min"
+    return f"{figure(seconds)} s" if seconds >= 1 or not seconds else f"{figure(1000 * seconds)} ms"

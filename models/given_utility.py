@@ -6,6 +6,7 @@ U[n] = sum_i u[n,i] x[n,i].        The default is u = 1: U[n] = x[n], the number
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,10 @@ class GivenUtility(ShareNotion):
             if exact is not None:
                 object.__setattr__(self, "_exact", exact[:, None] if array.ndim == 1 else exact)
             object.__setattr__(self, "utility", array[:, None] if array.ndim == 1 else array)
+
+    def _identity(self) -> tuple[Any, ...]:
+        exact = getattr(self, "_exact", None)
+        return *super()._identity(), None if exact is None else tuple(exact.ravel().tolist())
 
     @property
     def exact_utility(self) -> ExactArray | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import Enum
-from typing import ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -67,6 +68,8 @@ class Notion(ABC):
     fairopt/papers/references.bib, for BibTeX), ``satisfies`` (property -> citation of its proof),
     ``conditions`` (what these proofs assume about an instance; empty if nothing), ``weights_per_resource`` (does it accept weights of
     shape (users, resources)?).
+
+    Options are the fields of a subclass that is a frozen dataclass. Two notions are equal if their classes and all their options are.
     """
 
     name: ClassVar[str]
@@ -112,10 +115,39 @@ class Notion(ABC):
         columns = rows if servers is None or rows.shape[1] == 1 else rows[:, servers]
         return self.changed(utility=columns) if columns is not data else self
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the notion with their values, by name; arguments by keyword only, such as those of trees, come last."""
+        fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(self) if dataclasses.is_dataclass(self) else ()
+        return {field.name: getattr(self, field.name) for field in sorted(fields, key=lambda each: bool(each.kw_only))}
+
+    @property
+    def chosen_options(self) -> dict[str, Any]:
+        """Those of the ``options`` by keyword only that are not the default, and all others."""
+        fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(self) if dataclasses.is_dataclass(self) else ()
+        silent = {field.name for field in fields if field.kw_only and getattr(self, field.name) is field.default}
+        return {name: value for name, value in self.options.items() if name not in silent}
+
+    def _identity(self) -> tuple[Any, ...]:
+        """Return what makes this notion the one that it is, comparable and hashable: its class, its options, its own public data."""
+        own = self.options | {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return type(self), *((name, _comparable(own[name])) for name in sorted(own))
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.chosen_options.items())})"
+
     def changed(self, **values: object) -> Self:
-        """Return a copy with other values of some attributes."""
+        """Return a copy with other values of some attributes that the notion has."""
         changed = copy.copy(self)
         for name, value in values.items():
+            if not hasattr(self, name):
+                raise AttributeError(f'"{self.name}" has no attribute "{name}"')
             object.__setattr__(changed, name, value)
         return changed
 
@@ -199,11 +231,14 @@ class Notion(ABC):
         return f"the rules of {self.name} ({self.title})"
 
     def yardstick(self, instance: Instance, user: int) -> str:
-        """Return `describe_measure`; the former name of this hook. A subclass that overrides it is heard."""
+        """Return `describe_measure`; the former name of this hook. Overrides are honoured."""
         return self.describe_measure(instance, user)
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
+        for method in ("__eq__", "__hash__", "__repr__"):  # else a dataclass would make its own of its fields alone
+            if method not in vars(cls):
+                setattr(cls, method, getattr(cls, method))
         if "yardstick" in vars(cls) and "describe_measure" not in vars(cls):
             cls.describe_measure = cls.yardstick  # type: ignore[method-assign]
 
@@ -219,3 +254,15 @@ class Notion(ABC):
             f'"{self.name}" equalises no share of the users, so it cannot be the criterion of a schedule; '
             'use a max-min notion such as "drfh", or "psdsf"'
         )
+
+
+def _comparable(value: Any) -> Any:
+    """Return a value that is equal to, and hashed as, that of an equal option: of arrays and lists shape and numbers."""
+    if isinstance(value, list | tuple) or hasattr(value, "__array__"):
+        array = np.asarray(value)
+        return array.shape, tuple(array.ravel().tolist())
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value

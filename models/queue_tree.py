@@ -41,11 +41,11 @@ OPTIONS_OF_TREES = ("guarantees", "queue_share", "tree")
 
 
 def check_no_queues(name: str, instance: Instance) -> None:
-    """Refuse queues, guarantees and weights of 0 for a notion that knows none of them."""
+    """Refuse queues, guarantees and weights of 0 for a notion that does not support them."""
     if instance.queues:
         raise Unsupported(
-            f'"{name}" knows no queues, and the instance has {len(instance.queues)}; use "drfh", "tsf" or another notion that equalises a '
-            "share, or leave the queues out"
+            f'"{name}" does not support queues, and the instance has {len(instance.queues)}; use "drfh", "tsf" or another notion that '
+            "equalises a share, or leave the queues out"
         )
     check_limits_alone(name, instance)
 
@@ -55,7 +55,7 @@ def check_limits_alone(name: str, instance: Instance) -> None:
     use = 'use "drfh", "tsf" or another notion that equalises a share'
     promised = np.flatnonzero(instance.guarantees > 0)
     if promised.size:
-        raise Unsupported(f'"{name}" knows no guarantees, and user "{instance.users[promised[0]]}" has one; {use}')
+        raise Unsupported(f'"{name}" does not support guarantees, and user "{instance.users[promised[0]]}" has one; {use}')
     if (instance.weights == 0).any():
         user = instance.users[int(np.flatnonzero(instance.weights == 0)[0])]
         raise Unsupported(f'"{name}" needs weights > 0, and that of user "{user}" is 0; {use}, or leave the user out')
@@ -68,15 +68,17 @@ def check_limits_alone(name: str, instance: Instance) -> None:
 
 
 def check_nested(name: str, instance: Instance) -> None:
-    """Refuse what the nested reading of a tree does not know: guarantees, tiers, weights of 0."""
+    """Refuse what the nested reading of a tree does not support: guarantees, tiers, weights of 0."""
     for queue in instance.queues:
         what = "a guarantee" if any(each.guarantee for each in queue.everywhere_and_on_groups) else "a tier" if queue.tier else ""
         what = what or ("the weight 0" if queue.weight == 0 else "")
         if what:
-            raise Unsupported(f'tree="nested" knows weights > 0 and limits, and queue "{queue.name}" has {what}; leave tree out')
+            raise Unsupported(f'tree="nested" supports only weights > 0 and limits, and queue "{queue.name}" has {what}; leave tree out')
     if instance.guarantees.any() or (instance.weights == 0).any():
         user = instance.users[int(np.flatnonzero((instance.guarantees > 0) | (instance.weights == 0))[0])]
-        raise Unsupported(f'tree="nested" knows weights > 0 and limits, and user "{user}" has a guarantee or the weight 0; leave tree out')
+        raise Unsupported(
+            f'tree="nested" supports only weights > 0 and limits, and user "{user}" has a guarantee or the weight 0; leave tree out'
+        )
 
 
 def tree_filling(

@@ -23,6 +23,7 @@ A max-min notion declares only the share of one task (`ShareNotion.share_per_tas
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, get_args
 
@@ -42,7 +43,7 @@ from fairopt.models.queue_tree import (
     check_no_queues,
     tree_filling,
 )
-from fairopt.program import AlphaFair, Equalize, Goal, Leximin, Limits, Nested, Program, Total, Tradeoff, TreeFilling
+from fairopt.program import Feature, Goal, Leximin, Limits, Nested, Program
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.program.exact import ExactProgram
 from fairopt.program.filling import Criterion
@@ -53,18 +54,24 @@ from fairopt.wording import figure, joined, named, percent
 __all__ = ["ShareNotion", "alone_on_each", "dominant_part", "dominant_share"]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class ShareNotion(Notion):
     """Leximin of weighted shares, U[n] = sum_i share_per_task[n] x[n,i]; in a tree of queues its filling.
 
-    Every such notion takes the options ``guarantees`` and ``queue_share`` (`fairopt.models.queue_tree`). They are attributes of the
-    notion, not arguments of its class: `fairopt.solving.notion_of` sets them.
+    Every such notion has the options of trees (`fairopt.models.queue_tree`), by keyword. A subclass with options of its own is a frozen
+    dataclass.
+
+    Parameters
+    ----------
+    guarantees : {"surplus", "clamp"}
+    queue_share : {"dominant", "sum"}, optional
+        The share of a queue; the default is ``default_queue_share``.
+    tree : {"filling", "nested"}
     """
 
-    guarantees: Guarantees = "surplus"
-    queue_share: QueueShare | None = None
-    """The share of a queue; None: ``default_queue_share``."""
-
-    tree: Reading = "filling"
+    guarantees: Guarantees = field(default="surplus", kw_only=True)
+    queue_share: QueueShare | None = field(default=None, kw_only=True)
+    tree: Reading = field(default="filling", kw_only=True)
 
     default_queue_share: ClassVar[QueueShare] = "sum"
 
@@ -81,15 +88,15 @@ class ShareNotion(Notion):
         if self.queue_share is not None and self.queue_share not in get_args(QueueShare):
             raise Unsupported(f'there is no queue_share "{self.queue_share}"; use "dominant" or "sum"')
         goal = self.goal(np.ones(instance.n_users))
-        if not isinstance(goal, Leximin) and (self.guarantees, self.queue_share, self.tree) != ("surplus", None, "filling"):
+        if goal.feature is not Feature.LEXIMIN and (self.guarantees, self.queue_share, self.tree) != ("surplus", None, "filling"):
             raise Unsupported(f'"{self.name}" follows no tree of queues, so it takes no {joined(OPTIONS_OF_TREES)}; leave these out')
         if self.tree not in get_args(Reading):
             raise Unsupported(f'there is no reading "{self.tree}" of a tree; use "filling" or "nested"')
         if not instance.is_tree:
             return
-        if isinstance(goal, Total | AlphaFair | Tradeoff):
+        if not goal.in_shares:
             check_limits_alone(self.name, instance)
-        elif not isinstance(goal, Leximin):
+        elif goal.feature is not Feature.LEXIMIN:
             check_no_queues(self.name, instance)
         elif self.tree == "nested":
             check_nested(self.name, instance)
@@ -123,7 +130,7 @@ class ShareNotion(Notion):
 
     def criterion(self, instance: Instance) -> Criterion:
         """Return the same share for progressive filling, if the goal is its leximin."""
-        if not isinstance(self.goal(np.ones(instance.n_users)), Leximin | Equalize):
+        if not self.goal(np.ones(instance.n_users)).has_levels:
             return super().criterion(instance)
         exact = instance.demands.dtype == object
         return Criterion(self._exact_share(instance) if exact else self._checked_share(instance))
@@ -152,9 +159,9 @@ class ShareNotion(Notion):
         utilities = share[users, servers] if share.ndim == 2 else share[users]
         weights = instance.weights if instance.weights.ndim == 1 else np.full(instance.n_users, Fraction(1))
         goal = self.goal(rationals(weights))
-        if isinstance(program.goal, Nested):
+        if program.goal.feature is Feature.NESTED:
             goal = Nested.of(instance.tree, weights, np.bincount(users, minlength=instance.n_users) > 0)
-        elif isinstance(program.goal, TreeFilling):
+        elif program.goal.feature is Feature.TREE:
             goal = tree_filling(instance, share, users, servers, self.guarantees, self._queue_share())
         return ExactProgram.of(program, instance, utilities, goal)
 
@@ -188,7 +195,7 @@ class ShareNotion(Notion):
                 f'"{self.name}", but shares must be > 0; give the user a demand > 0, or use "max-min" with a utility of your own'
             )
         goal = self.goal(instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users))
-        if instance.is_tree and isinstance(goal, Leximin):
+        if instance.is_tree and goal.feature is Feature.LEXIMIN:
             if self.tree == "nested":
                 goal = Nested.of(instance.tree, goal.weights, np.bincount(users, minlength=instance.n_users) > 0)
             else:

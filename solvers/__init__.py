@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from fairopt.solvers.filling.precomputed import Cycle, fill_lowest_first, precompute
     from fairopt.solvers.filling.precomputed_in_fractions import fill_lowest_in_fractions, precompute_in_fractions
     from fairopt.solvers.filling.progressive_filling import Filled, fill
-    from fairopt.solvers.filling.tree_in_fractions import fill_tree_in_fractions
     from fairopt.solvers.polishing import polishes
     from fairopt.solvers.rational import EXACT_GOALS, largest_exactly, points_near, seconds_of_a_level, solve_exactly
     from fairopt.solvers.via_highs.memory import RememberedLevels
@@ -55,7 +54,6 @@ __all__ = [
     "fill_in_fractions",
     "fill_lowest_first",
     "fill_lowest_in_fractions",
-    "fill_tree_in_fractions",
     "largest_exactly",
     "pack_servers",
     "pareto_frontier",
@@ -85,7 +83,6 @@ __getattr__ = door(  # a name is imported when it is first used: nobody needs ev
         "filling.precomputed": ["Cycle", "fill_lowest_first", "precompute"],
         "filling.precomputed_in_fractions": ["fill_lowest_in_fractions", "precompute_in_fractions"],
         "filling.progressive_filling": ["Filled", "fill"],
-        "filling.tree_in_fractions": ["fill_tree_in_fractions"],
         "polishing": ["polishes"],
         "rational": ["EXACT_GOALS", "largest_exactly", "points_near", "seconds_of_a_level", "solve_exactly"],
         "via_highs.memory": ["RememberedLevels"],

@@ -68,8 +68,8 @@ def solved(outcome: Outcome, deadline: Deadline, known: Mapping[str, object]) ->
         raise deadline.passed(known)
     if outcome.status is not Status.OPTIMAL:
         raise NoSolution(
-            f"HiGHS did not solve a program that always has a solution: {outcome.status.value}; measure resources in units that bring "
-            "their numbers closer together, or report the instance",
+            f"HiGHS did not solve a program that always has a solution: {outcome.status.value}; measure resources in units "
+            "that make their numbers more alike, or report the instance",
             known,
         )
     return outcome

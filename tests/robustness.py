@@ -110,7 +110,7 @@ def _levels(program: Program, answer: Any) -> np.ndarray:
     values = program.per_user(program.utilities * x)
     if isinstance(program.goal, Total):
         return np.array([program.goal.weights @ values])
-    values = (values / program.goal.weights)[program.members]  # type: ignore[union-attr]
+    values = (values / program.goal.weights)[program.members]
     return values if isinstance(program.goal, Leximin) else np.array([values.min()])
 
 
@@ -122,7 +122,7 @@ def _better(program: Program, goal: AlphaFair, answer: Any) -> float:
     log_worth = np.where(open_to, goal.log_worth(np.where(open_to, level, 1.0)), -np.inf)
     linear = replace(program, goal=Total(np.exp(log_worth - log_worth.max())))
     best: Solution = HiGHS().solve(linear, tolerance=TOLERANCE, deadline=Deadline(None))
-    worth = linear.goal.weights[program.pair_users] * program.utilities  # type: ignore[union-attr]
+    worth = linear.goal.weights[program.pair_users] * program.utilities
     return float(worth @ best.x / (worth @ x) - 1)
 
 

@@ -30,7 +30,9 @@ def test_schema_and_version() -> None:
     assert run("--version").stdout == f"fairopt {fo.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["solve", "schedule", "compare", "notions", "solvers", "placements", "reproduce", "schema"])
+@pytest.mark.parametrize(
+    "command", ["solve", "schedule", "compare", "notions", "solvers", "placements", "schedulers", "what-if", "reproduce", "schema"]
+)
 def test_help_shows_an_example(command: str) -> None:
     """Of the command itself."""
     assert f"Example: fairopt {command}" in flat(run(command, "--help").stdout)
@@ -50,7 +52,7 @@ def test_the_list_says_of_each_command_what_its_own_help_says() -> None:
     listed = {name: command.help for name, command in group.commands.items()}
     own = {name: group.resolve_command(typer.Context(group), [name])[1].help for name in listed}
     assert listed == {name: text.partition("\n\n")[0].replace("\n", " ") for name, text in own.items()}
-    assert len(listed) == 21
+    assert len(listed) == 23
 
 
 def test_the_console_script_runs(tmp_path: Path) -> None:
@@ -125,7 +127,7 @@ def test_a_file_of_ones_own_that_leaves_is_refused(left: str, tmp_path: Path) ->
     file = tmp_path / "mine.py"
     for code, line in ((f"import sys\ndef last(*_):\n    sys.exit({left})\n", 3), (f"import sys\nsys.exit({left})\n", 2)):
         file.write_text(code)
-        words = program("schedule", PAPER, "--criterion", "drfh", "--placement", "mine.py:last")
+        words = program("schedule", PAPER, "--schedule", "drfh:mine.py:last")
         done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
         assert f"error: mine.py, line {line}" in flat(done.stderr)
@@ -135,7 +137,7 @@ def test_a_file_of_ones_own_that_leaves_is_refused(left: str, tmp_path: Path) ->
 def test_a_function_of_ones_own_with_other_arguments_is_refused(tmp_path: Path) -> None:
     """Its own line is named: none of its lines has run."""
     (tmp_path / "mine.py").write_text("\ndef in_turn(instance):\n    return instance\n")
-    words = program("schedule", PAPER, "--criterion", "drfh", "--placement", "mine.py:in_turn")
+    words = program("schedule", PAPER, "--schedule", "drfh:mine.py:in_turn")
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "error: mine.py, line 2, in in_turn: TypeError: in_turn() takes 1 positional argument but 4 were" in flat(done.stderr)

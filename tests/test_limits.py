@@ -25,7 +25,7 @@ from fairopt.cli import app
 from fairopt.histories.reading import read_log_file
 from fairopt.limits import MAX_BYTES, limits, reading_limit
 
-EXPORTS = Path(__file__).parent / "imports" / "exports"
+EXPORTS = Path(__file__).parent / "clusters" / "exports"
 NODES, PODS = EXPORTS / "kubernetes_nodes.json", EXPORTS / "kubernetes_pods.json"
 CLUSTER = fo.Instance([[4.0]], [[1.0]], users=["u"], resources=["cpu"])
 READERS: dict[str, Callable[[Path], object]] = {
@@ -162,7 +162,7 @@ def test_texts_of_parquet_are_counted_as_they_would_be_written(tmp_path: Path, c
 
 def test_parquet_comes_back_as_it_was(tmp_path: Path) -> None:
     """Texts, of which most are read as dictionaries, missing values, numbers, dates and lists."""
-    from fairopt.formats.parquet import arrow_table, read_frame
+    from fairopt.tables.parquet import arrow_table
 
     frame = pd.DataFrame(
         {
@@ -178,7 +178,7 @@ def test_parquet_comes_back_as_it_was(tmp_path: Path) -> None:
     )
     frame.to_parquet(tmp_path / "a.parquet")
     assert arrow_table(tmp_path / "a.parquet").equals(pq.read_table(tmp_path / "a.parquet"))
-    pd.testing.assert_frame_equal(read_frame(tmp_path / "a.parquet"), pd.read_parquet(tmp_path / "a.parquet"))
+    pd.testing.assert_frame_equal(arrow_table(tmp_path / "a.parquet").to_pandas(), frame)
 
 
 def workbook(path: Path, row: str) -> Path:

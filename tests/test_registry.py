@@ -181,12 +181,12 @@ RUNS = "; what this file defines must run on this instance"
             "or (users, servers) = (2, 2)",
         ),
         (
-            ("schedule", POOL, "--criterion", "faulty.py:Word"),
+            ("schedule", POOL, "--schedule", "faulty.py:Word:first-fit"),
             'share_per_task of "word" returned a str that is no array of numbers; return numbers of shape (users,) = (2,), '
             "or (users, servers) = (2, 2)",
         ),
         (
-            ("schedule", POOL, "--placement", "faulty.py:past"),
+            ("schedule", POOL, "--schedule", "drfh:faulty.py:past"),
             f"faulty.py, line 20, in past: IndexError: index 99 is out of bounds for axis 0 with size 2{RUNS}",
         ),
         (
@@ -284,7 +284,7 @@ def test_what_is_registered_goes_to_worker_processes(mine: Path) -> None:
             share: FloatArray = instance.demands[:, -1] / instance.total_capacity[-1]
             return share
 
-    fo.study({"small": "google:users=2:servers=2"}, jobs=2, seeds=range(2))  # workers that know nothing of what comes
+    fo.study({"small": "google:users=2:servers=2"}, workers=2, seeds=range(2))  # workers that know nothing of what comes
     fo.PLACEMENTS["last-fit"] = lambda user, free, demand, fits: fits[-1]
     fo.NOTIONS["last"] = Last
     pool = fo.load(POOL)
@@ -293,7 +293,7 @@ def test_what_is_registered_goes_to_worker_processes(mine: Path) -> None:
         "schedules": ["last:last-fit", "drfh:mine.py:emptiest", "mine.py:tenth"],
         "seeds": range(2),
     }
-    one, two = (fo.study({"pool": pool}, jobs=jobs, **asked).drop(columns="seconds") for jobs in (1, 2))
+    one, two = (fo.study({"pool": pool}, workers=jobs, **asked).drop(columns="seconds") for jobs in (1, 2))
     assert one["message"].tolist() == [""] * 10
     assert one.equals(two)
     tenth = one[one["entry"] == "mine.py:tenth"]["tasks"].tolist()
@@ -302,21 +302,21 @@ def test_what_is_registered_goes_to_worker_processes(mine: Path) -> None:
 
 def test_a_failing_cell_is_told_at_the_end(mine: Path, caplog: pytest.LogCaptureFixture) -> None:
     """How many rows, the first reason, and an exit status that a script sees."""
-    rows = fo.study({"pool": fo.load(POOL)}, notions=["drfh"], schedules=["mine.py:fails"], jobs=1)
+    rows = fo.study({"pool": fo.load(POOL)}, notions=["drfh"], schedules=["mine.py:fails"], workers=1)
     reason = "the scheduler mine.py:fails failed with ValueError: not today"
     assert rows["message"].tolist() == ["", reason]
     assert f"1 of 2 rows without an allocation; the first: pool, seed 0, mine.py:fails: {reason}" in caplog.text
-    result = run("study", POOL, "--schedules", "mine.py:fails", "--jobs", "1", "--csv", status=1)
+    result = run("study", POOL, "--schedules", "mine.py:fails", "--workers", "1", "--csv", status=1)
     assert f"1 of 2 rows without an allocation; the first: drfh-figure-1, seed 0, mine.py:fails: {reason}" in flat(result.stderr)
-    run("study", POOL, "--notions", "", "--schedules", "mine.py:fails", "--jobs", "1", status=3)
+    run("study", POOL, "--notions", "", "--schedules", "mine.py:fails", "--workers", "1", status=3)
     caplog.clear()
-    fo.study({"pool": fo.load(POOL)}, jobs=1)
+    fo.study({"pool": fo.load(POOL)}, workers=1)
     assert "without an allocation" not in caplog.text
 
 
 def test_a_changed_file_is_another_question(mine: Path) -> None:
     """A study in a file does not mix rows of two versions of it."""
-    command = ("study", POOL, "--schedules", "mine.py:tenth", "--jobs", "1", "-o", "rows.parquet")
+    command = ("study", POOL, "--schedules", "mine.py:tenth", "--workers", "1", "--resume", "rows.parquet")
     run(*command)
     run(*command)
     (mine / "mine.py").write_text(MINE.replace("part=0.1", "part=0.2"))
@@ -370,12 +370,12 @@ def test_listings_say_where_entries_come_from(mine: Path) -> None:
     """In the table and in JSON."""
     fo.NOTIONS["mine.py:CpuShare"]
     fo.PLACEMENTS["emptiest"] = emptiest
-    listed = {entry["id"]: entry["from"] for entry in json.loads(run("notions", "--json").stdout)}
+    listed = {entry["name"]: entry["from"] for entry in json.loads(run("notions", "--json").stdout)["notions"]}
     assert listed["drfh"] == "fairopt"
     assert listed["cpu-share"] == listed["mine.py:CpuShare"] == "mine.py"
-    placements = {entry["id"]: entry["from"] for entry in json.loads(run("placements", "--json").stdout)}
+    placements = {entry["name"]: entry["from"] for entry in json.loads(run("placements", "--json").stdout)["placements"]}
     assert placements["emptiest"] == "this program"
     text = flat(run("notions").stdout)
     assert "from mine.py" in text
     assert "from fairopt" not in text
-    assert all(entry["from"] == "fairopt" for entry in json.loads(run("solvers", "--json").stdout))
+    assert all(entry["from"] == "fairopt" for entry in json.loads(run("solvers", "--json").stdout)["solvers"])

@@ -71,8 +71,8 @@ OTHERS = (
     ("solve", EXAMPLES / "gpu-lab", "--notion", "drfh"),
     ("audit", PAPER, "--notion", "tsf"),
     ("compare", PAPER, "--notions", "drfh,psdsf", "--schedules", "drfh:best-fit", "--integral"),
-    ("study", PAPER, "--notions", "drfh", "--seeds", "2", "--jobs", "2"),
-    ("worst-case", "drfh:first-fit", "--servers", "2", "--users", "2", "--tries", "10", "--jobs", "2"),
+    ("study", PAPER, "--notions", "drfh", "--seeds", "2", "--workers", "2"),
+    ("worst-case", "drfh:first-fit", "--servers", "2", "--users", "2", "--tries", "10", "--workers", "2"),
 )
 
 # Imports once what all need, and then runs each list of arguments in a process of its own, which has made no HiGHS object before.

@@ -11,7 +11,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.instance import require_instance
-from fairopt.validation import check_jobs, check_seconds, check_time_limit, check_tolerance, check_whole_number
+from fairopt.validation import check_number_of_workers, check_seconds, check_time_limit, check_tolerance, check_whole_number
 
 REFUSED: list[tuple[Callable[..., None], tuple[Any, ...], str]] = [
     (check_whole_number, ("seed", -1, 0), "seed is -1; give a whole number >= 0"),
@@ -28,9 +28,9 @@ REFUSED: list[tuple[Callable[..., None], tuple[Any, ...], str]] = [
     (check_tolerance, (10**5000,), "tolerance is a number beyond 1e308; give a number > 0 and < 1, such as 1e-8"),
     (check_whole_number, ("seed", -(10**5000), 0), "seed is a number beyond 1e308; give a whole number >= 0"),
     (check_time_limit, ("3",), "time_limit is '3'; give a number of seconds > 0"),
-    (check_jobs, (0,), "jobs is 0; give a number of workers, or -1 for one on each core"),
-    (check_jobs, (-2,), "jobs is -2; give a number of workers, or -1 for one on each core"),
-    (check_jobs, (2.0,), "jobs is 2.0; give a number of workers, or -1 for one on each core"),
+    (check_number_of_workers, (0,), "workers is 0; give a number of workers, or -1 for one on each core"),
+    (check_number_of_workers, (-2,), "workers is -2; give a number of workers, or -1 for one on each core"),
+    (check_number_of_workers, (2.0,), "workers is 2.0; give a number of workers, or -1 for one on each core"),
     (check_tolerance, (1,), "tolerance is 1; give a number > 0 and < 1, such as 1e-8"),
     (check_tolerance, (0.0,), "tolerance is 0.0; give a number > 0 and < 1, such as 1e-8"),
     (check_tolerance, (None,), "tolerance is None; give a number > 0 and < 1, such as 1e-8"),
@@ -42,8 +42,8 @@ TAKEN: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
     (check_time_limit, (None,)),
     (check_time_limit, (math.inf,)),
     (check_time_limit, (np.int64(3),)),
-    (check_jobs, (-1,)),
-    (check_jobs, (np.int64(4),)),
+    (check_number_of_workers, (-1,)),
+    (check_number_of_workers, (np.int64(4),)),
     (check_tolerance, (np.float64(1e-8),)),
 ]
 

@@ -3,6 +3,9 @@
 ```{commands}
 ```
     a section for each command: what it does, its usage, arguments and options, and its example.
+```{retired}
+```
+    a table of the spellings that have changed.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from fairopt.cli import app as program
+from fairopt.commands.retired import RETIRED, REWRITTEN
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directive."""
     app.add_directive("commands", Commands)
+    app.add_directive("retired", Retired)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -33,6 +38,35 @@ class Commands(SphinxDirective):
         return self.parse_text_to_nodes(
             "\n\n".join(section(name, command) for name, command in _leaves("", group)), allow_section_headings=True
         )
+
+
+class Retired(SphinxDirective):
+    """Every spelling that has changed."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write them as a table in Markdown."""
+        return self.parse_text_to_nodes(retired())
+
+
+def retired() -> str:
+    """Return the table: old, new, and the commands; those that changed in the same way are one row."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for command, names in RETIRED.items():
+        for old, new in names.items():
+            rows.setdefault((old, new), []).append(command)
+    lines = ["| until 1.0 also | now | in |", "|---|---|---|"]
+    lines += [f"| `{old}` | `{new}` | {_joined(commands)} |" for (old, new), commands in sorted(rows.items())]
+    lines += [f"| `fairopt {old}` | `fairopt {new}` | |" for old, new in REWRITTEN.items()]
+    return "\n".join(lines)
+
+
+def _joined(commands: list[str]) -> str:
+    """Return the names of commands; of groups, the group once."""
+    shown, groups = [], {name.split()[0] for name in commands if " " in name}
+    for group in sorted(groups):
+        leaves = [name.split()[1] for name in commands if name.startswith(f"{group} ")]
+        shown.append(f"`{group}` ({', '.join(leaves)})")
+    return ", ".join([*(f"`{name}`" for name in commands if " " not in name), *shown])
 
 
 def _leaves(prefix: str, group: Any) -> list[tuple[str, Any]]:
@@ -50,7 +84,7 @@ def section(name: str, command: Any) -> str:
     arguments = [part for part in command.params if part.param_type_name == "argument"]
     options = [part for part in command.params if part.param_type_name == "option" and not part.hidden]
     words = " ".join(_words(argument) for argument in arguments)
-    lines = [f"## fairopt {name}", "", _plain(command.help), "", "```text", f"fairopt {name} [OPTIONS] {words}".rstrip(), "```", ""]
+    lines = [f"### fairopt {name}", "", _plain(command.help), "", "```text", f"fairopt {name} [OPTIONS] {words}".rstrip(), "```", ""]
     for part in (*arguments, *options):
         lines += [f"`{_term(part)}`", f": {_plain(getattr(part, 'help', None)) or 'See above.'}{_default(part)}", ""]
     if command.epilog:

@@ -15,6 +15,6 @@ from __future__ import annotations
 
 from fairopt.allocation.allocation import GIVEN, Allocation, Level
 from fairopt.allocation.exact_answer import ExactAnswer
-from fairopt.allocation.question import Exact, Greedy
+from fairopt.allocation.question import Greedy, Optimum
 
-__all__ = ["GIVEN", "Allocation", "Exact", "ExactAnswer", "Greedy", "Level"]
+__all__ = ["GIVEN", "Allocation", "ExactAnswer", "Greedy", "Level", "Optimum"]

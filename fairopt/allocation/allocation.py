@@ -20,7 +20,7 @@ import numpy as np
 
 from fairopt.allocation.exact_answer import ExactAnswer
 from fairopt.allocation.holdings import QueueHoldings, UserHoldings, frame_of, queue_holdings
-from fairopt.allocation.question import Exact, Greedy
+from fairopt.allocation.question import Greedy, Optimum
 from fairopt.allocation.records import labelled_arrays, plain_data, user_frame
 from fairopt.certificate import Certificate
 from fairopt.drawing import ShowsItself, draw
@@ -28,7 +28,6 @@ from fairopt.errors import Unsupported
 from fairopt.formats.frames import dataset
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.instance.fractions import rounding
-from fairopt.program import Equalize, Leximin
 from fairopt.validation import restore_read_only
 from fairopt.wording import did_you_mean, figure, joined, printable, residual
 
@@ -112,7 +111,7 @@ class Allocation(ShowsItself):
     trace : object
         A record of the iterations (sweeps, a trajectory), from engines that keep one, in rows of the merged instance. A trajectory has a
         picture, ``trace.plot()``. For a schedule: the order of its placements.
-    question : Exact, Greedy or None
+    question : Optimum, Greedy or None
         The arguments of `fairopt.solve` or `fairopt.schedule`; None for an allocation that fairopt did not compute.
     exact : ExactAnswer or None
         Of ``solve(..., exact=True)`` and ``schedule(..., exact=True)``: ``tasks``, ``tasks_per_user``, ``shares`` and ``levels`` as
@@ -131,7 +130,7 @@ class Allocation(ShowsItself):
     seconds: dict[str, float] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     trace: Any = None
-    question: Exact | Greedy | None = None
+    question: Optimum | Greedy | None = None
     queue_prices: dict[str, float] = field(default_factory=dict)
     exact: ExactAnswer | None = None
 
@@ -189,10 +188,10 @@ class Allocation(ShowsItself):
     @property
     def equalizes(self) -> bool:
         """Whether the notion equalises shares, level by level or in a schedule; False of goals that are a sum."""
-        if not isinstance(self.question, Exact) or self.levels:
+        if not isinstance(self.question, Optimum) or self.levels:
             return True
         goal = getattr(self.question.notion, "goal", None)
-        return goal is not None and isinstance(goal(np.ones(self.instance.n_users)), Leximin | Equalize)
+        return goal is not None and goal(np.ones(self.instance.n_users)).has_levels
 
     @property
     def shares_by_weight(self) -> bool:
@@ -261,14 +260,14 @@ class Allocation(ShowsItself):
     def proof(self) -> str:
         """What the certificate says, as a sentence without its full stop."""
         certificate, worst = self.certificate, residual(self.certificate.worst)
-        if certificate.reservation:
+        if certificate.qualifier:
             blocked = self.details.get("blocked_by")
             stopped = f"; stopped at {printable(blocked)}, whose task did not fit" if blocked else ""
             if certificate.best_found and "bound" in self.details:
                 value, bound = (figure(self.details[name], 6) for name in ("value", "bound"))
                 stopped = f"; it reaches {value}, and no allocation more than {bound}: a gap of {figure(100 * self.details['gap'], 3)} %"
             beyond = f"kept to a relative error of {residual(certificate.feasibility)}" if certificate.feasibility else "all kept"
-            return f"{certificate.reservation.capitalize()}, so not an optimum. Limits recomputed: {beyond}{stopped}"
+            return f"{certificate.qualifier.capitalize()}, so not an optimum. Limits recomputed: {beyond}{stopped}"
         if certificate.whole_tasks:
             return f"Exact by branch and cut: relative gap {worst}, as the engine reports it; limits recomputed"
         if "gap" in self.details:  # the best of a set, chosen by branch and cut
@@ -392,9 +391,9 @@ class Allocation(ShowsItself):
         tasks = [f"{user} {figure(x, 6)}" for user, x in zip(self.instance.users, self.tasks_per_user, strict=True)]
         if len(tasks) > 6:
             tasks = [*tasks[:5], f"... {len(tasks) - 5} more users, {figure(self.tasks_per_user.sum(), 6)}"]
-        reservation, excess = self.certificate.reservation, self.certificate.feasibility
-        proof = f"excess {excess:.1e}, not an optimum" if reservation else f"worst residual {self.certificate.worst:.1e}"
-        how = GIVEN if self.solver == GIVEN else f"{reservation} by {self.solver}".lstrip()
+        qualifier, excess = self.certificate.qualifier, self.certificate.feasibility
+        proof = f"excess {excess:.1e}, not an optimum" if qualifier else f"worst residual {self.certificate.worst:.1e}"
+        how = GIVEN if self.solver == GIVEN else f"{qualifier} by {self.solver}".lstrip()
         return f"Allocation({self.notion}, sharing {self.sharing}, {how}: {', '.join(tasks)} tasks; {proof})"
 
 

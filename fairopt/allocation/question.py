@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from fairopt.models import Notion
     from fairopt.solvers import Chooser, Placement
 
-__all__ = ["Exact", "Greedy"]
+__all__ = ["Greedy", "Optimum"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Exact:
+class Optimum:
     """The arguments of `fairopt.solve` that led to an allocation, for `fairopt.analysis.rerun`."""
 
     notion: Notion

@@ -2,38 +2,61 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairopt.allocation.exact_answer import as_text
+from fairopt.allocation.question import Greedy, Optimum
+from fairopt.results import options_of, plain, result
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fairopt.allocation.allocation import Allocation
 
-__all__ = ["labelled_arrays", "plain_data", "user_frame"]
+__all__ = ["labelled_arrays", "plain_data", "question_of", "user_frame"]
 
 
 def plain_data(allocation: Allocation) -> dict[str, Any]:
     """Return an allocation as plain data, ready for JSON."""
     instance = allocation.instance
-    return {
+    found = {
         "notion": allocation.notion,
         "solver": allocation.solver,
         "sharing": allocation.sharing,
-        "units": instance.units,
         "users": _users(allocation),
         **({"queues": [queue.to_dict() for queue in allocation.as_known.queue_holdings()[1:]]} if instance.queues else {}),
         "servers": _servers(allocation),
         "levels": _levels(allocation),
         "certificate": _certificate(allocation),
         "unservable": list(instance.unservable),
-        "seconds": dict(allocation.seconds),
+        "time_s": float(sum(allocation.seconds.values())),
+        "phases_s": dict(allocation.seconds),
+        "seconds": dict(allocation.seconds),  # until 1.0
         "details": dict(allocation.details),
     }
+    return result(_command(allocation), question_of(allocation), instance.units, found)
+
+
+def _command(allocation: Allocation) -> str:
+    """Return the command that makes such an allocation; "given": none does."""
+    if isinstance(allocation.question, Optimum) or allocation.certificate.best_found:
+        return "solve"
+    return "given" if allocation.solver == "given" else "schedule"
+
+
+def question_of(allocation: Allocation) -> dict[str, Any]:
+    """Return what was asked, as plain data: the notion with its options, or the criterion and placement, and every other option."""
+    question = allocation.question
+    if question is None:
+        return {"notion": allocation.notion, "sharing": allocation.sharing}
+    apart = ("notion",)
+    more = {each.name: plain(getattr(question, each.name)) for each in dataclasses.fields(question) if each.name not in apart}
+    name = {"criterion" if isinstance(question, Greedy) else "notion": question.notion.name}
+    return {**name, "options": options_of(question.notion), "sharing": allocation.sharing, **more}
 
 
 def _users(allocation: Allocation) -> list[dict[str, Any]]:
@@ -88,7 +111,7 @@ def _levels(allocation: Allocation) -> list[dict[str, Any]]:
 def _certificate(allocation: Allocation) -> dict[str, Any]:
     certificate, exact = allocation.certificate, allocation.exact
     claims = {"feasibility": certificate.feasibility, "optimality": None, "fairness": None, "worst": None}
-    if not certificate.reservation:
+    if not certificate.qualifier:
         claims |= {"optimality": certificate.optimality, "fairness": certificate.fairness, "worst": certificate.worst}
     return {
         **claims,

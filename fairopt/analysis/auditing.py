@@ -23,6 +23,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from fairopt.allocation import Allocation
+from fairopt.allocation.records import question_of
 from fairopt.analysis.measures import Violation
 from fairopt.analysis.properties import CHECKS, OF_FLAT_LISTS, OF_TREES, OF_WHOLE_TASKS, Case, Verdict
 from fairopt.analysis.properties.case import quietly
@@ -30,7 +31,8 @@ from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.models import Property
-from fairopt.validation import check_jobs, check_time_limit, check_whole_number
+from fairopt.results import plain, result
+from fairopt.validation import check_number_of_workers, check_time_limit, check_whole_number
 from fairopt.wording import did_you_mean, joined, plural
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class Audit(ShowsItself, Mapping[str, Verdict]):
     allocation: Allocation
     verdicts: dict[str, Verdict]
     violations: tuple[Violation, ...]
+    question: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Verdict:
         key = name.value if isinstance(name, Property) else name
@@ -110,15 +113,15 @@ class Audit(ShowsItself, Mapping[str, Verdict]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; None stands for a missing number."""
-        return {
+        found = {
             "notion": self.allocation.notion,
             "solver": self.allocation.solver,
             "sharing": self.allocation.sharing,
-            "units": self.allocation.instance.units,
             "violated": self.violated,
             "violations": [violation.to_dict() for violation in self.violations],
             "properties": [verdict.to_dict() for verdict in self.verdicts.values()],
         }
+        return result("audit", self.question, self.allocation.instance.units, found)
 
     def __repr__(self) -> str:
         instance = self.allocation.instance
@@ -144,7 +147,8 @@ def audit(
     *,
     effort: int = 200,
     seed: int = 0,
-    jobs: int = 1,
+    workers: int = 1,
+    jobs: int | None = None,
     time_limit: float | None = None,
     done: Callable[[str], object] | None = None,
 ) -> Audit:
@@ -165,8 +169,10 @@ def audit(
         The largest number of lies to try, and of users to remove. Each of them is one solve.
     seed : int
         Seed of the lies. The same seed gives the same verdict with any number of workers, unless a search reaches its time limit.
-    jobs : int
+    workers : int
         Worker processes of both searches; -1 for one on each core.
+    jobs : int, optional
+        The former name of ``workers``.
     time_limit : float, optional
         Seconds for each property. The default is 60 s for each search (lies, users who leave, whole tasks), and no limit for the rest.
     done : function, optional
@@ -191,9 +197,10 @@ def audit(
         )
     check_whole_number("effort", effort, 1)
     check_whole_number("seed", seed, 0)
-    check_jobs(jobs)
+    workers = workers if jobs is None else jobs
+    check_number_of_workers(workers)
     check_time_limit(time_limit)
-    case = Case.of(allocation, int(effort), int(seed), int(jobs), time_limit)
+    case = Case.of(allocation, int(effort), int(seed), int(workers), time_limit)
     verdicts = {}
     tree = allocation.instance.is_tree
     for name in _names(properties, tree=tree):
@@ -204,7 +211,10 @@ def audit(
                 verdicts[name] = dataclasses.replace(_judged(case, name), promised=_promise(case, name))
         if done is not None:
             done(name)
-    return Audit(allocation, verdicts, tuple(case.limits_exceeded))
+    question = {
+        "allocation": question_of(allocation), "properties": list(verdicts), "effort": effort, "seed": seed, "time_limit_s": time_limit
+    }  # fmt: skip
+    return Audit(allocation, verdicts, tuple(case.limits_exceeded), plain(question))
 
 
 def _judged(case: Case, name: str) -> Verdict:

@@ -46,6 +46,7 @@ from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupporte
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.registry import line_at_fault
+from fairopt.results import plain
 from fairopt.scheduling import schedule
 from fairopt.solving import best_found, notion_of, solve, without_remarks
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_notion, read_schedule
@@ -150,7 +151,17 @@ def compare(
         add(work.greedy(names.new(name), plan, against, first))
     for name, tasks in own.items():
         add(work.given(names.new(name), tasks, first))
-    return Comparison(instance, how, tuple(rows), work.largest_total)
+    question = {
+        "notions": [notion for _, notion in wanted],
+        "schedules": [name for name, _ in plans],
+        "allocations": list(own),
+        "integral": integral,
+        "sharing": how,
+        "time_limit_s": time_limit,
+        "reference": against,
+        "exact": exact,
+    }
+    return Comparison(instance, how, tuple(rows), work.largest_total, plain(question))
 
 
 # Rows ----------------------------------------------------------------------------------------------------------------------------
@@ -211,7 +222,7 @@ class _Work:
             return self._measured(name, GIVEN, own_allocation, time.perf_counter() - started, against or first, whole=self.integral)
         if isinstance(plan, Allocation):
             exact = _EXACT_WHOLE if plan.certificate.whole_tasks else "exact"
-            kind = BEST_FOUND if plan.certificate.best_found else plan.certificate.reservation or exact
+            kind = BEST_FOUND if plan.certificate.best_found else plan.certificate.qualifier or exact
             seconds = float("nan")
             allocation, own = plan, notion_of(plan.notion) if plan.notion in NOTIONS else first
         else:
@@ -232,7 +243,7 @@ class _Work:
         return self._measured(name, GIVEN, allocation, float("nan"), against, whole=self.integral)
 
     def _solved(self, notion: Notion, whole: bool) -> Allocation:
-        key = (*_identity(notion), whole)
+        key = (notion, whole)
         if key not in self.solved:
             try:
                 with _failures_are_refusals():
@@ -319,13 +330,6 @@ def _failures_are_refusals() -> Iterator[None]:
 
 
 # What was asked for --------------------------------------------------------------------------------------------------------------
-
-
-def _identity(notion: Notion) -> tuple[Any, ...]:
-    """Return what identifies a notion: its class and its options."""
-    names: list[str] = [field.name for field in dataclasses.fields(notion)] if dataclasses.is_dataclass(notion) else []
-    values = [getattr(notion, name) for name in names]
-    return type(notion), *(np.asarray(value).tobytes() if np.ndim(value) else value for value in values)
 
 
 class _Names:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +17,7 @@ from fairopt.analysis.regrets import Regret
 from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
+from fairopt.results import result
 from fairopt.wording import did_you_mean, figure, plural
 
 if TYPE_CHECKING:
@@ -106,12 +107,15 @@ class Comparison(ShowsItself):
     rows : tuple of Row
     largest_total : float
         The largest possible weighted number of divisible tasks; NaN if it could not be computed (the notes of the rows say why).
+    question : mapping
+        The arguments of `fairopt.compare`, as plain data.
     """
 
     instance: Instance
     sharing: str
     rows: tuple[Row, ...]
     largest_total: float
+    question: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -178,8 +182,11 @@ class Comparison(ShowsItself):
         ]
         return pd.concat([frame, *per_user], axis=1)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON; None stands for a missing number."""
+    def to_dict(self, by: Literal["user", "queue", "owner"] = "user") -> dict[str, Any]:
+        """Return plain data, ready for JSON; None stands for a missing number.
+
+        With ``by="owner"``, each row also has what each owner of tasks holds.
+        """
         rows = []
         for row in self.rows:
             held, shares = ((), ()) if row.allocation is None else (row.allocation.tasks_per_user.tolist(), row.allocation.shares.tolist())
@@ -195,8 +202,9 @@ class Comparison(ShowsItself):
                 "jain": row.jain,
                 "envy": None if row.envy is None else dataclasses.asdict(row.envy),
                 "use": row.use,
-                "regret": None if row.regret is None else row.regret.to_dict() | {"worst": row.regret.worst},
-                "seconds": row.seconds,
+                "regret": None if row.regret is None else row.regret.numbers(),
+                "time_s": row.seconds,
+                "seconds": row.seconds,  # until 1.0
                 "violations": [violation.to_dict() for violation in row.violations],
                 "users": [{"name": name, "tasks": tasks, "share": share} for name, tasks, share in users],
             }
@@ -206,9 +214,11 @@ class Comparison(ShowsItself):
                     user["exact"] = row.allocation.exact.of_user(n, self.instance.servers)
             if self.instance.queues:
                 entry["queues"] = self._queues(row)
+            if by == "owner":
+                entry["owners"] = [] if row.allocation is None else [dataclasses.asdict(each) for each in owner_holdings(row.allocation)]
             rows.append({key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()})
         largest = None if np.isnan(self.largest_total) else self.largest_total
-        return {"sharing": self.sharing, "units": self.instance.units, "largest_total": largest, "rows": rows}
+        return result("compare", self.question, self.instance.units, {"sharing": self.sharing, "largest_total": largest, "rows": rows})
 
     def _queues(self, row: Row) -> list[dict[str, Any]]:
         """Return plain data of what each queue holds in a row, with the shortfall of its share."""

@@ -21,9 +21,9 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.formats import document
-from fairopt.formats.syntax import plain_numbers
 from fairopt.instance import Instance
 from fairopt.instance.attributes import meaning, text_of
+from fairopt.instance.fractions import plain_numbers
 from fairopt.instance.units import BYTES, bare_amount
 from fairopt.wording import figure, joined, named, plural
 
@@ -251,7 +251,7 @@ class _Made:
         self.data = data
 
     def place(self, path: tuple[Any, ...]) -> str:
-        return "the difference cannot be alone"
+        return "this change is not valid on its own"
 
     def literal(self, path: tuple[Any, ...]) -> str | None:
         return None

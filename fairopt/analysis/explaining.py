@@ -14,8 +14,8 @@ The sentences depend on how the allocation was made:
 >>> explain(fo.solve(instance, "drf"), "alice")
 alice runs 3 tasks in the exact allocation of drf, on pool.
 It is measured by its share of the server: a task takes 22.2 % of the memory, its dominant resource (11.1 % of the cpu).
-Its share is 66.7 %; bob stops at the same level, nobody stops lower or higher.
-What stops it: nothing is left of cpu on pool.
+Its share is 66.7 %; bob has the same share; nobody has less or more.
+Bottleneck: cpu on pool is full.
 Who has that cpu: bob 66.7 %, alice itself 33.3 %.
 What would help: +1 cpu on pool would give it 0.103 tasks more (+3.45 %).
 Weight 2 instead of 1 would give it 1.15 tasks more (+38.5 %); up to 1.5 by its price.
@@ -28,7 +28,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Exact
+from fairopt.allocation import Allocation, Optimum
+from fairopt.allocation.records import question_of
 from fairopt.analysis.explanation import Explanation, Gain, number
 from fairopt.analysis.explanation.gains import gains, prices_of_level
 from fairopt.analysis.explanation.optimum import against_optimum
@@ -39,6 +40,7 @@ from fairopt.analysis.explanation.sentences import Sentences
 from fairopt.analysis.explanation.weights import idle_weight
 from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance
+from fairopt.results import plain
 from fairopt.solvers.backend import Deadline
 from fairopt.validation import check_time_limit, check_whole_number
 
@@ -123,6 +125,12 @@ def explain(
     names = [each.name for each in allocation.instance.queues]
     if user is not None and user not in allocation.instance.users and user in names:
         user, queue = None, user
+    question = plain(
+        {
+            "allocation": question_of(allocation), "user": user, "queue": queue, "against": against, "resolves": resolves,
+            "time_limit_s": time_limit,
+        }
+    )  # fmt: skip
     if user is None:
         assert queue is not None
         if against is not None:
@@ -133,9 +141,9 @@ def explain(
         deadline = Deadline(time_limit)
         would = gains_of_queue(allocation, node, resolves=resolves, deadline=deadline, done=done)
         told = (*about_queue(view, node), *idle_weight(allocation, node=node), *what_would_help(would, tasks))
-        if not isinstance(allocation.question, Exact):
+        if not isinstance(allocation.question, Optimum):
             told = (*told, against_optimum(allocation, below, deadline))
-        return Explanation(None, None, tasks, told, (), would, queue, allocation.instance.units)
+        return Explanation(None, None, tasks, told, (), would, queue, allocation.instance.units, question)
     if allocation.instance.n_servers > _MANY:
         allocation = merged_servers(allocation)
     instance = allocation.instance
@@ -166,4 +174,5 @@ def explain(
         blockers=blockers,
         gains=found,
         units=instance.units,
+        question=question,
     )

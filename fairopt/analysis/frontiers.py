@@ -33,20 +33,20 @@ There are four kinds of allocations:
 array([[5.7273, 0.5455],
        [7.9091, 0.1818]])
 >>> found
-Frontier of 2 users, 1 server, sharing rdm: 2 vertices, up to 7.90909 tasks and a smallest share of 0.545455
-                 kind  tasks  share  price of fairness  of efficiency  below
-alpha=0         alpha   7.91  0.182                  0          0.667      0
-alpha=1         alpha      6    0.5              0.241         0.0833      0
-alpha=inf       alpha    4.5    0.3              0.431           0.45   0.45
-drf            notion   5.73  0.545              0.276              0      0
-drf:first-fit  greedy      5    0.4              0.368          0.267  0.267
+Frontier of 2 users, 1 server, sharing rdm: 2 vertices, up to 7.90909 tasks and a min share of 0.545455
+                 kind  tasks  min share  price of fairness  of efficiency  slack
+alpha=0         alpha   7.91      0.182                  0          0.667      0
+alpha=1         alpha      6        0.5              0.241         0.0833      0
+alpha=inf       alpha    4.5        0.3              0.431           0.45   0.45
+drf            notion   5.73      0.545              0.276              0      0
+drf:first-fit  greedy      5        0.4              0.368          0.267  0.267
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -61,6 +61,7 @@ from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.aggregation import merge
 from fairopt.instance.queues import Queue
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
+from fairopt.results import plain, result
 from fairopt.solvers import pareto_frontier
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, notion_of, solve, without_remarks
@@ -115,7 +116,7 @@ class FrontierPoint:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; None stands for a missing number."""
-        entry = {name: getattr(self, name) for name in self.__slots__ if name != "allocation"}
+        entry = {name: getattr(self, name) for name in self.__slots__ if name != "allocation"} | {"time_s": self.seconds}
         return {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()}
 
 
@@ -134,6 +135,8 @@ class Frontier(ShowsItself):
     gap : float
         The largest distance of any allocation above the frontier, bounded by weak duality; relative to the largest total and share.
     points : tuple of FrontierPoint
+    question : mapping
+        The arguments of `fairopt.frontier`, as plain data.
     """
 
     instance: Instance
@@ -142,6 +145,7 @@ class Frontier(ShowsItself):
     vertices: FloatArray
     gap: float
     points: tuple[FrontierPoint, ...]
+    question: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.vertices.setflags(write=False)
@@ -188,7 +192,8 @@ class Frontier(ShowsItself):
         """Return plain data, ready for JSON: sharing, vertices, gap and points; None stands for a missing number."""
         vertices = [{"total": total, "smallest_share": share} for total, share in self.vertices.tolist()]
         points = [point.to_dict() for point in self.points]
-        return {"sharing": self.sharing, "of": self.of, "vertices": vertices, "gap": self.gap, "points": points}
+        found = {"sharing": self.sharing, "of": self.of, "vertices": vertices, "gap": self.gap, "points": points}
+        return result("frontier", self.question, self.instance.units, found)
 
     def plot(self, *, ax: Axes | None = None, figsize: tuple[float, float] | None = None, title: str | None = None) -> Figure:
         """Draw the frontier, the unattainable region, and the points; return a matplotlib figure.
@@ -205,10 +210,10 @@ class Frontier(ShowsItself):
             {
                 "kind": point.kind,
                 "tasks": point.total,
-                "share": point.smallest_share,
+                "min share": point.smallest_share,
                 "price of fairness": point.price_of_fairness,
                 "of efficiency": point.price_of_efficiency,
-                "below": point.below,
+                "slack": point.below,
             }
             for point in self.points
             if point.allocation is not None
@@ -218,7 +223,7 @@ class Frontier(ShowsItself):
         text = [
             f"Frontier of {plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {self.sharing}: "
             f"{len(self.vertices)} {'vertex' if len(self.vertices) == 1 else 'vertices'}, "
-            f"up to {plural(self.largest_total, 'task')} and a smallest share of {figure(self.largest_share, 6)}",
+            f"up to {plural(self.largest_total, 'task')} and a min share of {figure(self.largest_share, 6)}",
             *(line.rstrip() for line in table.splitlines()),
             *(f"{point.name}: {point.message}" for point in self.points if point.message),
         ]
@@ -306,7 +311,16 @@ def frontier(
         points.append(found.point(unique, kind, task))
         if done is not None:
             done(unique)
-    return Frontier(instance, how, of, found.vertices, found.gap, tuple(points))
+    question = {
+        "alphas": alphas,
+        "notions": asked,
+        "families": families or {},
+        "schedules": [schedules] if isinstance(schedules, str) else schedules,
+        "of": of,
+        "sharing": how,
+        "time_limit_s": time_limit,
+    }
+    return Frontier(instance, how, of, found.vertices, found.gap, tuple(points), plain(question))
 
 
 def _check_tree(instance: Instance) -> None:

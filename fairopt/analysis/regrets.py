@@ -65,22 +65,26 @@ Regret(drfh, whole tasks: level 0, leximin 0, largest 0, total 0)
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy
 
 from fairopt.allocation import Allocation
 from fairopt.allocation.holdings import tree_order
+from fairopt.allocation.records import question_of
 from fairopt.analysis.shortfalls import SAME, in_fractions, of_sorted, shortfall
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.models import NOTIONS, Notion
-from fairopt.program import AlphaFair, Disjunctive, Equilibrium, Nested, Program, Separate, Total, Tradeoff, TreeFilling
+from fairopt.program import AlphaFair, Equalize, Equilibrium, Feature, Leximin, Nested, Program, Separate, Total, Tradeoff, TreeFilling
+from fairopt.results import plain, result
 from fairopt.solving import best_found, checked, solve
 from fairopt.wording import figure
 
@@ -143,6 +147,10 @@ class Regret(ShowsItself):
     exact : dict or None
         Of an allocation in fractions, those of the numbers that are rational, as Fractions: "total", and "level", "leximin" and "largest",
         or "goal" of a total. The reference is in fractions, too, or of whole tasks that keep every limit.
+    question : mapping
+        The arguments of `fairopt.regret`, as plain data.
+    units : mapping
+        The unit of each resource of which it is known.
     """
 
     notion: str
@@ -163,6 +171,8 @@ class Regret(ShowsItself):
     tiny: tuple[str, ...] = ()
     others: Regret | None = field(default=None, compare=False)
     exact: dict[str, Fraction] | None = field(default=None, compare=False)
+    question: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    units: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def worst_user(self) -> str | None:
@@ -179,12 +189,16 @@ class Regret(ShowsItself):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; the numbers of single users and queues are in `to_frame`."""
-        apart = ("compared", "tiny", "others", "exact")
+        return result("regret", self.question, self.units, self.numbers())
+
+    def numbers(self) -> dict[str, Any]:
+        """Return the part of `to_dict` that a comparison has of each row."""
+        apart = ("compared", "tiny", "others", "exact", "question", "units")
         data = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name not in apart}
         if self.exact is not None:
             data["exact"] = {name: str(value) for name, value in self.exact.items()}
         others = None if self.others is None else {name: getattr(self.others, name) for name in _NUMBERS}
-        return data | {"worst_user": self.worst_user, "tiny": list(self.tiny), "others": others}
+        return data | {"worst_user": self.worst_user, "tiny": list(self.tiny), "others": others, "worst": self.worst}
 
     def to_frame(self, by: Literal["user", "queue"] = "user") -> pd.DataFrame:
         """Return one row per user, or per queue, the whole cluster first: tasks, share, both of the exact allocation, and the shortfall.
@@ -297,7 +311,12 @@ def regret(
     compared = _by_user_and_queue(allocation, program, exact)
     if allocation.exact is not None:
         found = dataclasses.replace(found, exact=in_fractions(chosen, program, allocation, exact))
-    found = dataclasses.replace(found, compared=compared, **_without_tiny(program, allocation, exact))
+    question = {
+        "allocation": question_of(allocation), "notion": chosen, "sharing": how, "integral": integral, "time_limit_s": time_limit
+    }  # fmt: skip
+    found = dataclasses.replace(
+        found, compared=compared, question=plain(question), units=allocation.instance.units, **_without_tiny(program, allocation, exact)
+    )
     if not allocation.instance.queues:
         return found
     most, worst = max((shortfall(best, own), name) for name, _, _, own, best in compared.queues[1:])
@@ -318,7 +337,7 @@ def _without_tiny(program: Program, allocation: Allocation, exact: Allocation) -
     """Return the users who have no whole task because their part of the divisible optimum is less than one, and the regret without them."""
     best, own = exact.tasks_per_user, allocation.tasks_per_user
     tiny = (best > 0) & (best < 1 - SAME) & (own <= SAME)
-    if exact.certificate.whole_tasks or isinstance(program.goal, Disjunctive | Equilibrium) or not tiny.any():
+    if exact.certificate.whole_tasks or program.goal.feature in (Feature.DISJUNCTIVE, Feature.EQUILIBRIUM) or not tiny.any():
         return {}
     able = program.per_user(program.largest()) > 0
     others = _compared(program, exact.notion, allocation.tasks, exact, tiny) if (able & ~tiny).any() else None
@@ -326,9 +345,9 @@ def _without_tiny(program: Program, allocation: Allocation, exact: Allocation) -
 
 
 def _check_exact(exact: Allocation, allocation: Allocation, chosen: Notion) -> None:
-    if exact.certificate.reservation and not exact.certificate.best_found:
+    if exact.certificate.qualifier and not exact.certificate.best_found:
         raise InvalidInstance(
-            f'the reference "{exact.notion}" is {exact.certificate.reservation}, not exact; give what fairopt.solve returns'
+            f'the reference "{exact.notion}" is {exact.certificate.qualifier}, not exact; give what fairopt.solve returns'
         )
     if exact.notion != chosen.name or exact.sharing != allocation.sharing:
         raise InvalidInstance(
@@ -354,7 +373,7 @@ def _by_user_and_queue(allocation: Allocation, program: Program, exact: Allocati
     per_user = np.stack([*(each.sum(axis=1) for each in tasks), *by_weight])
     of_users = tuple(numbers(name, *column) for name, column in zip(instance.users, per_user.T, strict=True))
     of_queues = []
-    dominant, capacity = isinstance(program.goal, TreeFilling) and program.goal.takes is not None, instance.total_capacity
+    dominant, capacity = getattr(program.goal, "takes", None) is not None, instance.total_capacity
     for node in tree_order(tree):
         below = tree.below[node]
         used = [each[below].sum(axis=1) @ instance.demands[below] for each in tasks]
@@ -380,37 +399,82 @@ def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation,
         "gap": float(exact.details.get("gap", 0.0)) if whole else 0.0,
         "best_found": exact.certificate.best_found,
     }
-    goal = program.goal
-    if isinstance(goal, Disjunctive):
-        return Regret(**found)
-    if isinstance(goal, Equilibrium):
-        return Regret(**found, condition=bottleneck_violation(program, goal, x))
-    if isinstance(goal, Total | AlphaFair):
-        alpha = goal.alpha if isinstance(goal, AlphaFair) else 0.0
-        means = [_power_mean(program.per_user(program.utilities * y)[able], goal.weights[able], 1.0 - alpha) for y in (best, x)]
-        return Regret(**found, goal=shortfall(*means))
-    if isinstance(goal, Tradeoff):
-        reached = [program.per_user(program.utilities * y)[able] for y in (best, x)]
-        fair = [_power_mean(values, goal.weights[able], 1.0 - goal.beta) for values in reached]
-        means = [a ** (1 - goal.efficiency) * values.sum() ** goal.efficiency for a, values in zip(fair, reached, strict=True)]
-        return Regret(**found, goal=shortfall(*means))
-    if isinstance(goal, TreeFilling | Nested):
-        both = [program.per_user(program.utilities * y)[able] for y in (best, x)]
-        largest = max((shortfall(*pair) for pair in zip(*(each.tolist() for each in both), strict=True)), default=0.0)
-        level = shortfall(*(float(each.min(initial=np.inf)) for each in both)) if able.any() else 0.0
-        return Regret(**found, level=level, largest=max(largest, 0.0))
-    inner = goal.goal if isinstance(goal, Separate) else goal
-    per_level = program.utilities / inner.weights[users]
-    if isinstance(goal, Separate):
-        groups = [np.flatnonzero((servers == i) & (program.largest() > 0) & kept) for i in np.unique(servers)]
-        compared = [of_sorted((best[own] * per_level[own]).tolist(), (x[own] * per_level[own]).tolist()) for own in groups if own.size]
-    else:
-        levels = [program.per_user(each * per_level)[able].tolist() for each in (best, x)]
-        compared = [of_sorted(*levels)] if able.any() else []
+    return Regret(**found, **_lost(program.goal, program, _Both(best, x, able, kept)))
+
+
+class _Both(NamedTuple):
+    """The optimum and the allocation that is compared with it, (pairs,), and the users, (users,), and pairs, (pairs,), that count."""
+
+    best: FloatArray
+    x: FloatArray
+    able: BoolArray
+    kept: BoolArray
+
+    def utilities(self, program: Program) -> list[FloatArray]:
+        """Return the utilities of both, of the users who count."""
+        return [program.per_user(program.utilities * each)[self.able] for each in (self.best, self.x)]
+
+
+@singledispatch
+def _lost(goal: Any, program: Program, both: _Both) -> dict[str, Any]:
+    """Return by how much an allocation falls short of the optimum of a goal, as arguments of `Regret`; nothing without a measure."""
+    return {}
+
+
+@_lost.register
+def _(goal: Equilibrium, program: Program, both: _Both) -> dict[str, Any]:
+    return {"condition": bottleneck_violation(program, goal, both.x)}
+
+
+@_lost.register
+def _(goal: Total, program: Program, both: _Both) -> dict[str, Any]:
+    return {"goal": shortfall(*(_power_mean(values, goal.weights[both.able], 1.0) for values in both.utilities(program)))}
+
+
+@_lost.register
+def _(goal: AlphaFair, program: Program, both: _Both) -> dict[str, Any]:
+    weights, power = goal.weights[both.able], 1.0 - goal.alpha
+    return {"goal": shortfall(*(_power_mean(values, weights, power) for values in both.utilities(program)))}
+
+
+@_lost.register
+def _(goal: Tradeoff, program: Program, both: _Both) -> dict[str, Any]:
+    reached = both.utilities(program)
+    fair = [_power_mean(values, goal.weights[both.able], 1.0 - goal.beta) for values in reached]
+    means = [a ** (1 - goal.efficiency) * values.sum() ** goal.efficiency for a, values in zip(fair, reached, strict=True)]
+    return {"goal": shortfall(*means)}
+
+
+@_lost.register
+def _(goal: TreeFilling | Nested, program: Program, both: _Both) -> dict[str, Any]:
+    reached = both.utilities(program)
+    largest = max((shortfall(*pair) for pair in zip(*(each.tolist() for each in reached), strict=True)), default=0.0)
+    level = shortfall(*(float(each.min(initial=np.inf)) for each in reached)) if both.able.any() else 0.0
+    return {"level": level, "largest": max(largest, 0.0)}
+
+
+@_lost.register
+def _(goal: Leximin | Equalize, program: Program, both: _Both) -> dict[str, Any]:
+    per_level = program.utilities / goal.weights[program.pair_users]
+    levels = [program.per_user(each * per_level)[both.able].tolist() for each in (both.best, both.x)]
+    return _of_lists([of_sorted(*levels)] if both.able.any() else [])
+
+
+@_lost.register
+def _(goal: Separate, program: Program, both: _Both) -> dict[str, Any]:
+    per_level, servers = program.utilities / goal.goal.weights[program.pair_users], program.pair_servers
+    groups = [np.flatnonzero((servers == i) & (program.largest() > 0) & both.kept) for i in np.unique(servers)]
+    return _of_lists(
+        [of_sorted((both.best[own] * per_level[own]).tolist(), (both.x[own] * per_level[own]).tolist()) for own in groups if own.size]
+    )
+
+
+def _of_lists(compared: list[tuple[Any, ...]]) -> dict[str, Any]:
+    """Return the numbers of the sorted list with the largest regret; of several servers the largest of each number."""
     level, leximin, position, largest = max(compared, key=lambda numbers: numbers[1], default=(0.0, 0.0, None, 0.0))
-    if len(compared) > 1:  # several servers: the largest of each number
+    if len(compared) > 1:
         level, largest = max(numbers[0] for numbers in compared), max(numbers[3] for numbers in compared)
-    return Regret(**found, level=level, leximin=leximin, position=position, largest=largest)
+    return {"level": level, "leximin": leximin, "position": position, "largest": largest}
 
 
 def _power_mean(values: FloatArray, weights: FloatArray, order: float) -> float:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.allocation import GIVEN, Allocation, Exact, ExactAnswer
+from fairopt.allocation import GIVEN, Allocation, ExactAnswer, Optimum
 from fairopt.analysis.measures import dominant_shares
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import InvalidInstance, Unsupported
@@ -79,7 +79,7 @@ def rerun(
             raise Unsupported(f'the options of "{question.notion.name}" name {word}, and this instance has others; say which with {word}=')
     notion = question.notion.restricted(users, servers)
     sharing: Any = allocation.sharing
-    if isinstance(question, Exact):
+    if isinstance(question, Optimum):
         with without_remarks():
             return solve(
                 instance,
@@ -115,7 +115,7 @@ def merged_servers(allocation: Allocation) -> Allocation:
     ('a and 1 like it', 'c')
     """
     question, instance = allocation.question, allocation.instance
-    if not isinstance(question, Exact) or allocation.certificate.whole_tasks or not question.notion.merges(instance):
+    if not isinstance(question, Optimum) or allocation.certificate.whole_tasks or not question.notion.merges(instance):
         return allocation
     exact = None if allocation.exact is None or allocation.exact.radius else allocation.exact
     if exact is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.analysis.measures import violations
 from fairopt.errors import Unsupported
+from fairopt.instance import BoolArray
 from fairopt.instance.fractions import ExactArray, from_rationals, objects, rationals
 from fairopt.models import Notion
 from fairopt.program import Equalize, Leximin, Nested, Program, Separate, Total, TreeFilling
+from fairopt.program.exact import ExactProgram
 
 __all__ = ["SAME", "in_fractions", "of_sorted", "shortfall", "tasks_in_fractions"]
 
@@ -65,26 +68,49 @@ def in_fractions(notion: Notion, program: Program, allocation: Allocation, exact
     able = np.array([value != 0 for value in formulated.per_user(objects(formulated.largest()))], bool)
     best, own = best[users, servers], own[users, servers]
     found = {"total": shortfall(Fraction(best.sum()), Fraction(own.sum()))}
-    goal: Any = formulated.goal
     worth = [rationals(each) * formulated.utilities for each in (best, own)]
-    if isinstance(goal, Total):
-        weights = goal.weights[able]
-        return found | {"goal": shortfall(*(from_rationals(weights * formulated.per_user(each)[able]).sum() for each in worth))}
-    if isinstance(goal, TreeFilling | Nested):
-        pairs = [from_rationals(formulated.per_user(each)[able]) for each in worth]
-        short = [shortfall(*pair) for pair in zip(*pairs, strict=True)]
-        return found | {"level": shortfall(min(pairs[0]), min(pairs[1])), "largest": max(*short, Fraction(0))} if short else found
-    if isinstance(goal, Separate):
-        by_level = [from_rationals(each / goal.goal.weights[users]) for each in worth]
-        groups = [np.flatnonzero(servers == i) for i in np.unique(servers)]
-        lists = [[each[group] for each in by_level] for group in groups]
-    elif isinstance(goal, Leximin | Equalize):
-        lists = [[from_rationals(formulated.per_user(each / goal.weights[users])[able]) for each in worth]] if able.any() else []
-    else:
-        return found
+    lost: dict[str, Fraction] = _lost(formulated.goal, formulated, worth, able)
+    return found | lost
+
+
+@singledispatch
+def _lost(goal: Any, program: ExactProgram, worth: list[ExactArray], able: BoolArray) -> dict[str, Fraction]:
+    """Return the regrets of a goal in Fractions; ``worth`` are the utilities of the pairs, (pairs,), of the optimum and of the other."""
+    return {}
+
+
+@_lost.register
+def _(goal: Total, program: ExactProgram, worth: list[ExactArray], able: BoolArray) -> dict[str, Fraction]:
+    weights: Any = goal.weights[able]
+    return {"goal": shortfall(*(from_rationals(weights * program.per_user(each)[able]).sum() for each in worth))}
+
+
+@_lost.register
+def _(goal: TreeFilling | Nested, program: ExactProgram, worth: list[ExactArray], able: BoolArray) -> dict[str, Fraction]:
+    pairs = [from_rationals(program.per_user(each)[able]) for each in worth]
+    short = [shortfall(*pair) for pair in zip(*pairs, strict=True)]
+    return {"level": shortfall(min(pairs[0]), min(pairs[1])), "largest": max(*short, Fraction(0))} if short else {}
+
+
+@_lost.register
+def _(goal: Separate, program: ExactProgram, worth: list[ExactArray], able: BoolArray) -> dict[str, Fraction]:
+    users, servers = program.program.pair_users, program.program.pair_servers
+    by_level = [from_rationals(each / goal.goal.weights[users]) for each in worth]
+    groups = [np.flatnonzero(servers == i) for i in np.unique(servers)]
+    return _of_lists([[each[group] for each in by_level] for group in groups])
+
+
+@_lost.register
+def _(goal: Leximin | Equalize, program: ExactProgram, worth: list[ExactArray], able: BoolArray) -> dict[str, Fraction]:
+    weights: Any = goal.weights[program.program.pair_users]
+    return _of_lists([[from_rationals(program.per_user(each / weights)[able]) for each in worth]] if able.any() else [])
+
+
+def _of_lists(lists: list[list[ExactArray]]) -> dict[str, Fraction]:
+    """Return the largest regrets of sorted lists."""
     compared: list[tuple[Any, ...]] = [of_sorted(*(each.tolist() for each in pair)) for pair in lists]
     names = ("level", "leximin", "largest")
-    return found | {name: max((row[k] for row in compared), default=Fraction(0)) for name, k in zip(names, (0, 1, 3), strict=True)}
+    return {name: max((row[k] for row in compared), default=Fraction(0)) for name, k in zip(names, (0, 1, 3), strict=True)}
 
 
 def tasks_in_fractions(allocation: Allocation) -> ExactArray | None:

@@ -19,8 +19,8 @@ drfh: 2 users gain
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import Sharing
+from fairopt.results import plain, result
 from fairopt.specs import NotionSpec, ScheduleSpec
 from fairopt.wording import figure, joined, plural
 
@@ -101,7 +102,7 @@ class Effect:
         Such as "servers.new.count".
     differences : tuple of Difference
     changes : dict
-        Tasks more than before, by user; empty if the difference cannot be alone.
+        Tasks more than before, by user; empty if the change is not valid on its own.
     message : str
         Why it cannot be alone, or was not computed; else empty.
     """
@@ -132,6 +133,7 @@ class WhatIf(ShowsItself):
     after: Comparison
     differences: tuple[Difference, ...]
     effects: dict[str, tuple[Effect, ...]]
+    question: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def users(self) -> tuple[str, ...]:
@@ -218,7 +220,7 @@ class WhatIf(ShowsItself):
             ]
             effects = [{"what": effect.what, "message": effect.message, "changes": effect.changes} for effect in self.effects.get(row, ())]
             rows.append({"name": row, "summary": self.summary(row), "users": users, "effects": effects})
-        return {
+        found = {
             "names": list(self.names),
             "differences": [
                 {
@@ -233,6 +235,7 @@ class WhatIf(ShowsItself):
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
         }
+        return result("what-if", self.question, self.after.instance.units, found)
 
     def plot(
         self, *, ax: Axes | Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None
@@ -347,7 +350,8 @@ def what_if(
                 found[row.name] = tuple(_effect(row.allocation, what, own, instance, time_limit) for what, own, instance in made)
             if done is not None:
                 done(row.name)
-    return WhatIf(names, first, second, differences.all, found)
+    question = {**first.question, "names": names, "effects": effects}
+    return WhatIf(names, first, second, differences.all, found, plain(question))
 
 
 def _made(differences: Differences, own: Sequence[Difference]) -> Instance | str:

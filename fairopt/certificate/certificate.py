@@ -34,8 +34,9 @@ it. Greedy schedules and approximations claim no optimum: only their feasibility
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import singledispatch
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -102,9 +103,14 @@ class Certificate(ShowsItself):
     distance: float | None = None
 
     @property
-    def reservation(self) -> str:
-        """The qualifier of an answer that is not claimed optimal: "greedy", "approximate", "best found"; "" of one that is."""
+    def qualifier(self) -> str:
+        """Of an answer that is not claimed optimal: "greedy", "approximate" or "best found"; "" of one that is."""
         return "greedy" if self.greedy else "approximate" if self.approximate else "best found" if self.best_found else ""
+
+    @property
+    def reservation(self) -> str:
+        """The former name of `qualifier`."""
+        return self.qualifier
 
     @property
     def worst(self) -> float:
@@ -129,7 +135,7 @@ class Certificate(ShowsItself):
         ------
         CertificateError
         """
-        if not (self.feasibility if self.reservation else self.worst) <= tolerance:
+        if not (self.feasibility if self.qualifier else self.worst) <= tolerance:
             quoted = [f'"{engine}"' for engine in engines]
             residuals = ", ".join(
                 f"{name} {contrast(getattr(self, name), tolerance, 'e', 1)[0]}" for name in ("feasibility", "optimality", "fairness")
@@ -191,39 +197,66 @@ def certify(program: Program, solution: Solution) -> Certificate:
         solution.prices,
     ]
     if not all(np.isfinite(array).all() for array in numbers if array is not None):
-        of_users = float("inf") if isinstance(program.goal, AlphaFair | Tradeoff) else None
+        of_users = float("inf") if program.goal.has_gradient else None
         return Certificate(float("inf"), float("inf"), float("inf"), distance=of_users)
     feasibility = _excess(program, solution.x)
     if program.integral:
         fractional = float(np.abs(solution.x - np.round(solution.x)).max(initial=0.0))
         gap = float("inf") if solution.gap is None else solution.gap
         return Certificate(max(feasibility, fractional), gap, 0.0, whole_tasks=True)
-    if isinstance(program.goal, Total):
-        return Certificate(feasibility, _total_gap(program, program.goal.weights, solution), 0.0)
-    if isinstance(program.goal, AlphaFair | Tradeoff):
-        worth = marginal_worth(program, program.goal, solution.x)
-        prices = np.zeros(len(program.limits)) if solution.prices is None else solution.prices
-        unfair = max(room_left(program, solution.x), kkt_violation(program, program.goal, solution.x, prices))
-        gap = _total_gap(program, worth, solution, any_scale=True)
-        able = program.members[program.per_user(program.largest())[program.members] > 0]
-        level = program.per_user(program.utilities * solution.x)[able]
-        distance = proved_distance(program.goal, program.goal.weights[able], level, gap / (1 - gap) + feasibility if gap < 1 else np.inf)
-        return Certificate(feasibility, gap, unfair, distance=distance)
-    if isinstance(program.goal, Equilibrium):
-        return Certificate(feasibility, 0.0, bottleneck_violation(program, program.goal, solution.x))
-    if isinstance(program.goal, Disjunctive):
-        return Certificate(
-            feasibility,
-            float("inf") if solution.gap is None else solution.gap,
-            clause_violation(program.goal, solution.x, solution.auxiliary),
-        )
-    if isinstance(program.goal, Nested):
-        return Certificate(feasibility, *nested_gaps(program, program.goal, solution))
-    if isinstance(program.goal, TreeFilling):
-        return Certificate(feasibility, *tree_gaps(program, program.goal, solution))
-    assert isinstance(program.goal, Leximin | Equalize)
-    optimality, fairness = level_gaps(program, program.goal, solution)
-    return Certificate(feasibility, optimality, fairness)
+    optimality, fairness, distance = _residuals(program.goal, program, solution, feasibility)
+    return Certificate(feasibility, optimality, fairness, distance=distance)
+
+
+Residuals: TypeAlias = tuple[float, float, float | None]  # optimality, fairness, distance
+
+
+@singledispatch
+def _residuals(goal: Any, program: Program, solution: Solution, feasibility: float) -> Residuals:
+    """Return what proves an answer to a goal: the residuals of optimality and fairness, and the distance of smooth goals."""
+    raise TypeError(f"nothing proves an answer to the goal {type(goal).__name__}")
+
+
+@_residuals.register
+def _(goal: Leximin | Equalize, program: Program, solution: Solution, feasibility: float) -> Residuals:
+    return *level_gaps(program, goal, solution), None
+
+
+@_residuals.register
+def _(goal: TreeFilling, program: Program, solution: Solution, feasibility: float) -> Residuals:
+    return *tree_gaps(program, goal, solution), None
+
+
+@_residuals.register
+def _(goal: Nested, program: Program, solution: Solution, feasibility: float) -> Residuals:
+    return *nested_gaps(program, goal, solution), None
+
+
+@_residuals.register
+def _(goal: Total, program: Program, solution: Solution, feasibility: float) -> Residuals:
+    return _total_gap(program, goal.weights, solution), 0.0, None
+
+
+@_residuals.register
+def _(goal: AlphaFair | Tradeoff, program: Program, solution: Solution, feasibility: float) -> Residuals:
+    prices = np.zeros(len(program.limits)) if solution.prices is None else solution.prices
+    unfair = max(room_left(program, solution.x), kkt_violation(program, goal, solution.x, prices))
+    gap = _total_gap(program, marginal_worth(program, goal, solution.x), solution, any_scale=True)
+    able = program.members[program.per_user(program.largest())[program.members] > 0]
+    level = program.per_user(program.utilities * solution.x)[able]
+    distance = proved_distance(goal, goal.weights[able], level, gap / (1 - gap) + feasibility if gap < 1 else np.inf)
+    return gap, unfair, distance
+
+
+@_residuals.register
+def _(goal: Equilibrium, program: Program, solution: Solution, feasibility: float) -> Residuals:
+    return 0.0, bottleneck_violation(program, goal, solution.x), None
+
+
+@_residuals.register
+def _(goal: Disjunctive, program: Program, solution: Solution, feasibility: float) -> Residuals:
+    gap = float("inf") if solution.gap is None else solution.gap
+    return gap, clause_violation(goal, solution.x, solution.auxiliary), None
 
 
 def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> float:

@@ -32,7 +32,7 @@ import numpy as np
 from fairopt.errors import CertificateError
 from fairopt.instance import BoolArray
 from fairopt.instance.fractions import ExactArray, rational
-from fairopt.program import Equalize, Leximin, Solution, Stage, Total
+from fairopt.program import Solution, Stage
 from fairopt.program.exact import ExactProgram
 from fairopt.wording import named
 
@@ -76,7 +76,6 @@ def prove_levels(program: ExactProgram, solution: Solution) -> None:
         The answer is not feasible, or a level is not proved; the message says which and why.
     """
     goal, names = program.goal, program.program
-    assert isinstance(goal, Leximin | Equalize)
     prove_feasible(program, solution.x)
     weights = goal.weights[names.pair_users]
     per_level = program.utilities / weights
@@ -84,12 +83,12 @@ def prove_levels(program: ExactProgram, solution: Solution) -> None:
     closed = closed_pairs(program)
     open_to = np.zeros(len(names.users), bool)
     open_to[names.pair_users[~closed]] = True
-    if isinstance(goal, Equalize) and len(solution.stages) > 1:
+    if goal.is_equal and len(solution.stages) > 1:
         refuse(program, "one equal level is claimed to be several")
     settled = np.zeros(len(names.users), bool)
     before: Any = rational(0)
     for number, stage in enumerate(solution.stages, 1):
-        _prove_level(program, stage, number, per_level, closed, levels, settled, open_to, before, everybody=isinstance(goal, Equalize))
+        _prove_level(program, stage, number, per_level, closed, levels, settled, open_to, before, everybody=goal.is_equal)
         settled[stage.users] = True
         before = stage.value
     left = np.flatnonzero(open_to & ~settled)
@@ -166,7 +165,6 @@ def prove_total(program: ExactProgram, solution: Solution) -> None:
     CertificateError
     """
     goal = program.goal
-    assert isinstance(goal, Total)
     prove_feasible(program, solution.x)
     worth = goal.weights[program.program.pair_users] * program.utilities
     prices = solution.prices

@@ -106,7 +106,7 @@ class _Level:
         Who rises at a rate > 0. Who waits is kept at its target by limits that may have prices of either sign.
     closed : bool array (pairs,)
         What levels below leave nothing of.
-    kept : bool array (users,)
+    pinned : bool array (users,)
         Who cannot have more than its level, because of levels below.
     """
 
@@ -117,11 +117,11 @@ class _Level:
     size: FloatArray
     climbs: BoolArray
     closed: BoolArray
-    kept: BoolArray
+    pinned: BoolArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Judged:
+class _Evaluation:
     """What prices prove of a level, in units of the prices.
 
     Attributes
@@ -138,7 +138,7 @@ class _Judged:
         The level's own g, and what it is charged for levels below.
     plain, passed_on : float
         What g has beside dear pairs, summed directly; and what is more than rounding of the charges, with the excess of the answer.
-    missing, rise : float
+    optimality, fairness : float
         The residuals of optimality and fairness.
     """
 
@@ -152,14 +152,14 @@ class _Judged:
     charged: float
     plain: float
     passed_on: float
-    missing: float
-    rise: float
+    optimality: float
+    fairness: float
 
 
 class LevelProofs:
     """The proofs of the levels in ascending order, and the bounds that they imply on each pair, free limit and surplus of a user."""
 
-    def __init__(self, program: Program, per_level: FloatArray, x: FloatArray, levels: FloatArray, doubt: FloatArray) -> None:
+    def __init__(self, program: Program, per_level: FloatArray, x: FloatArray, levels: FloatArray, uncertainty: FloatArray) -> None:
         self.users, self.limits = program.pair_users, program.limits
         self.per_level, self.x, self.levels = per_level, x, levels
         self.by_column = self.limits.transposed
@@ -174,11 +174,11 @@ class LevelProofs:
         self.by = [np.full(most.size, -1) for most in self.most]
         self.totals: list[float] = []  # g of each level, at least its rounding
         self.real: list[float] = []  # g of each level, 0 if it is only rounding
-        self.doubt = doubt  # d: possible shortfall or surplus of each settled user
+        self.uncertainty = uncertainty  # d: possible shortfall or surplus of each settled user
         self.prices: list[tuple[FloatArray, float]] = []  # of each level, and their unit
         self.settled_at = np.full(levels.size, -1)  # number of the level that settled each user; -1: none, or a cap
 
-    def knows(self, earlier: LevelProofs, rows: int) -> None:
+    def inherit_bounds(self, earlier: LevelProofs, rows: int) -> None:
         """Take over what earlier levels imply, all of whose prices are those of the first ``rows`` limits, which both have.
 
         Nobody has less than these levels gave, so that their bounds still hold.
@@ -192,7 +192,7 @@ class LevelProofs:
             list(earlier.real),
             [(prices[:rows], unit) for prices, unit in earlier.prices],
         )
-        self.doubt, self.settled_at = earlier.doubt.copy(), earlier.settled_at.copy()
+        self.uncertainty, self.settled_at = earlier.uncertainty.copy(), earlier.settled_at.copy()
 
     def of(
         self,
@@ -228,35 +228,35 @@ class LevelProofs:
         unit = max(float(np.abs(proof).max(initial=0.0)), _TINY)  # it does not matter
         given = proof / unit
         prices = given if is_last else self.parts.without_noise(given)  # noise of the last level matters to none above it
-        found = self._judged(prices, level)
-        if found is None or found.rise > _PROVED:
+        found = self._evaluate_prices(prices, level)
+        if found is None or found.fairness > _PROVED:
             second = self.parts.without_noise(given) if is_last else given
-            other = self._judged(second, level) if second is not prices else None
-            if other is not None and (found is None or other.rise < found.rise):
+            other = self._evaluate_prices(second, level) if second is not prices else None
+            if other is not None and (found is None or other.fairness < found.fairness):
                 found = other
         if found is None:
             return float("inf"), float("inf")
-        missing, rise, best = found.missing, found.rise, found
-        last: _Judged | None = found
+        optimality, fairness, best = found.optimality, found.fairness, found
+        last: _Evaluation | None = found
         for _ in range(_SUMS):
-            if last is None or not (rise > _PROVED and last.charged > last.own):
+            if last is None or not (fairness > _PROVED and last.charged > last.own):
                 break
-            last = self._judged(self._with_lower_levels(last.prices, level), level)
-            if last is not None and last.rise < rise:
-                missing, rise, best = min(missing, last.missing), last.rise, last
+            last = self._evaluate_prices(self._with_lower_levels(last.prices, level), level)
+            if last is not None and last.fairness < fairness:
+                optimality, fairness, best = min(optimality, last.optimality), last.fairness, last
         if not is_last:
             real = self._real(found)
-            doubted = real if best is found else self._real(best)
-            self.doubt[settled] = doubted / np.maximum(best.q[settled], _TINY)  # of the proof that counts: the others may be about more
+            uncertain = real if best is found else self._real(best)  # of the proof that counts: the others may be about more
+            self.uncertainty[settled] = uncertain / np.maximum(best.q[settled], _TINY)
             self.settled_at[settled] = len(self.totals)
             stay = ~level.climbs
             stay[settled] = True
             dear = np.where(found.dear <= _CLEAR * found.paid, 0.0, found.dear)
-            self._learn(real, ROUNDING * found.spent, [dear, found.positive, np.maximum(found.q, 0.0) * stay])
+            self._update_bounds(real, ROUNDING * found.spent, [dear, found.positive, np.maximum(found.q, 0.0) * stay])
             self.prices.append((proof, unit) if best.prices is given else (best.prices, 1.0))
-        return missing, rise
+        return optimality, fairness
 
-    def _judged(self, prices: FloatArray, level: _Level) -> _Judged | None:
+    def _evaluate_prices(self, prices: FloatArray, level: _Level) -> _Evaluation | None:
         """Return what prices prove of a level; None: nothing."""
         bounds, levels, users = self.limits.bounds, self.levels, self.users
         rising, target, size, closed, climbs = level.rising, level.target, level.size, level.closed, level.climbs
@@ -281,12 +281,12 @@ class LevelProofs:
         plain = float(positive @ self.free + q[rising] @ above)
         small = plain + float(dear @ self.used)
         own = max(beyond, small, 0.0)
-        opened, taken = ~closed, 0.0
-        if self.doubt.any():  # no shortfall costs nothing
+        opened, shortfalls = ~closed, 0.0
+        if self.uncertainty.any():  # no shortfall costs nothing
             dearest = np.abs(q)  # cost of a shortfall on the most expensive open pair
             np.maximum.at(dearest, users[opened], (cost / self.per_level)[opened])
             dearest[rising] = 0.0
-            taken = self._taken(dearest)
+            shortfalls = self._cost_of_shortfalls(dearest)
         # The excess of the answer over limits, and pairs below 0.
         excess = float(positive @ self.over + dear @ self.short)
         charged = unbounded = charged_real = 0.0
@@ -298,11 +298,12 @@ class LevelProofs:
             unbounded = float((np.maximum(-cost, 0.0) * (opened & (q[users] >= 0))) @ self.largest)
         gap = own + charged + unbounded
         paid_by = q[level.settled] * size[level.settled]
-        rise = (gap + excess) / float(paid_by.min()) if (paid_by > _NOISE * spent).all() else float("inf")
+        fairness = (gap + excess) / float(paid_by.min()) if (paid_by > _NOISE * spent).all() else float("inf")
         passed_on = charged_real + unbounded + excess
-        return _Judged(prices, spent, q, dear, paid, positive, own, charged, plain, passed_on, gap / held, max(rise, taken / held))
+        fairness = max(fairness, shortfalls / held)
+        return _Evaluation(prices, spent, q, dear, paid, positive, own, charged, plain, passed_on, gap / held, fairness)
 
-    def _real(self, found: _Judged) -> float:
+    def _real(self, found: _Evaluation) -> float:
         """Return g without what is only rounding."""
         if found.own > ROUNDING * found.spent:
             return found.own + found.passed_on
@@ -313,7 +314,7 @@ class LevelProofs:
         opened, q = ~level.closed, np.full(self.levels.size, np.inf)
         np.minimum.at(q, self.users[opened], (cost / self.per_level)[opened])
         q[np.isinf(q)] = 0.0
-        return np.where(level.kept & ~level.climbs, q, np.maximum(q, 0.0))
+        return np.where(level.pinned & ~level.climbs, q, np.maximum(q, 0.0))
 
     def _with_lower_levels(self, prices: FloatArray, level: _Level) -> FloatArray:
         """Return prices of a level with those of the levels below, as many times as these would be charged for."""
@@ -327,14 +328,14 @@ class LevelProofs:
             total[: lower_prices.size] += times / unit * lower_prices
         return total
 
-    def _taken(self, price: FloatArray) -> float:
+    def _cost_of_shortfalls(self, price: FloatArray) -> float:
         """Return the cost, at these prices, of the possible shortfalls of users settled before.
 
         The shortfalls of one level cost at most the largest of them, or less if a level bounds the matching surplus: a higher level may
         have a smaller bound.
         """
         alone = self.settled_at < 0
-        worth = np.where(price > 0, price, 0.0) * np.where(price > 0, self.doubt, 0.0)
+        worth = np.where(price > 0, price, 0.0) * np.where(price > 0, self.uncertainty, 0.0)
         at_caps = float(worth[alone].sum())
         if not self.totals:
             return at_caps
@@ -358,7 +359,7 @@ class LevelProofs:
         if some.size:
             np.maximum.at(times, by[some], amount[some] * most[some] / totals[by[some]])
 
-    def _learn(self, real: float, rounding: float, prices: list[FloatArray]) -> None:
+    def _update_bounds(self, real: float, rounding: float, prices: list[FloatArray]) -> None:
         """Bound everything that has a price at this level: together it costs at most g."""
         total = max(real, rounding)
         with np.errstate(divide="ignore"):

@@ -32,7 +32,7 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
     times = np.bincount(np.concatenate([np.zeros(0, np.int64), *(stage.users for stage in solution.stages)]), minlength=levels.size)
     if np.isinf(value).any() or times.max(initial=0) > 1 or not all(stage.users.size for stage in solution.stages):
         return 0.0, float("inf")
-    if isinstance(goal, Equalize):
+    if goal.is_equal:
         spread = levels[open_to]
         unequal = float(np.ptp(spread) / spread.max()) if spread.size else 0.0
     else:
@@ -50,7 +50,7 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
         if np.isnan(missing) or np.isnan(rise):
             missing = rise = float("inf")
         optimality = max(optimality, missing)
-        if isinstance(goal, Leximin):
+        if not goal.is_equal:
             fairness = max(fairness, rise)
         if np.isinf(missing):
             break

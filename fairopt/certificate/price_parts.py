@@ -27,7 +27,7 @@ _LINK = 1e-6  # fraction of a limit, at least, with which a user links it to oth
 
 
 class PriceParts:
-    """The parts of prices at an answer x, (pairs,), of so many users."""
+    """The parts of prices at an answer x, (pairs,), of n_users users."""
 
     def __init__(self, limits: Limits, pair_users: IntArray, x: FloatArray, n_users: int) -> None:
         self.limits, self.pair_users, self.x, self.n_users = limits, pair_users, x, n_users
@@ -73,7 +73,7 @@ class PriceParts:
 
 
 def _connected(one: IntArray, other: IntArray, size: int) -> IntArray:
-    """Return a number of the component of each of so many nodes, its lowest node, where links join ``one`` and ``other``.
+    """Return the component of each of ``size`` nodes, named by its lowest node; links join ``one`` and ``other``.
 
     SciPy's graphs load its linear algebra, which takes longer than most proofs.
     """

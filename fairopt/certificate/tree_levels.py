@@ -60,7 +60,7 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
         levels = program.per_user(x * per_level)
         proofs = LevelProofs(of_part, per_level, x, levels, np.zeros(levels.size))
         if known is not None:
-            proofs.knows(known, rows)
+            proofs.inherit_bounds(known, rows)
         stages = [stage for stage in solution.stages if stage.part == number]
         for stage in stages:
             change, _ = way.event()

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
-from rich.text import Text
 
 import fairopt as fo
 from fairopt.allocation import GIVEN
@@ -16,17 +14,29 @@ from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.properties import CHECKS, OF_TREES
 from fairopt.analysis.rerun import given
 from fairopt.commands import completion
-from fairopt.commands.console import Console, as_text, choose_form, deliver, say, show, work
-from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules, words
-from fairopt.commands.tables import add_numbers, add_words, label, print_paragraph, sharing_note, simple_table
+from fairopt.commands.console import Bar, as_text, choose_form, deliver, say, show, work
+from fairopt.commands.options import (
+    EFFORT,
+    Changes,
+    Exact,
+    File,
+    Given,
+    Guarantees,
+    Json,
+    JsonOutput,
+    QueueShare,
+    Sharing,
+    Workers,
+    read_instance,
+    with_rules,
+    words,
+)
 from fairopt.registry import words as words_of
+from fairopt.reporting.tables.audit import audit_blocks
 from fairopt.specs import read_notion, read_schedule
-from fairopt.wording import figure, in_shell, joined, plural
+from fairopt.wording import in_shell, plural
 
 __all__ = ["audit"]
-
-_STYLES = {"holds": "green", "violated": "bold red", "-": "dim"}
-_LINES = 3  # exceeded limits that are listed
 
 
 def audit(
@@ -42,22 +52,14 @@ def audit(
     schedule: Annotated[
         str | None,
         typer.Option(
-            metavar="ID:ID",
+            metavar="A:B",
             autocompletion=completion.schedules,
-            help="Audit a schedule, criterion:placement; options as in drfh:best-fit:metric=l2.",
+            help="Audit a greedy schedule CRITERION:PLACEMENT, such as drfh:best-fit:metric=l2.",
         ),
     ] = None,
-    allocation: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="CSV",
-            help="Audit your own allocation: columns user, server, tasks, or user and a column per server. With --notion: by its measure.",
-        ),
-    ] = None,
+    allocation: Given = None,
     integral: Annotated[bool, typer.Option("--integral", help="With --notion: the best allocation of whole tasks.")] = False,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="In fractions, decided without a tolerance: the allocation, the verdicts and their amounts.")
-    ] = False,
+    exact: Exact = False,
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
@@ -73,22 +75,25 @@ def audit(
             metavar="ID,...", autocompletion=completion.properties, help="Exit with status 1 if one of these properties is violated."
         ),
     ] = None,
-    effort: Annotated[int, typer.Option(metavar="N", help="At most so many lies to try, and users to remove, in the two searches.")] = 200,
+    effort: Annotated[int, typer.Option(metavar="N", help=EFFORT)] = 200,
     seed: Annotated[
-        int, typer.Option(metavar="N", help="Seed of the random lies; the same seed gives the same verdicts with any number of workers.")
+        int,
+        typer.Option(metavar="N", help="Seed of the random misreports; the same seed gives the same verdicts with any number of workers."),
     ] = 0,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Worker processes; -1: one per core.")] = 1,
+    workers: Workers = 1,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For the solve, and for each property; default: one minute for each search.")
+        float | None,
+        typer.Option(metavar="SECONDS", help="Time limit of the solve, and of each property. Default: one minute for each search."),
     ] = None,
     changes: Changes = None,
     as_json: Json = False,
-    everything: Annotated[bool, typer.Option("--all", help="Also explain the properties that hold.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show all explanations, also of the properties that hold.")] = False,
     output: JsonOutput = None,
 ) -> None:
     """Audit an allocation of FILE: which properties hold; if one fails, by how many tasks, with an example.
 
-    Strategy-proofness is tested by trying lies: finding none that pays does not prove that there is none.
+    With --allocation, --notion names the measure by which your allocation is judged.
+    Strategy-proofness is tested by a search for a misreport that pays off. If it finds none, that is no proof.
     Exit status 1: a property of --fail-on is violated.
     """
     form = choose_form(output, as_json=as_json, kinds=("json",))
@@ -119,8 +124,7 @@ def audit(
         exact=exact,
     )
     made = work(what, make)
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("auditing", total=len(CHECKS) if wanted is None else len(wanted))
+    bar = Bar("auditing", len(CHECKS) if wanted is None else len(wanted))
     found = work(
         "auditing",
         lambda: fo.audit(
@@ -128,20 +132,21 @@ def audit(
             wanted,
             effort=effort,
             seed=seed,
-            jobs=jobs,
+            workers=workers,
             time_limit=time_limit,
-            done=lambda name: progress.update(bar, advance=1, description=name),
+            done=lambda name: bar.advance(what=name),
         ),
-        progress,
+        bar,
     )
     if form == "json":
         deliver(as_text(found.to_dict()), output)
     else:
-        show(lambda console: _print(console, found, everything), output)
+        show(lambda width: audit_blocks(found, everything=everything), output)
     if watched and found.violations:
         say(
             "warning",
-            f"the allocation exceeds its limits ({found.violations[0]}), so the verdicts say little; does it belong to this cluster?",
+            f"the allocation exceeds capacity ({found.violations[0]}): the verdicts are not meaningful. "
+            "Was it made for another cluster file?",
         )
     for name in watched:
         if found[name].holds is None:
@@ -195,42 +200,3 @@ def _maker(
         lambda: fo.solve(instance, chosen, sharing=sharing, integral=integral, time_limit=time_limit, exact=exact),  # type: ignore[arg-type]
         f"solving {notion}",
     )
-
-
-def _print(console: Console, found: fo.Audit, everything: bool) -> None:
-    """Print the verdicts, then the witnesses of violations and why some properties could not be judged."""
-    made = found.allocation
-    instance = made.instance
-    size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}{sharing_note(made.sharing)}"
-    how = (
-        "given"
-        if made.solver == made.notion
-        else f"given, measured by {made.notion}"
-        if made.solver == GIVEN
-        else f"{made.notion}, {made.certificate.reservation or 'exact'} by {made.solver}"
-    )
-    console.print(Text.assemble(("Audit", "bold"), f" of {how}: {size}"))
-    console.print()
-    table = simple_table("property", first="ids")
-    table.add("ids", [""])
-    add_numbers(table, "tasks")
-    add_words(table, "promised")
-    for name, verdict in found.items():
-        size = figure(verdict.amount, 4)
-        table.add_row(Text(name), Text(verdict.outcome, _STYLES.get(verdict.outcome, "")), size, label(verdict.promised or ""))
-    console.print(table)
-    for limit in found.violations[:_LINES]:
-        console.print(Text.assemble(("\nnot feasible: ", "bold red"), label(str(limit))))
-    if len(found.violations) > _LINES:
-        console.print(Text(f"and {len(found.violations) - _LINES:,} more limits that are exceeded"))
-    for names, verdict in found.grouped():
-        if verdict.holds and not everything and verdict.searched is None:
-            continue
-        lines = [verdict.statement] if verdict.witness is None else [verdict.statement, verdict.witness.text]
-        console.print()
-        print_paragraph(console, Text.assemble((f"{joined(list(names))}: ", "bold"), label(" ".join(lines))))
-    if any(verdict.promised for verdict in found.values()):
-        kind = "" if made.exact is None else ", in fractions"
-        console.print()
-        promised = "promised: the source that proves the property for this notion, under its own conditions."
-        console.print(Text(f"tasks: size of the violation{kind}.\n{promised}"))

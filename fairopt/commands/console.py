@@ -11,31 +11,34 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import rich.console
 import typer
 from rich.console import ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.markup import escape
 from rich.segment import Segment
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.allocation_table import Choice, print_allocation
-from fairopt.commands.said import SAID
+from fairopt.commands.said import INTERRUPTED, SAID
 from fairopt.files import is_device, write_files
 from fairopt.formats import FILES
 from fairopt.formats.results import KINDS, Kind, rendered, require
+from fairopt.reporting.tables.allocation import Choice, allocation_blocks
+from fairopt.show.blocks import Block
+from fairopt.show.terminal import print_blocks
 from fairopt.wording import printable
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.progress import Progress
     from rich.status import Status
 
 __all__ = [
     "INTERRUPTED",
+    "Bar",
     "Console",
     "Form",
     "as_text",
@@ -62,7 +65,6 @@ Form: TypeAlias = Literal["json", "csv", "parquet", "xlsx", "md", "tex", "page"]
 _AS_THEY_ARE = re.compile("[^\x00-\x7e]")  # characters that json does not escape; they occur inside strings only
 _KEPT = "\n\N{NO-BREAK SPACE}"  # characters that are no letters, and drive no terminal
 _LOOK = 0.1  # seconds between two checks for signals
-INTERRUPTED = 130  # exit status after Ctrl-C
 _PATIENCE = 2.0  # seconds after which a terminal shows progress
 
 
@@ -169,7 +171,7 @@ def check_instance(path: Path | None, option: str) -> None:
     if path is not None and path.suffix.lower() not in ("", ".parquet", *FILES) and not path.is_dir():
         raise typer.BadParameter(f"{path.name}: give a name that ends in .yaml or .json (or .xlsx), or a folder", param_hint=option)
     if path is not None and path.suffix.lower() == ".xlsx":
-        from fairopt.formats.workbooks import require_openpyxl
+        from fairopt.tables.workbooks import require_openpyxl
 
         require_openpyxl(f"writing {path}")
 
@@ -191,7 +193,7 @@ def present(
     hand_over(
         lambda: allocation.to_dict() | {"seconds": seconds},
         allocation.to_frame,
-        lambda console: print_allocation(console, allocation, seconds, everything=everything, choice=choice),
+        lambda width: allocation_blocks(allocation, seconds, everything=everything, choice=choice, width=width),
         form,
         output,
     )
@@ -200,11 +202,11 @@ def present(
 def hand_over(
     data: Callable[[], dict[str, Any]],
     table: Callable[[], pd.DataFrame],
-    page: Callable[[Console], None],
+    page: Callable[[int], Iterable[Block]],
     form: Form,
     output: Path | None,
 ) -> None:
-    """Print or write a result in one of its forms: JSON, a table, or the page that people read."""
+    """Print or write a result in one of its forms: JSON, a table, or what people read, for a width of so many characters."""
     if form == "json":
         deliver(as_text(data()), output)
     elif form == "page":
@@ -224,14 +226,14 @@ def draw(
 
 
 def draw_envy(allocation: fo.Allocation, path: Path) -> None:
-    """Write the picture of who envies whom."""
+    """Write the picture of the envy matrix."""
     from fairopt.analysis.measures import envy_matrix
     from fairopt.plots import plot_envy, save_figure
 
     def draw() -> None:
         save_figure(plot_envy(envy_matrix(allocation), allocation.instance.users, allocation.notion), path)
 
-    work("drawing who envies whom", draw)
+    work("drawing the envy matrix", draw)
 
 
 def say(kind: str, message: str) -> None:
@@ -239,6 +241,32 @@ def say(kind: str, message: str) -> None:
     console = Console(stderr=True, highlight=False)
     text = printable(message, keep=_KEPT)
     console.print(Text.assemble((f"{kind}: ", "bold red" if kind == "error" else "bold yellow"), text), soft_wrap=True)
+
+
+class Bar:
+    """A bar on stderr that shows how far a task is; `work` shows it if the task takes long.
+
+    Parameters
+    ----------
+    what : str
+        What is counted.
+    total : float or None
+        When it is full; None: not known yet.
+    """
+
+    def __init__(self, what: str, total: float | None = None) -> None:
+        from rich.progress import Progress
+
+        self.progress = Progress(console=Console(stderr=True), transient=True)
+        self._task = self.progress.add_task(escape(what), total=total)
+
+    def advance(self, by: float = 1, what: str | None = None) -> None:
+        """Move it on."""
+        self.progress.update(self._task, advance=by, description=None if what is None else escape(what))
+
+    def reach(self, now: float, total: float | None = None, what: str | None = None) -> None:
+        """Move it to where the task is."""
+        self.progress.update(self._task, completed=now, total=total, description=None if what is None else escape(what))
 
 
 class _Listener(logging.Handler):
@@ -255,10 +283,10 @@ class _Listener(logging.Handler):
             self.status.update(Text(record.getMessage()))
 
 
-def work(what: str, task: Callable[[], T], progress: Progress | None = None, ended: threading.Event | None = None) -> T:
+def work(what: str, task: Callable[[], T], bar: Bar | None = None, ended: threading.Event | None = None) -> T:
     """Run a task in a thread of its own, so that Ctrl-C works while an engine computes, and show progress if it takes long.
 
-    With ``progress``, its bar is shown, which the task advances; otherwise ``what``, and what the engines log. With ``ended``, Ctrl-C and
+    With ``bar``, it is shown, and the task advances it; otherwise ``what``, and what the engines log. With ``ended``, Ctrl-C and
     SIGTERM (by which batch systems announce that time is up) set it, and the task returns what it has. A second Ctrl-C ends it at once.
     """
     results: list[T] = []
@@ -282,8 +310,8 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
         threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True).start()  # with the limits of this one
         console = Console(stderr=True)
         if not _wait(finished, signals, _PATIENCE) and console.is_terminal:
-            if progress is not None:
-                with progress:
+            if bar is not None:
+                with bar.progress:
                     _wait(finished, signals)
             else:
                 with console.status(Text(what)) as listener.status:
@@ -359,11 +387,12 @@ def deliver(content: str | bytes, output: Path | None) -> None:
         write_files({output: content})
 
 
-def show(print_page: Callable[[Console], None], output: Path | None) -> None:
-    """Print a page, or write it as text of 100 columns."""
+def show(page: Callable[[int], Iterable[Block]], output: Path | None = None) -> None:
+    """Print what people read, made for the width that there is, or write it as text of 100 columns."""
     if output is None:
-        print_page(Console(highlight=False))
+        console = Console(highlight=False)
+        print_blocks(console, page(console.width))
     else:
-        page = Console(file=io.StringIO(), width=100, highlight=False)
-        print_page(page)
-        deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+        written = Console(file=io.StringIO(), width=100, highlight=False)
+        print_blocks(written, page(written.width))
+        deliver(written.file.getvalue(), output)  # type: ignore[attr-defined]

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.progress import Progress
-from rich.text import Text
 
 import fairopt as fo
 from fairopt.allocation import GIVEN
-from fairopt.analysis.explanation import Blocker, Gain
 from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.rerun import given
 from fairopt.commands import completion
-from fairopt.commands.console import Console, as_text, choose_form, deliver, show, work
-from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules
-from fairopt.commands.tables import add_names, add_numbers, add_words, label, print_paragraph, simple_table
+from fairopt.commands.console import Bar, as_text, choose_form, deliver, show, work
+from fairopt.commands.options import (
+    Changes,
+    Exact,
+    File,
+    Given,
+    Guarantees,
+    Json,
+    JsonOutput,
+    QueueShare,
+    Sharing,
+    read_instance,
+    with_rules,
+)
 from fairopt.models import default_sharing
+from fairopt.reporting.tables.explanation import explanation_blocks
 from fairopt.specs import read_notion, read_schedule
-from fairopt.wording import figure, percent
 
 __all__ = ["explain"]
-
-_ROWS = 12  # of a table
 
 
 def explain(
@@ -47,35 +51,28 @@ def explain(
     schedule: Annotated[
         str | None,
         typer.Option(
-            metavar="ID:ID",
+            metavar="A:B",
             autocompletion=completion.schedules,
-            help="Explain a greedy schedule instead, criterion:placement. See: fairopt placements.",
+            help="Explain a greedy schedule CRITERION:PLACEMENT instead, such as drfh:best-fit. See: fairopt placements.",
         ),
     ] = None,
-    allocation: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="CSV", help="Explain your own allocation instead: columns user, server, tasks, or user and a column per server."
-        ),
-    ] = None,
+    allocation: Given = None,
     against: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
             autocompletion=completion.users,
-            help="User to compare with; default: the user whose resources would let --user run the most tasks.",
+            help="User to compare with. Default: the one whose resources would let --user run the most tasks.",
         ),
     ] = None,
     integral: Annotated[bool, typer.Option("--integral", help="Explain the exact allocation of whole tasks.")] = False,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="In fractions, without a tolerance: the allocation, its prices, and what each change gives.")
-    ] = False,
-    resolves: Annotated[int, typer.Option(metavar="N", help="Solve again for at most this many changes.")] = 6,
+    exact: Exact = False,
+    resolves: Annotated[int, typer.Option(metavar="N", help="Number of changes to solve for; the others are estimated from prices.")] = 6,
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For the allocation, and again for everything that is solved to explain it.")
+        float | None, typer.Option(metavar="SECONDS", help="Time limit of the allocation, and again of all solves that explain it.")
     ] = None,
     changes: Changes = None,
     as_json: Json = False,
@@ -110,17 +107,16 @@ def explain(
     def make() -> fo.Allocation:
         if schedule is not None:
             plan = read_schedule(schedule)[1]
-            return made(instance, {**plan, "exact": True} if exact else plan, sharing, notion or GIVEN)  # type: ignore[arg-type,dict-item]
+            return made(instance, {**plan, "exact": True} if exact else plan, sharing, notion or GIVEN)  # type: ignore[dict-item]
         chosen = read_notion(with_rules([notion or "drfh"], guarantees, queue_share)[0])[1]
         if allocation is not None:
             from fairopt.formats.allocations import read
 
             return given(instance, read(allocation, instance), sharing or default_sharing(instance), chosen.name, exact=exact)
-        return fo.solve(instance, chosen, integral=integral, sharing=sharing, time_limit=time_limit, exact=exact)  # type: ignore[arg-type]
+        return fo.solve(instance, chosen, integral=integral, sharing=sharing, time_limit=time_limit, exact=exact)
 
     answer = work("finding the allocation", make)
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("what would help", total=resolves)
+    bar = Bar("what would help", resolves)
     explanation = work(
         "finding what would help",
         lambda: fo.explain(
@@ -130,77 +126,11 @@ def explain(
             against=against,
             resolves=resolves,
             time_limit=time_limit,
-            done=lambda change: progress.update(bar, advance=1),
+            done=lambda change: bar.advance(),
         ),
-        progress,
+        bar,
     )
     if form == "json":
         deliver(as_text(explanation.to_dict()), output)
     else:
-        show(lambda console: _print(console, explanation), output)
-
-
-def _print(console: Console, explanation: fo.Explanation) -> None:
-    """Print the sentences, the full resources, and the changes."""
-    for sentence in explanation.sentences:
-        print_paragraph(console, label(sentence))
-    if explanation.blockers:
-        console.print()
-        _print_blockers(console, explanation.blockers)
-    gains = tuple(gain for gain in explanation.gains if gain.by_solving is not None or gain.by_price or gain.note)
-    if gains:
-        console.print()
-        _print_gains(console, gains)
-
-
-def _print_blockers(console: Console, blockers: tuple[Blocker, ...]) -> None:
-    table = simple_table("what leaves no room")
-    add_names(table, "on")
-    priced = any(isinstance(each.price, Fraction) for each in blockers)
-    add_numbers(table, "in use", "its own", *(["price"] if priced else []))
-    add_words(table, "who else holds most", "stops it")
-    for each in blockers[:_ROWS]:
-        capacity = each.capacity if each.capacity > 0 else 1.0
-        holders = ", ".join(f"{name} {percent(held / capacity)}" for name, held in each.holders[:2])
-        stops = "yes" if each.bottleneck else "no"
-        table.add_row(
-            label(each.resource),
-            label(each.server),
-            percent(each.used / capacity),
-            percent(each.own / capacity),
-            *([figure(each.price)] if priced else []),
-            label(holders),
-            Text(stops),
-        )
-    console.print(table)
-    if len(blockers) > _ROWS:
-        console.print(Text(f"and {len(blockers) - _ROWS:,} more; --json has all"))
-    if priced:
-        console.print(Text("price: the most that one more unit could raise the level at which the user stops, or the goal."))
-    if not all(each.bottleneck for each in blockers):
-        console.print(Text('stops it: "no" if its holders have larger shares and would give way, or if its price is 0.'))
-
-
-def _print_gains(console: Console, gains: tuple[Gain, ...]) -> None:
-    table = simple_table("what would change, in tasks", first="words")
-    priced = any(gain.by_price is not None for gain in gains)
-    add_numbers(table, *(["by price"] if priced else []), "by solving")
-    for gain in gains[:_ROWS]:
-        solved = "" if gain.by_solving is None else _signed(gain.by_solving)
-        price = "" if gain.by_price is None else _signed(gain.by_price)
-        table.add_row(label(gain.change), *([price] if priced else []), solved)
-    console.print(table)
-    if len(gains) > _ROWS:
-        console.print(Text(f"and {len(gains) - _ROWS:,} more; --json has all"))
-    if priced:
-        console.print(
-            Text(
-                "by price: estimated from the dual prices; an upper bound on its level, exact for small changes if prices are unique.\n"
-                "by solving: the allocation of the changed cluster. Empty: not solved; --resolves N solves more."
-            )
-        )
-
-
-def _signed(value: Any) -> str:
-    """Write a change: +0.103, 0, -2."""
-    return "0" if value == 0 else f"{'+' if value > 0 else '-'}{figure(abs(value))}"
+        show(lambda width: explanation_blocks(explanation), output)

@@ -8,14 +8,14 @@ import os
 import sys
 import webbrowser
 from importlib.util import find_spec
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import work
-from fairopt.commands.options import Changes, File
+from fairopt.commands.options import Changes, File, Sharing
 from fairopt.specs import read_notion
 from fairopt.wording import installing
 
@@ -26,16 +26,11 @@ def explore(
     file: File,
     notion: Annotated[
         str,
-        typer.Option(
-            metavar="ID", help="Notion of fairness that is chosen first. See: fairopt notions.", autocompletion=completion.notions
-        ),
+        typer.Option(metavar="ID", help="Notion of fairness to start with. See: fairopt notions.", autocompletion=completion.notions),
     ] = "drfh",
     changes: Changes = None,
-    sharing: Annotated[
-        Literal["rdm", "tdm"] | None,
-        typer.Option(help="rdm divides resources, tdm each server's time. Default: tdm if the file gives rates, else rdm."),
-    ] = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For each allocation.")] = 60.0,
+    sharing: Sharing = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each allocation.")] = 60.0,
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 chooses a free one.")] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address only.")] = False,
 ) -> None:

@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Console, as_text, check_file, say, work
-from fairopt.commands.options import Changes, File, Guarantees, Json, QueueShare, with_rules
+from fairopt.commands.console import as_text, check_file, say, show, work
+from fairopt.commands.options import Changes, File, Given, Guarantees, Json, QueueShare, with_rules
 from fairopt.commands.outputs import Written, guarded
-from fairopt.commands.tables import add_numbers, add_words, label, print_note, simple_table
+from fairopt.reporting.tables.exports import export_blocks
 from fairopt.specs import read_notion
-from fairopt.wording import figure, joined, plural
 
 __all__ = ["app"]
 
@@ -24,7 +22,6 @@ app = typer.Typer(
     help="Write an allocation as limits or quotas of a real scheduler. Nothing is run.", no_args_is_help=True, add_completion=False
 )
 
-_ROWS = 20  # users that are shown
 
 Notion = Annotated[
     str,
@@ -32,27 +29,25 @@ Notion = Annotated[
         metavar="ID", autocompletion=completion.notions, help="The exact allocation of this notion; options as in proportional:alpha=2."
     ),
 ]
-Given = Annotated[
-    Path | None,
-    typer.Option("--allocation", metavar="CSV", help="Export your own allocation instead: columns user, server, tasks."),
-]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file; default: print."), Written()]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout."), Written()]
 _RESOURCE = "Name of a resource in the scheduler, such as gpu=nvidia.com/gpu. Can be repeated."
-Resources = Annotated[list[str] | None, typer.Option("--resource", metavar="NAME=KEY", help=_RESOURCE)]
+Resources = Annotated[list[str] | None, typer.Option("--resource-name", metavar="NAME=KEY", help=_RESOURCE)]
 _UNIT = (
     "Unit of a resource of FILE, such as memory=MiB or cpu=millicores; default: what FILE or the name (RAM (GB)) says, else GiB and cores. "
     "Can be repeated."
 )
 Units = Annotated[list[str] | None, typer.Option("--unit", metavar="NAME=UNIT", help=_UNIT)]
-Headroom = Annotated[float, typer.Option(metavar="FACTOR", help="Multiply the exact amounts by this factor; limits are rounded up.")]
+Headroom = Annotated[float, typer.Option(metavar="FACTOR", help="Upper limit: the exact amount times this factor, rounded up.")]
 Borrowed = Annotated[
     float | None,
     typer.Option(
-        "--headroom", metavar="FACTOR", help="A queue may hold its quota times this factor; 1: no borrowing. Default: whatever is idle."
+        "--headroom",
+        metavar="FACTOR",
+        help="Upper limit: the exact amount times this factor; 1: no borrowing. Default: none, idle capacity may be borrowed.",
     ),
 ]
-TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="For the exact allocation.")]
-Everything = Annotated[bool, typer.Option("--all", help="Show every user, however many there are.")]
+TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of the exact allocation.")]
+Everything = Annotated[bool, typer.Option("--all", help="Show all users, however many there are.")]
 
 
 def _example(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -76,8 +71,8 @@ def slurm(
         list[str] | None,
         typer.Option(metavar="ROW=NAME", help="Partition of a row of servers. Can be repeated; default: one for each row."),
     ] = None,
-    user: Annotated[
-        list[str] | None, typer.Option(metavar="ACCOUNT=USER", help="User of an account, where FILE does not say. Can be repeated.")
+    user_of: Annotated[
+        list[str] | None, typer.Option(metavar="ACCOUNT=USER", help="User of an account, if FILE does not say. Can be repeated.")
     ] = None,
     associations: Annotated[
         Path | None,
@@ -106,9 +101,9 @@ def slurm(
             headroom=headroom,
             as_=as_,
             partitions=_assigned(partition, "--partition", "ROW"),
-            users=_assigned(user, "--user", "ACCOUNT"),
+            users=_assigned(user_of, "--user-of", "ACCOUNT"),
             associations=associations,
-            resources=_assigned(resource, "--resource", "NAME"),
+            resources=_assigned(resource, "--resource-name", "NAME"),
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"limits": output, "undo": undo},
@@ -145,7 +140,7 @@ def kueue(
             found,
             headroom=headroom,
             flavors=_flavors(flavor),
-            resources=_assigned(resource, "--resource", "NAME"),
+            resources=_assigned(resource, "--resource-name", "NAME"),
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"queues": output},
@@ -175,7 +170,7 @@ def resourcequota(
         lambda found: fo.export_resourcequota(
             found,
             headroom=headroom,
-            resources=_assigned(resource, "--resource", "NAME"),
+            resources=_assigned(resource, "--resource-name", "NAME"),
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"queues": output},
@@ -208,7 +203,7 @@ def _queues(system: str, what: str, example: str = "") -> None:
             lambda found: getattr(fo, f"export_{system}")(
                 found,
                 headroom=headroom,
-                resources=_assigned(resource, "--resource", "NAME"),
+                resources=_assigned(resource, "--resource-name", "NAME"),
                 units=_assigned(unit, "--unit", "NAME"),
             ),
             {"queues": output},
@@ -221,13 +216,16 @@ _queues("kai", "Export queues of KAI: quota, limit and weight over quota of GPU,
 _queues("yunikorn", "Export queues of YuniKorn: guaranteed and max.")
 
 
-@_example("yarn cluster.yaml --notion drfh --scheduler fair -o fair-scheduler.xml")
+@_example("yarn cluster.yaml --notion drfh --yarn-scheduler fair -o fair-scheduler.xml")
 def yarn(
     file: File,
     notion: Notion = "drfh",
     allocation: Given = None,
-    scheduler: Annotated[
-        Literal["capacity", "fair"], typer.Option(help="Whose file: capacity-scheduler.xml, or allocations.")
+    yarn_scheduler: Annotated[
+        Literal["capacity", "fair"],
+        typer.Option(
+            help="Scheduler that reads the file: the Capacity Scheduler (capacity-scheduler.xml) or the Fair Scheduler (allocations)."
+        ),
     ] = "capacity",
     headroom: Borrowed = None,
     node_label: Annotated[
@@ -248,10 +246,10 @@ def yarn(
         _source(file, changes, notion, allocation, guarantees, queue_share, time_limit),
         lambda found: fo.export_yarn(
             found,
-            scheduler=scheduler,
+            scheduler=yarn_scheduler,
             headroom=headroom,
             labels=_assigned(node_label, "--node-label", "ROW"),
-            resources=_assigned(resource, "--resource", "NAME"),
+            resources=_assigned(resource, "--resource-name", "NAME"),
             units=_assigned(unit, "--unit", "NAME"),
         ),
         {"queues": output},
@@ -333,30 +331,6 @@ def _run(
         for note in found.notes:
             say("note", note)
         return
-    _print(Console(highlight=False), found, everything)
+    show(lambda width: export_blocks(found, everything=everything))
     for path in paths.values():
         typer.echo(f"Wrote {path}")
-
-
-def _print(console: Console, found: fo.Export, everything: bool) -> None:
-    """Print the whole tasks, where they run, and the notes."""
-    whole = found.whole
-    instance = whole.instance
-    users, servers = plural(instance.n_users, "user"), plural(instance.counts.sum(), "server")
-    console.print(
-        Text.assemble((found.kind, "bold"), f": {whole.allocation.notion}, {users}, {servers} in {plural(len(whole.groups), 'group')}\n")
-    )
-    table = simple_table("user")
-    add_numbers(table, "tasks", "whole")
-    add_words(table, "where")
-    order = range(instance.n_users) if everything else range(min(instance.n_users, _ROWS))
-    for n in order:
-        where = [f"{figure(whole.tasks[n, g], 10)} on {group.name}" for g, group in enumerate(whole.groups) if whole.tasks[n, g]]
-        numbers = figure(whole.allocation.tasks_per_user[n], 6), figure(whole.tasks_per_user[n], 10)
-        table.add_row(label(instance.users[n]), *numbers, label(joined(where)))
-    console.print(table)
-    if len(order) < instance.n_users:
-        console.print(Text(f"and {plural(instance.n_users - len(order), 'more user')} (--all shows them)"))
-    console.print()
-    for note in found.notes:
-        print_note(console, f"Note: {note}")

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import typer
-from rich.progress import Progress
-from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Console, check_instance, check_page, choose_form, draw, hand_over, table_form, work
-from fairopt.commands.options import Changes, Guarantees, Json, QueueShare, with_rules
+from fairopt.commands.console import Bar, check_instance, check_page, choose_form, draw, hand_over, table_form, work
+from fairopt.commands.options import Changes, Guarantees, Json, QueueShare, Resume, at_least_one, read_period, with_rules
 from fairopt.commands.outputs import Written
-from fairopt.commands.tables import add_numbers, add_words, label, print_note, print_paragraph, simple_table
 from fairopt.files import write_files
 from fairopt.formats.results import rendered
-from fairopt.histories.clock import span_of
-from fairopt.wording import did_you_mean, figure, joined, percent, plural, residual
+from fairopt.reporting.tables.history import history_blocks
+from fairopt.wording import did_you_mean, joined
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["history", "print_history"]
+__all__ = ["history"]
 
-_OWNERS = 12  # listed one by one
-_REASONS = 8
-_COLUMNS = ("entitled", "received", "shortfall", "surplus")
 
 By = Literal["owner", "queue", "hour", "window", "time", "worst"]
 
@@ -38,9 +32,9 @@ def history(
     log: Annotated[
         list[Path],
         typer.Argument(
-            metavar="LOG",
-            help="What sacct -P printed, a log in the Standard Workload Format (.swf), pods (kubectl get pods -A -o json, several files in "
-            "order of time), or a table of jobs (.csv, .parquet); .gz too.",
+            metavar="FILE",
+            help="The log: what sacct -P printed, a log in the Standard Workload Format (.swf), pods (kubectl get pods -A -o json, several "
+            "files in the order of time), or a table of jobs (.csv, .parquet, .xlsx, .ods). Each may be compressed (.gz).",
         ),
     ],
     cluster: Annotated[
@@ -50,7 +44,12 @@ def history(
         ),
     ],
     notion: Annotated[
-        str, typer.Option(metavar="ID", autocompletion=completion.notions, help="What is due. See: fairopt notions.")
+        str,
+        typer.Option(
+            metavar="ID",
+            autocompletion=completion.notions,
+            help="Notion of fairness that defines each owner's entitlement. See: fairopt notions.",
+        ),
     ] = "drfh",
     window: Annotated[
         list[str] | None,
@@ -63,10 +62,10 @@ def history(
         str | None,
         typer.Option(
             metavar="N|all",
-            help="Judge this many random moments while work waits, or every change (all). Default: every change, except in long logs.",
+            help="Judge this many random moments at which work waits, or every change (all). Default: every change, except in long logs.",
         ),
     ] = None,
-    users: Annotated[
+    owners: Annotated[
         str | None,
         typer.Option(
             metavar="WORD",
@@ -76,25 +75,21 @@ def history(
     timezone: Annotated[
         str | None, typer.Option(metavar="NAME", help="Time zone of local times, such as Europe/Berlin, if clocks change in the log.")
     ] = None,
-    keep: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Keep results in this folder after each part; the same command goes on from there."),
-        Written(own=True),
-    ] = None,
+    resume: Resume = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random moments.")] = 0,
     lenient: Annotated[
-        bool, typer.Option("--lenient", help="Leave out bad records and unknown owners, and count them; let jobs hold more than there is.")
+        bool, typer.Option("--lenient", help="Leave out bad records and unknown owners, and count them; allow jobs to exceed capacity.")
     ] = False,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
     changes: Changes = None,
-    by: Annotated[By, typer.Option(help="Which table --csv and -o write.")] = "owner",
-    shown: Annotated[list[str] | None, typer.Option("--user", metavar="OWNER", help="Show this owner only. Can be repeated.")] = None,
+    by: Annotated[By, typer.Option(help="Rows that --csv and -o write.")] = "owner",
+    shown: Annotated[list[str] | None, typer.Option("--owner", metavar="NAME", help="Show this owner only. Can be repeated.")] = None,
     sort: Annotated[
         Literal["shortfall", "surplus", "entitled", "received", "waiting", "name"],
         typer.Option("--sort", help="Order of the owners that are shown: the largest first."),
     ] = "shortfall",
-    top: Annotated[int | None, typer.Option("--top", metavar="N", min=1, help="Show at most N owners.")] = None,
+    top: Annotated[int | None, typer.Option("--top", metavar="N", callback=at_least_one, help="Show at most N owners.")] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: the table of --by.")] = False,
     output: Annotated[
@@ -113,24 +108,29 @@ def history(
     ] = None,
     instance: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write the cluster with what was asked for on average, for compare, audit and export."),
+        typer.Option(
+            metavar="FILE", help="Also write an instance for compare, audit and export: the cluster, with the average demand of the period."
+        ),
         Written(tables=True),
     ] = None,
     held: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write what ran on average, for --allocation of compare and audit (.csv, .parquet)."),
+        typer.Option(
+            metavar="FILE",
+            help="Also write the average allocation that ran, for --allocation of compare and audit: .csv, .parquet or .xlsx.",
+        ),
         Written(),
     ] = None,
     due: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the exact allocation, on average (.csv, .parquet)."), Written()
+        Path | None, typer.Option(metavar="FILE", help="Also write the average exact allocation: .csv, .parquet or .xlsx."), Written()
     ] = None,
 ) -> None:
     """Judge the log of a cluster: what owners received, and what the exact allocation would have given them.
 
-    Share-hours: the whole cluster for an hour is 1. Entitled: what the exact allocation gives to the jobs present at each moment.
-    Shortfall: due and not given while work waited. Surplus: given beyond what was due.
-    Waits that a scheduler could not have ended (held, dependency, limits, no server that is large enough) are left out and counted.
-    With --keep, a run that is stopped by Ctrl-C or SIGTERM goes on when it is started again.
+    Unit: share-hours; the whole cluster for an hour is 1. Entitled: what the exact allocation gives to the jobs present at each moment.
+    Shortfall: the part of the entitlement not received while work waited. Surplus: what was received beyond the entitlement.
+    Waits that no scheduler could have ended (held, dependency, limits, no server that is large enough) are left out and counted.
+    With --resume, a run that is stopped by Ctrl-C or SIGTERM continues when it is started again.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     check_instance(instance, "--instance")
@@ -138,9 +138,8 @@ def history(
     check_page(report, "--report")
     if moments is not None and moments != "all" and not (moments.isascii() and moments.isdigit() and len(moments) < 10):
         raise typer.BadParameter(f'{moments} is neither a whole number nor "all"', param_hint="--moments")
-    periods = [_period(text) for text in window or ()]
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("moments", total=None)
+    periods = [read_period(text) for text in window or ()]
+    bar = Bar("moments")
     ended = threading.Event()
     found = work(
         f"judging {log[0]}",
@@ -151,17 +150,17 @@ def history(
             windows=periods,
             every=every,
             moments="all" if moments == "all" else None if moments is None else int(moments),
-            users=users,
+            users=owners,
             timezone=timezone,
             changes=changes or (),
             seed=seed,
-            keep=keep,
+            resume=resume,
             lenient=lenient,
-            done=lambda now, all_: progress.update(bar, completed=now, total=all_),
+            done=lambda now, all_: bar.reach(now, all_),
             stopped=ended.is_set,
         ),
-        progress,
-        ended if keep is not None else None,
+        bar,
+        ended if resume is not None else None,
     )
     _require(found, shown)
     draw(found, plot)
@@ -177,29 +176,17 @@ def history(
     hand_over(
         found.to_dict,
         lambda: _indexed(found.to_frame(by)),
-        lambda console: print_history(console, found, shown=shown or (), sort=sort, top=top),
+        lambda width: history_blocks(found, shown=shown or (), sort=sort, top=top),
         form,
         output,
     )
-
-
-def _period(text: str) -> tuple[str, str]:
-    """Read START/END, the intervals of ISO 8601.
-
-    >>> _period("2026-05-01/2026-06-01T12:00")
-    ('2026-05-01', '2026-06-01T12:00')
-    """
-    start, slash, end = text.partition("/")
-    if not slash or not start.strip() or not end.strip():
-        raise typer.BadParameter(f'"{text[:60]}" is no period; give START/END, as in 2026-05-01/2026-06-01', param_hint="--window")
-    return start.strip(), end.strip()
 
 
 def _require(found: fo.History, shown: list[str] | None) -> None:
     for name in shown or ():
         if name not in found.owners:
             hint = did_you_mean(name, found.owners)
-            raise typer.BadParameter(f'there is no owner "{name}"{hint}; there are {joined(found.owners, 5)}', param_hint="--user")
+            raise typer.BadParameter(f'there is no owner "{name}"{hint}; there are {joined(found.owners, 5)}', param_hint="--owner")
 
 
 def _indexed(frame: pd.DataFrame) -> pd.DataFrame:
@@ -219,114 +206,3 @@ def _table(allocation: fo.Allocation) -> pd.DataFrame:
             "tasks": allocation.tasks[users, servers],
         }
     )
-
-
-def print_history(console: Console, found: fo.History, *, shown: Any = (), sort: str = "shortfall", top: int | None = None) -> None:
-    """Print the totals, a row for each owner and queue, the worst times, and what was not judged."""
-    data, clock = found.to_dict(), found.setting.log.clock
-    period = f"{clock.shown(found.windows[0][0])} to {clock.shown(found.windows[-1][1])}"
-    console.print(
-        Text(
-            f"{found.notion}, {period} ({span_of(found.hours * 3600)}): {plural(data['jobs'], 'job')} of "
-            f"{plural(len(found.owners), 'owner')}\n"
-        )
-    )
-    total = data["entitled"]
-    part = f", {percent(data['shortfall'] / total)} of what was due" if total > 0 else ""
-    error = "" if found.is_exact else f" ± {figure(data['shortfall_error'])}"
-    facts = [
-        ("shortfall", f"{figure(data['shortfall'])}{error} share-hours{part}"),
-        ("work waited in", f"{percent(data['contended_hours'] / data['hours'])} of the time"),
-        ("judged at", _judged(found, data)),
-        ("certificates", f"{plural(data['solved'], 'exact allocation')}, worst residual {residual(data['residual'])}"),
-    ]
-    for word, text in facts:
-        console.print(Text(f"{word:<15} {text}"))
-    console.print()
-    frame = found.to_frame()
-    if found.setting.groups:
-        queues = found.to_frame("queue").sort_values("shortfall", ascending=False, kind="stable")
-        queues = queues[~queues.index.isin(found.owners)]  # a queue that is an owner is in the table of owners
-        if len(queues):
-            _print_table(console, "queue", queues, ())
-            console.print()
-    more = ["envy", "waiting"] if found.judges_envy else ["waiting"]
-    chosen = frame.loc[list(shown)] if shown else frame
-    chosen = chosen.sort_index() if sort == "name" else chosen.sort_values(sort, ascending=False, kind="stable")
-    listed = chosen[: top or (len(chosen) if shown else _OWNERS)]
-    _print_table(console, "owner", listed, (*more, *(["shortfall_error"] if not found.is_exact else [])))
-    if len(listed) < len(chosen):
-        console.print(Text(f"and {plural(len(chosen) - len(listed), 'owner')} more"))
-    if len(found.windows) > 1:
-        _print_windows(console, found)
-    _print_worst(console, found)
-    if data["unjudged"]:
-        console.print(Text("\nNot judged"))
-        for each in data["unjudged"][:_REASONS]:
-            hours = f", {figure(each['task_hours'])} task-hours of waiting" if each["task_hours"] else ""
-            print_note(console, f"{plural(each['jobs'], 'job')}: {each['why']}{hours}; the first: {each['first']}")
-        if len(data["unjudged"]) > _REASONS:
-            console.print(Text(f"and {plural(len(data['unjudged']) - _REASONS, 'reason')} more"))
-    for note in found.notes:
-        print_note(console, f"\nNote: {note}")
-    envy = " envy: what it would gain with what another owner of its queue held." if found.judges_envy else ""
-    console.print()
-    print_paragraph(
-        console,
-        Text(
-            "In share-hours: the whole cluster for an hour is 1. entitled: the exact allocation of the jobs that were there. shortfall: "
-            f"due and not given while work waited. surplus: given beyond what was due. waiting: work that waited.{envy}",
-            style="dim",
-        ),
-    )
-
-
-def _judged(found: fo.History, data: dict[str, Any]) -> str:
-    if found.is_exact:
-        return f"every change while work waited, {data['contended_changes']:,}"
-    changes = f"{data['contended_changes']:,} changes while work waited"
-    if any(found.exact):
-        some = f"{sum(found.exact)} of {plural(len(found.windows), 'window')}"
-        return f"{data['moments']:,} moments: every change in {some}, random ones in the others, of {changes}"
-    return f"{data['moments']:,} random moments, of {changes}"
-
-
-def _print_table(console: Console, kind: str, frame: pd.DataFrame, more: Any) -> None:
-    words = {"shortfall_error": "± shortfall"}
-    columns = [*_COLUMNS, *more]
-    table = simple_table(kind)
-    add_numbers(table, *(words.get(name, name) for name in columns))
-    cells = [[figure(value, 4) for value in frame[name].tolist()] for name in columns]
-    for name, *row in zip(frame.index, *cells, strict=True):
-        table.add_row(label(str(name)), *row)
-    console.print(table)
-
-
-def _print_windows(console: Console, found: fo.History) -> None:
-    frame, clock = found.to_frame("window"), found.setting.log.clock
-    frame = frame.sort_values("shortfall", ascending=False, kind="stable")[:_OWNERS].sort_index()
-    table = simple_table("window", first="ids")
-    add_numbers(table, "work waited", *_COLUMNS)
-    cells = [[figure(value, 4) for value in frame[name].tolist()] for name in _COLUMNS]
-    waited = [percent(part) for part in frame["contended_hours"] / frame["hours"]]
-    for w, *row in zip(frame.index, waited, *cells, strict=True):
-        table.add_row(label(clock.shown(found.windows[int(w)][0])), *row)
-    console.print()
-    console.print(table)
-    if len(found.windows) > len(frame):
-        console.print(Text(f"and {plural(len(found.windows) - len(frame), 'window')} with a smaller shortfall"))
-
-
-def _print_worst(console: Console, found: fo.History) -> None:
-    worst, clock = found.worst(), found.setting.log.clock
-    if not worst:
-        return
-    table = simple_table("worst times", first="ids")
-    add_numbers(table, "shortfall")
-    add_words(table, "lacked (mean share)", "held beyond its due")
-    for each in worst:
-        pairs = [", ".join(f"{name} {percent(share)}" for name, share in some) for some in (each.lacked, each.beyond)]
-        table.add_row(label(clock.shown(each.start)), figure(each.shortfall), *(label(text) for text in pairs))
-    console.print()
-    console.print(table)
-    console.print(Text(f"each {span_of(worst[0].end - worst[0].start)} long", style="dim"))

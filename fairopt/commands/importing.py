@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import numpy as np
 import typer
-from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import Console, as_text, check_instance, deliver, table_form, work
-from fairopt.commands.options import Json
+from fairopt.commands.console import as_text, check_instance, deliver, show, table_form, work
+from fairopt.commands.options import Json, read_period
 from fairopt.commands.outputs import Written, guarded
-from fairopt.commands.tables import add_numbers, label, print_note, simple_table
 from fairopt.formats.results import rendered
-from fairopt.wording import figure, percent, plural
+from fairopt.reporting.tables.imports import import_blocks
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Make an instance from the exports of a real cluster.", no_args_is_help=True, add_completion=False)
 
-_ROWS = 20  # owners that are shown
-_LINES = 12  # reasons that are listed
 
 Output = Annotated[
     Path | None,
@@ -32,18 +27,21 @@ Output = Annotated[
 ]
 Current = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Also write the tasks that run now (.csv, .parquet, .xlsx), for: fairopt compare --allocation."),
+    typer.Option(
+        metavar="FILE", help="Also write the allocation that runs now, for --allocation of compare and audit: .csv, .parquet or .xlsx."
+    ),
     Written(),
 ]
 Weights = Annotated[
     list[str] | None, typer.Option("--weight", metavar="OWNER=W", help="Weight of an owner, or of a queue. Can be repeated.")
 ]
 Mode = Literal["shapes", "mean"]
-_MODE = "shapes: an owner is a queue with a user per shape of task (exact). mean: a user per owner, with its mean task (approximate)."
-Shapes = Annotated[Mode, typer.Option("--tasks", "--demand", help=_MODE)]
-Demand = Annotated[Mode, typer.Option("--demand", help=_MODE)]  # where --tasks is a file
-Lenient = Annotated[bool, typer.Option("--lenient", help="Skip bad records and count them.")]
-Everything = Annotated[bool, typer.Option("--all", help="Show every owner, however many there are.")]
+_MODE = (
+    "shapes (exact): each owner is a queue with a user for each shape of task. mean (approximate): each owner is a user with its mean task."
+)
+Demand = Annotated[Mode, typer.Option("--demand", help=_MODE)]
+Lenient = Annotated[bool, typer.Option("--lenient", help="Leave out bad records, and count them.")]
+Everything = Annotated[bool, typer.Option("--all", help="Show all owners, however many there are.")]
 
 
 def _example(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -52,18 +50,18 @@ def _example(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
 @_example("kubernetes --nodes nodes.json --pods pods.json --queues queues.yaml -o cluster.yaml --current held.csv")
 def kubernetes(
-    nodes: Annotated[Path, typer.Option(metavar="JSON", help="kubectl get nodes -o json")],
-    pods: Annotated[list[Path] | None, typer.Option(metavar="JSON", help="kubectl get pods -A -o json. Can be repeated.")] = None,
+    nodes: Annotated[Path, typer.Option(metavar="FILE", help="kubectl get nodes -o json")],
+    pods: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="kubectl get pods -A -o json. Can be repeated.")] = None,
     queues: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Queues of Kueue, Volcano or KAI, and ResourceQuotas: YAML or JSON. Can be repeated."),
     ] = None,
-    users: Annotated[str, typer.Option(metavar="WORD", help="Owners of pods: namespace, label:KEY or priority.")] = "namespace",
+    owners: Annotated[str, typer.Option(metavar="WORD", help="Owners of pods: namespace, label:KEY or priority.")] = "namespace",
     daemonsets: Annotated[
         Literal["reserve", "tasks"], typer.Option(help="Subtract DaemonSet and static pods from their nodes, or treat them as tasks.")
     ] = "reserve",
     weight: Weights = None,
-    tasks: Shapes = "shapes",
+    demand: Demand = "shapes",
     lenient: Lenient = False,
     output: Output = None,
     current: Current = None,
@@ -76,10 +74,10 @@ def kubernetes(
             nodes,
             pods or (),
             queues=queues or (),
-            users=users,
+            users=owners,
             daemonsets=daemonsets,
             weights=_weights(weight),
-            demand=tasks,
+            demand=demand,
             lenient=lenient,
         ),
         *(output, current, as_json, everything),
@@ -89,7 +87,7 @@ def kubernetes(
 @_example("slurm --nodes nodes.txt --jobs jobs.json --associations associations.txt -o cluster.yaml --current held.csv")
 def slurm(
     nodes: Annotated[Path, typer.Option(metavar="FILE", help="scontrol show nodes (text, or --json), or sinfo --json")],
-    jobs: Annotated[Path, typer.Option(metavar="JSON", help="squeue --json")],
+    jobs: Annotated[Path, typer.Option(metavar="FILE", help="squeue --json")],
     associations: Annotated[
         Path | None,
         typer.Option(
@@ -100,18 +98,16 @@ def slurm(
     sacct: Annotated[
         Path | None,
         typer.Option(
-            metavar="TABLE",
+            metavar="FILE",
             help="sacct -a -X -P with the columns JobID, Account, User, Partition, Start, End, AllocTRES, ReqTRES, NodeList, Constraints: "
             "what is held is then the average over --window.",
         ),
     ] = None,
-    window: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="START END", help="Local times, such as 2026-11-22T15:00 2026-11-22T16:00.")
-    ] = None,
-    users: Annotated[str, typer.Option(metavar="WORD", help="Owners of jobs: account or user.")] = "account",
+    window: Annotated[str | None, typer.Option(metavar="START/END", help="Local times, such as 2026-11-22T15:00/2026-11-22T16:00.")] = None,
+    owners: Annotated[str, typer.Option(metavar="WORD", help="Owners of jobs: account or user.")] = "account",
     ignore_partitions: Annotated[bool, typer.Option("--ignore-partitions", help="Let jobs run in every partition.")] = False,
     weight: Weights = None,
-    tasks: Shapes = "shapes",
+    demand: Demand = "shapes",
     lenient: Lenient = False,
     output: Output = None,
     current: Current = None,
@@ -126,11 +122,11 @@ def slurm(
             associations,
             partitions,
             sacct=sacct,
-            window=window,
-            users=users,
+            window=None if window is None else read_period(window),
+            users=owners,
             ignore_partitions=ignore_partitions,
             weights=_weights(weight),
-            demand=tasks,
+            demand=demand,
             lenient=lenient,
         ),
         *(output, current, as_json, everything),
@@ -139,12 +135,12 @@ def slurm(
 
 @_example("yarn --nodes nodes.json --apps apps.json --queues scheduler.json -o cluster.yaml")
 def yarn(
-    nodes: Annotated[Path, typer.Option(metavar="JSON", help="Answer of the ResourceManager to /ws/v1/cluster/nodes")],
-    apps: Annotated[Path, typer.Option(metavar="JSON", help="Answer of the ResourceManager to /ws/v1/cluster/apps")],
-    queues: Annotated[Path | None, typer.Option(metavar="JSON", help="Answer of the ResourceManager to /ws/v1/cluster/scheduler")] = None,
-    users: Annotated[str, typer.Option(metavar="WORD", help="Owners of applications: queue or user.")] = "queue",
+    nodes: Annotated[Path, typer.Option(metavar="FILE", help="Answer of the ResourceManager to /ws/v1/cluster/nodes")],
+    apps: Annotated[Path, typer.Option(metavar="FILE", help="Answer of the ResourceManager to /ws/v1/cluster/apps")],
+    queues: Annotated[Path | None, typer.Option(metavar="FILE", help="Answer of the ResourceManager to /ws/v1/cluster/scheduler")] = None,
+    owners: Annotated[str, typer.Option(metavar="WORD", help="Owners of applications: queue or user.")] = "queue",
     weight: Weights = None,
-    tasks: Shapes = "shapes",
+    demand: Demand = "shapes",
     lenient: Lenient = False,
     output: Output = None,
     current: Current = None,
@@ -153,7 +149,7 @@ def yarn(
 ) -> None:
     """Import a YARN cluster: containers of applications, node labels, queues."""
     _run(
-        lambda: fo.import_yarn(nodes, apps, queues, users=users, weights=_weights(weight), demand=tasks, lenient=lenient),
+        lambda: fo.import_yarn(nodes, apps, queues, users=owners, weights=_weights(weight), demand=demand, lenient=lenient),
         *(output, current, as_json, everything),
     )
 
@@ -162,12 +158,12 @@ def yarn(
     "ray --nodes nodes.json --tasks tasks.json --actors actors.json --placement-groups groups.json -o cluster.yaml --current held.csv"
 )
 def ray(
-    nodes: Annotated[Path, typer.Option(metavar="JSON", help="ray list nodes --format json --detail --limit 10000")],
-    tasks: Annotated[Path | None, typer.Option(metavar="JSON", help="The same command for tasks.")] = None,
-    actors: Annotated[Path | None, typer.Option(metavar="JSON", help="The same command for actors.")] = None,
-    placement_groups: Annotated[Path | None, typer.Option(metavar="JSON", help="The same command for placement-groups.")] = None,
-    jobs: Annotated[Path | None, typer.Option(metavar="JSON", help="The same command for jobs: their metadata.")] = None,
-    users: Annotated[str, typer.Option(metavar="WORD", help="Owners: namespace, job or metadata:KEY.")] = "namespace",
+    nodes: Annotated[Path, typer.Option(metavar="FILE", help="ray list nodes --format json --detail --limit 10000")],
+    tasks: Annotated[Path | None, typer.Option(metavar="FILE", help="The same command for tasks.")] = None,
+    actors: Annotated[Path | None, typer.Option(metavar="FILE", help="The same command for actors.")] = None,
+    placement_groups: Annotated[Path | None, typer.Option(metavar="FILE", help="The same command for placement-groups.")] = None,
+    jobs: Annotated[Path | None, typer.Option(metavar="FILE", help="The same command for jobs: their metadata.")] = None,
+    owners: Annotated[str, typer.Option(metavar="WORD", help="Owners: namespace, job or metadata:KEY.")] = "namespace",
     weight: Weights = None,
     demand: Demand = "shapes",
     lenient: Lenient = False,
@@ -179,20 +175,20 @@ def ray(
     """Import a Ray cluster: logical resources, labels, tasks, actors and placement groups."""
     _run(
         lambda: fo.import_ray(
-            nodes, tasks, actors, placement_groups, jobs, users=users, weights=_weights(weight), demand=demand, lenient=lenient
+            nodes, tasks, actors, placement_groups, jobs, users=owners, weights=_weights(weight), demand=demand, lenient=lenient
         ),
         *(output, current, as_json, everything),
     )
 
 
-@_example("openb --nodes openb_nodes.csv.gz --pods openb_pods.csv.gz --users class -o cluster.yaml")
+@_example("openb --nodes openb_nodes.csv.gz --pods openb_pods.csv.gz --owners class -o cluster.yaml")
 def openb(
-    nodes: Annotated[Path, typer.Option(metavar="CSV", help="Nodes, one by one or by configuration.")],
-    pods: Annotated[Path, typer.Option(metavar="CSV", help="Pods, one by one or by class.")],
-    users: Annotated[str, typer.Option(metavar="WORD", help="Owners of pods: class or qos.")] = "class",
-    at: Annotated[float | None, typer.Option(metavar="SECONDS", help="Only pods that existed at this time; default: all.")] = None,
+    nodes: Annotated[Path, typer.Option(metavar="FILE", help="Nodes, one by one or by configuration.")],
+    pods: Annotated[Path, typer.Option(metavar="FILE", help="Pods, one by one or by class.")],
+    owners: Annotated[str, typer.Option(metavar="WORD", help="Owners of pods: class or qos.")] = "class",
+    at: Annotated[float | None, typer.Option(metavar="SECONDS", help="Only pods that existed at this time. Default: all.")] = None,
     weight: Weights = None,
-    tasks: Shapes = "shapes",
+    demand: Demand = "shapes",
     lenient: Lenient = False,
     output: Output = None,
     current: Current = None,
@@ -201,15 +197,15 @@ def openb(
 ) -> None:
     """Import the Alibaba GPU cluster of 2023. Parts of different GPUs add up, so the optimum is a relaxation."""
     _run(
-        lambda: fo.import_openb(nodes, pods, users=users, at=at, weights=_weights(weight), demand=tasks, lenient=lenient),
+        lambda: fo.import_openb(nodes, pods, users=owners, at=at, weights=_weights(weight), demand=demand, lenient=lenient),
         *(output, current, as_json, everything),
     )
 
 
 @_example("google2011 --machines machine_configs.csv --tasks task_groups.csv.gz -o cluster.yaml")
 def google2011(
-    machines: Annotated[Path, typer.Option(metavar="CSV", help="Configurations with their counts, or events.")],
-    tasks: Annotated[Path, typer.Option(metavar="CSV", help="Rows of identical tasks: user, cpu, mem, n_tasks.")],
+    machines: Annotated[Path, typer.Option(metavar="FILE", help="Configurations with their counts, or events.")],
+    tasks: Annotated[Path, typer.Option(metavar="FILE", help="Rows of identical tasks: user, cpu, mem, n_tasks.")],
     at: Annotated[float, typer.Option(metavar="SECONDS", help="If the machines are a table of events: take them at this time.")] = 0.0,
     weight: Weights = None,
     demand: Demand = "shapes",
@@ -228,16 +224,16 @@ def google2011(
 
 @_example("swf log.swf --at 864000 -o cluster.yaml --current held.csv")
 def swf(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="A log in the Standard Workload Format; .gz too.")],
+    log: Annotated[Path, typer.Argument(metavar="FILE", help="A log in the Standard Workload Format; .gz too.")],
     at: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Moment to import; default: when most processors are asked for.")
+        float | None, typer.Option(metavar="SECONDS", help="Moment to import. Default: when most processors are requested.")
     ] = None,
-    users: Annotated[str, typer.Option(metavar="WORD", help="Owners of jobs: user, group or queue.")] = "user",
-    nodes: Annotated[int | None, typer.Option(metavar="N", help="Number of nodes, instead of MaxNodes in the log.")] = None,
+    owners: Annotated[str, typer.Option(metavar="WORD", help="Owners of jobs: user, group or queue.")] = "user",
+    node_count: Annotated[int | None, typer.Option(metavar="N", help="Number of nodes, instead of MaxNodes in the log.")] = None,
     processors: Annotated[int | None, typer.Option(metavar="N", help="Number of processors, instead of MaxProcs in the log.")] = None,
     memory: Annotated[float | None, typer.Option(metavar="GIB", help="Memory of one node; without it, memory is not a resource.")] = None,
     weight: Weights = None,
-    tasks: Shapes = "shapes",
+    demand: Demand = "shapes",
     lenient: Lenient = False,
     output: Output = None,
     current: Current = None,
@@ -249,12 +245,12 @@ def swf(
         lambda: fo.import_swf(
             log,
             at=at,
-            users=users,
-            nodes=nodes,
+            users=owners,
+            nodes=node_count,
             processors=processors,
             memory=memory,
             weights=_weights(weight),
-            demand=tasks,
+            demand=demand,
             lenient=lenient,
         ),
         *(output, current, as_json, everything),
@@ -263,10 +259,10 @@ def swf(
 
 @_example("gavel throughputs.csv --gpus k80=36 --gpus v100=36 --jobs jobs.csv -o cluster.yaml")
 def gavel(
-    throughputs: Annotated[Path, typer.Argument(metavar="CSV", help="Columns job_type, scale, worker, thr (steps per second).")],
+    throughputs: Annotated[Path, typer.Argument(metavar="FILE", help="Columns job_type, scale, worker, thr (steps per second).")],
     gpus: Annotated[list[str], typer.Option(metavar="KIND=N", help="Number of accelerators of a kind (worker). Repeat for each kind.")],
     jobs: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="Columns job_type, scale_factor, priority_weight; default: one job of each.")
+        Path | None, typer.Option(metavar="FILE", help="Columns job_type, scale_factor, priority_weight; default: one job of each.")
     ] = None,
     weight: Weights = None,
     lenient: Lenient = False,
@@ -318,63 +314,7 @@ def _run(read: Callable[[], fo.Import], output: Path | None, current: Path | Non
     if as_json:
         typer.echo(as_text(imported.to_dict()), nl=False)
     else:
-        _print(Console(highlight=False), imported, everything)
+        show(lambda width: import_blocks(imported, everything=everything))
         for path in (output, current):
             if path is not None:
                 typer.echo(f"Wrote {path}")
-
-
-def _print(console: Console, imported: fo.Import, everything: bool) -> None:
-    """Print the resources, the owners, what was left out, and notes."""
-    data = imported.to_dict()
-    instance = imported.instance
-    summary = {key: value for key, value in imported.summary.items() if isinstance(value, int | float)}
-    counts = ", ".join(f"{key} {figure(value, 10)}" for key, value in summary.items() if key not in ("owners", "at"))
-    console.print(Text.assemble((imported.kind, "bold"), f": {counts}"))
-    for key, value in imported.summary.items():
-        if isinstance(value, dict):
-            console.print(Text(f"{key}: {', '.join(f'{name} {figure(number, 6)}' for name, number in value.items())}"))
-    rows = "" if (instance.counts == 1).all() else f" in {plural(instance.n_servers, 'row')}"
-    users = f"{plural(len(data['owners']), 'owner')}, {plural(instance.n_users, 'user')}"
-    console.print(f"Instance: {users}, {plural(instance.counts.sum(), 'server')}{rows}\n")
-
-    endless = bool(np.isinf(instance.tasks).all())  # then nobody asks for, or holds, a definite part of the cluster
-    table = simple_table("resource", "unit")
-    add_numbers(table, "capacity", *(() if endless else ("asked", "", "held", " ")))
-    for name, each in data["resources"].items():
-        parts = [(each[key], each[key] / each["capacity"] if each["capacity"] else 0.0) for key in ("asked", "held")]
-        cells = [text for value, part in parts for text in (figure(value, 6), percent(part, 1))]
-        table.add_row(label(name), each["unit"], figure(each["capacity"], 6), *(() if endless else cells))
-    console.print(table)
-    console.print()
-
-    owners = sorted(data["owners"], key=lambda owner: -owner["asks"])
-    shown = owners if everything else owners[:_ROWS]
-    table = simple_table("owner")
-    add_numbers(table, "weight", "users", "tasks", *(() if endless else ("running", "asks", "holds")))
-    for owner in shown:
-        number = "no limit" if owner["tasks"] is None else figure(owner["tasks"], 6)
-        cells = [figure(owner["running"], 6), *(percent(owner[key], 2) for key in ("asks", "holds"))]
-        table.add_row(label(owner["owner"]), figure(owner["weight"], 6), f"{owner['users']:,}", number, *(() if endless else cells))
-    console.print(table)
-    if len(shown) < len(owners):
-        less = "more" if endless else "that ask for less"
-        console.print(Text(f"and {plural(len(owners) - len(shown), 'owner')} {less} (--all shows them)"))
-    if not endless:
-        console.print(Text("asks, holds: for all tasks of the owner together, the largest part of any resource of the cluster"))
-    _print_account(console, data)
-
-
-def _print_account(console: Console, data: dict[str, Any]) -> None:
-    if data["left_out"]:
-        console.print()
-        console.print(Text("Left out", style="bold"))
-        for each in data["left_out"][:_LINES]:
-            first = each["first"] if each["number"] == 1 else f"the first: {each['first']}"
-            print_note(console, f"{plural(each['number'], each['what'])}: {each['why']}; {first}")
-        if len(data["left_out"]) > _LINES:
-            console.print(Text(f"and {plural(len(data['left_out']) - _LINES, 'other reason')} (--json lists them)"))
-    if data["notes"]:
-        console.print()
-        for note in data["notes"]:
-            print_note(console, f"Note: {note}")

@@ -15,18 +15,22 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import work
 from fairopt.commands.outputs import Written
-from fairopt.formats.quantities import read as quantity
 from fairopt.instance import FloatArray
 from fairopt.instance.fractions import ExactArray, as_written
+from fairopt.instance.quantities import read as quantity
 from fairopt.limits import reading_limit
 from fairopt.program import Leximin
 from fairopt.registry import words as parts
 
 __all__ = [
+    "EFFORT",
     "Changes",
     "Csv",
     "Everything",
+    "Exact",
     "File",
+    "Given",
+    "GivenAllocations",
     "Guarantees",
     "Json",
     "JsonOutput",
@@ -38,28 +42,35 @@ __all__ = [
     "PlotPolytope",
     "PlotQueues",
     "QueueShare",
+    "Resume",
     "Schedules",
     "Sharing",
     "Shown",
     "Sort",
     "Top",
+    "Workers",
+    "at_least_one",
     "max_bytes",
     "read_instance",
+    "read_period",
     "read_preference",
     "read_utility",
     "with_rules",
     "words",
 ]
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml, .json or .xlsx file, or a folder with servers.csv and users.csv.")]
+EFFORT = "Search budget: misreports (strategy-proofness) and removed users (population monotonicity) to try."
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A .yaml, .json, .xlsx or .ods file, or a folder with servers.csv and users.csv.")
+]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
         autocompletion=completion.changes,
-        help="Change what the file says, by names, as in users.vision.weight=3, servers.new.count+=2 or queues.research.guarantee.gpu=8. "
-        "Can be repeated; the file stays as it is.",
+        help="Run on a copy of FILE with this change, as in users.vision.weight=3, servers.new.count+=2 or "
+        "queues.research.guarantee.gpu=8. Can be repeated.",
     ),
 ]
 Notions = Annotated[
@@ -73,52 +84,74 @@ Notions = Annotated[
 Schedules = Annotated[
     str,
     typer.Option(
-        metavar="ID:ID,...",
+        metavar="A:B,C:D",
         autocompletion=completion.listed_schedules,
-        help="Greedy schedules, criterion:placement; options as in drfh:best-fit:metric=l2, your own placement as drfh:mine.py:emptiest, "
+        help="Greedy schedules CRITERION:PLACEMENT; options as in drfh:best-fit:metric=l2, your own placement as drfh:mine.py:emptiest, "
         "your own scheduler as mine.py:in_turn. See: fairopt placements.",
     ),
 ]
+_OWN = "columns user, server, tasks, or a column user and a column for each server"
+Given = Annotated[Path | None, typer.Option("--allocation", metavar="FILE", help=f"Take your own allocation instead: {_OWN}.")]
+GivenAllocations = Annotated[
+    list[Path] | None, typer.Option("--allocation", metavar="FILE", help=f"Your own allocation: {_OWN}. Can be repeated.")
+]
+Exact = Annotated[
+    bool,
+    typer.Option("--exact", help="Compute in fractions, without tolerances. Numbers of FILE count as written, also fractions such as 1/3."),
+]
 Sharing = Annotated[
-    str | None,
-    typer.Option(
-        metavar="rdm|tdm",
-        autocompletion=completion.words(lambda: ("rdm", "tdm")),
-        help="rdm divides resources, tdm each server's time. Default: tdm if the file gives rates, else rdm.",
-    ),
+    Literal["rdm", "tdm"] | None,
+    typer.Option("--sharing", help="rdm divides the resources of a server, tdm its time. Default: tdm if FILE gives rates, otherwise rdm."),
 ]
 _OF_QUEUES = "Queues"
 Guarantees = Annotated[
-    str | None,
+    Literal["surplus", "clamp"] | None,
     typer.Option(
-        metavar="WORD",
-        autocompletion=completion.words(lambda: ("surplus", "clamp")),
-        help="How capacity beyond guarantees is divided: surplus (default) adds it to guarantees, by weight; clamp counts guarantees "
-        "toward the share by weight, so a queue above its share waits for the others.",
+        "--guarantees",
+        help="How capacity beyond guarantees is divided. surplus (default): it is added to the guarantees, by weight. clamp: guarantees "
+        "count toward the share by weight, so a queue whose guarantee exceeds its share waits for the others.",
         rich_help_panel=_OF_QUEUES,
     ),
 ]
 QueueShare = Annotated[
-    str | None,
+    Literal["dominant", "sum"] | None,
     typer.Option(
-        metavar="WORD",
-        autocompletion=completion.words(lambda: ("dominant", "sum")),
-        help="The share of a queue: dominant (default for drf and drfh), the dominant share of what its users hold together; sum (default "
-        "for the others), the sum of their shares.",
+        "--queue-share",
+        help="Share of a queue. dominant (default for drf and drfh): the dominant share of everything its users hold. sum (default for the "
+        "others): the sum of its users' shares.",
         rich_help_panel=_OF_QUEUES,
     ),
 ]
+Workers = Annotated[int, typer.Option("--workers", metavar="N", help="Worker processes; -1: one for each core.")]
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        "--resume",
+        metavar="FOLDER",
+        help="Save progress in this folder from time to time. If the run is stopped, the same command continues from there.",
+    ),
+    Written(own=True),
+]
+
+
+def at_least_one(value: int | None) -> int | None:
+    """Refuse a number of rows or repetitions below 1; a callback of options."""
+    if value is not None and value < 1:
+        raise typer.BadParameter("give a whole number >= 1")
+    return value
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")]
-Everything = Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")]
+Everything = Annotated[bool, typer.Option("--all", help="Show all users and servers, however many there are.")]
 Shown = Annotated[
-    list[str] | None, typer.Option("--user", metavar="USER", autocompletion=completion.users, help="Show this user only. Can be repeated.")
+    list[str] | None, typer.Option("--user", metavar="NAME", autocompletion=completion.users, help="Show this user only. Can be repeated.")
 ]
 Sort = Annotated[
     Literal["tasks", "share", "weight", "-tasks", "-share", "-weight", "name"] | None,
     typer.Option("--sort", help="Order of the users that are shown: the largest first, with - the smallest."),
 ]
-Top = Annotated[int | None, typer.Option("--top", metavar="N", min=1, help="Show at most N users.")]
+Top = Annotated[int | None, typer.Option("--top", metavar="N", callback=at_least_one, help="Show at most N users.")]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -137,7 +170,7 @@ JsonOutput = Annotated[
     Written(),
 ]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf."), Written()]
-PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw who envies whom, in tasks."), Written()]
+PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the envy matrix (in tasks)."), Written()]
 PlotQueues = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also draw what each queue holds, with its guarantee and its limit."), Written()
 ]
@@ -204,6 +237,18 @@ def read_instance(path: Path, changes: Sequence[str] | None) -> fo.Instance:
     return work(f"reading {path}", lambda: fo.load(path, changes=changes or ()))
 
 
+def read_period(text: str) -> tuple[str, str]:
+    """Read the START/END of ``--window``, an interval of ISO 8601.
+
+    >>> read_period("2026-05-01/2026-06-01T12:00")
+    ('2026-05-01', '2026-06-01T12:00')
+    """
+    start, slash, end = text.partition("/")
+    if not slash or not start.strip() or not end.strip():
+        raise typer.BadParameter(f'"{text[:60]}" is no period; give START/END, as in 2026-05-01/2026-06-01', param_hint="--window")
+    return start.strip(), end.strip()
+
+
 def words(text: str) -> list[str]:
     """Return the words of a comma-separated list.
 
@@ -218,17 +263,19 @@ def read_utility(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
 
     It is in fractions where a cell is, such as 1/3.
     """
-    from fairopt.formats.table_files import read_any
+    from fairopt.formats.tables import MATRIX
+    from fairopt.tables import read
 
-    rows = read_any(path, "user").aligned(instance.users, instance.servers)
+    rows = read(path, MATRIX).aligned(instance.users, instance.servers)
     return as_written([[row[server] for server in instance.servers] for row in rows])
 
 
 def read_preference(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
     """Read a weight on each user's tasks, (users,): columns user and weight."""
-    from fairopt.formats.table_files import read_any
+    from fairopt.formats.tables import MATRIX
+    from fairopt.tables import read
 
-    return as_written([[row["weight"]] for row in read_any(path, "user").aligned(instance.users, ["weight"])]).ravel()
+    return as_written([[row["weight"]] for row in read(path, MATRIX).aligned(instance.users, ["weight"])]).ravel()
 
 
 def with_rules(notions: Sequence[str], guarantees: str | None, queue_share: str | None) -> list[str]:

@@ -106,6 +106,6 @@ def _named(value: Any) -> Iterator[Path]:
 
 
 def _tables(folder: Path) -> list[Path]:
-    from fairopt.formats.tables import FIRST, SUFFIXES
+    from fairopt.formats.tables import SUFFIXES, TABLES
 
-    return [path for name in FIRST for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").exists()]
+    return [path for name in TABLES for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").exists()]

@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Console, check_file, work
+from fairopt.commands.console import Bar, as_text, check_file, work
 from fairopt.commands.options import (
+    EFFORT,
     Changes,
     File,
+    GivenAllocations,
     Guarantees,
+    Json,
     QueueShare,
     Schedules,
     Sharing,
@@ -42,16 +43,11 @@ def report(
         typer.Option(
             metavar="ID,...",
             autocompletion=completion.listed_notions,
-            help=f"Exact allocations to compute; default: {_NOTIONS}, as far as they take the queues of FILE. See: fairopt notions.",
+            help=f"Exact allocations to compute. Default: {_NOTIONS}, without those that FILE's queues rule out. See: fairopt notions.",
         ),
     ] = None,
     schedules: Schedules = "",
-    allocation: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="CSV", help="Your own allocation, such as what runs now: columns user, server, tasks. Repeat it for before and after."
-        ),
-    ] = None,
+    allocation: GivenAllocations = None,
     explain: Annotated[
         list[str] | None,
         typer.Option(
@@ -63,13 +59,14 @@ def report(
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
-    effort: Annotated[int, typer.Option(metavar="N", help="At most so many lies to try, and users to remove, in each audit.")] = 50,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random lies.")] = 0,
+    effort: Annotated[int, typer.Option(metavar="N", help=EFFORT)] = 50,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random misreports.")] = 0,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For each allocation, each property and the frontier.")
+        float | None, typer.Option(metavar="SECONDS", help="Time limit of each allocation, of each property and of the frontier.")
     ] = 60.0,
     changes: Changes = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page; default: the name of the file.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page. Default: the name of FILE.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Write a report on FILE: one HTML page with interactive charts, their tables, certificates, and the commands to reproduce it.
 
@@ -84,8 +81,7 @@ def report(
     own: dict[str, Path] = {}
     for path in allocation or []:
         own[path.stem if path.stem not in own else str(path)] = path
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("the report", total=number_of_steps(wanted, greedy, users, len(own)) + 1)
+    bar = Bar("the report", number_of_steps(wanted, greedy, users, len(own)) + 1)
     found = work(
         "writing the report",
         lambda: fo.report(
@@ -95,15 +91,18 @@ def report(
             schedules=greedy,
             allocations=own,
             explain=users,
-            sharing=sharing,  # type: ignore[arg-type]  # report says what there is
+            sharing=sharing,
             effort=effort,
             seed=seed,
             time_limit=time_limit,
             title=" with ".join([file.name, *(changes or [])]) if title is None else title,
-            done=lambda name: progress.update(bar, advance=1, description=escape(name)),
+            done=lambda name: bar.advance(what=name),
         ),
-        progress,
+        bar,
     )
-    typer.echo(f"{found.path} ({found.path.stat().st_size / 1e6:.1f} MB)")
+    if as_json:
+        typer.echo(as_text(found.to_dict()), nl=False)
+    else:
+        typer.echo(f"{found.path} ({found.path.stat().st_size / 1e6:.1f} MB)")
     if not found.findings.solved:
         raise typer.Exit(3)

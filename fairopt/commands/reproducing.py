@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import Progress
-from rich.text import Text
 
 from fairopt.commands import completion
-from fairopt.commands.console import Console, as_text, work
-from fairopt.commands.options import Json
+from fairopt.commands.console import Bar, as_text, show, work
+from fairopt.commands.options import Json, Workers
 from fairopt.commands.outputs import Written
-from fairopt.commands.tables import simple_table
-from fairopt.wording import figure, plural
+from fairopt.results import result
+from fairopt.show.blocks import GAP, Block, Note
+from fairopt.show.table import Style, Table, words
+from fairopt.validation import check_number_of_workers
+from fairopt.wording import duration, figure, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["reproduce"]
 
-_VERDICTS = {  # of fairopt.reproduction.reproducing: word and colour in a row, words in the summary
-    "agrees": ("agrees", "green", "as published"),
-    "known difference": ("known *", "yellow", "different for a known reason"),
-    "not printed": ("not printed", "dim", "not printed"),
-    "not run": ("not run *", "yellow", "not run"),
-    "differs": ("DIFFERS *", "bold red", "different UNEXPECTEDLY"),
+_VERDICTS: dict[str, tuple[str, Style, str]] = {  # of fairopt.reproduction.reproducing: word and style in a row, words in the summary
+    "agrees": ("agrees", "good", "as published"),
+    "known difference": ("known *", "warn", "different for a known reason"),
+    "not printed": ("not printed", "soft", "not printed"),
+    "not run": ("not run *", "warn", "not run"),
+    "differs": ("DIFFERS *", "bad", "different UNEXPECTEDLY"),
 }
 
 
@@ -41,31 +42,32 @@ _FIGURES = {"drfh-trace": ("drfh-figure-5", "drfh-figure-6", "drfh-figure-7", "d
 def reproduce(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ID", autocompletion=completion.trials, help="Experiments, such as bbf or pdrf-tables; default: all."),
+        typer.Argument(metavar="ID", autocompletion=completion.trials, help="Experiments, such as bbf or pdrf-tables. Default: all."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer random trials (so wider intervals), and only a part of a trace.")] = False,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Workers for random trials; the results are the same with any number.")] = -1,
+    workers: Workers = -1,
     data: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
             envvar="FAIROPT_DATA",
-            help="Folder of public traces: drfh-trace reads google2011/google2011_task_groups_0-19.6h.csv.gz, else a synthetic trace.",
+            help="Folder of public traces, of which drfh-trace reads google2011/google2011_task_groups_0-19.6h.csv.gz. Default: a "
+            "synthetic trace.",
         ),
     ] = None,
-    plot: Annotated[
+    plots: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Also draw the figures of drfh-trace and psdsf-figure-6 as .png files in this folder."),
+        typer.Option(metavar="FOLDER", help="Also draw the figures of drfh-trace and psdsf-figure-6, as .png files in this folder."),
         Written(pictures=_FIGURES),
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Answer the small examples of the papers in fractions; without IDs, these only.")
+        bool, typer.Option("--exact", help="Compute the small examples of the papers in fractions. Without IDs, only these are computed.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Print published results beside our own.
 
-    For example: fairopt reproduce drfh-trace --quick --plot figures; fairopt reproduce bbf --exact
+    For example: fairopt reproduce drfh-trace --quick --plots figures; fairopt reproduce bbf --exact
 
     Exit status 0: every result agrees, or differs for a known reason that is printed. Exit status 1: one differs unexpectedly.
     """
@@ -73,76 +75,85 @@ def reproduce(
     from fairopt.reproduction.reproducing import EXPERIMENTS, Verdict
     from fairopt.reproduction.reproducing import reproduce as run
 
-    if jobs == 0 or jobs < -1:
-        raise typer.BadParameter("give a number of workers, or -1 for one on each core", param_hint="--jobs")
-    if plot is not None and not plot.is_dir():
-        raise typer.BadParameter(f'there is no folder "{plot}"; make it first', param_hint="--plot")
+    check_number_of_workers(workers)
+    if plots is not None and not plots.is_dir():
+        raise typer.BadParameter(f'there is no folder "{plots}"; make it first', param_hint="--plots")
     pictures: dict[str, Callable[[], Figure]] = {}
     started = time.perf_counter()
     number = sum(EXPERIMENTS[name].trials(quick) for name in ids or (PAPERS if exact else EXPERIMENTS) if name in EXPERIMENTS)
-    progress = Progress(console=Console(stderr=True), transient=True)
-    trials = progress.add_task("trials and simulations", total=number)
+    bar = Bar("trials and simulations", number)
     results = work(
         "reproducing",
         lambda: list(
             run(
                 ids or None,
                 quick=quick,
-                jobs=jobs,
-                done=lambda more: progress.advance(trials, more),
+                workers=workers,
+                done=bar.advance,
                 data=data,
-                draw=pictures.__setitem__ if plot is not None else None,
+                draw=pictures.__setitem__ if plots is not None else None,
                 exact=exact,
             )
         ),
-        progress if number else None,
+        bar if number else None,
     )
-    if plot is not None:
+    if plots is not None:
         from fairopt.plots import save_figure
 
         for name, figure in pictures.items():
-            save_figure(figure(), plot / f"{name}.png")
+            save_figure(figure(), plots / f"{name}.png")
     seconds = time.perf_counter() - started
     unexpected = sum(row.verdict is Verdict.DIFFERS for _, rows in results for row in rows)
     if as_json:
         experiments = [
             {
-                "id": experiment.id,
+                "name": experiment.id,
+                "id": experiment.id,  # until 1.0
                 "title": experiment.title,
                 "source": experiment.source,
-                "results": [dataclasses.asdict(row) | {"verdict": row.verdict.value} for row in rows],
+                "results": [{"name": row.id} | dataclasses.asdict(row) | {"verdict": row.verdict.value} for row in rows],
             }
             for experiment, rows in results
         ]
-        typer.echo(as_text({"quick": quick, "unexpected": unexpected, "experiments": experiments, "seconds": seconds}), nl=False)
+        question = {"experiments": ids or [], "quick": quick, "exact": exact, "data": data}
+        answer = {
+            "quick": quick,  # until 1.0
+            "unexpected": unexpected,
+            "experiments": experiments,
+            "time_s": seconds,
+            "seconds": seconds,  # until 1.0
+        }
+        typer.echo(as_text(result("reproduce", question, {}, answer)), nl=False)
     else:
-        _print(Console(highlight=False), results, seconds)
+        show(lambda width: _blocks(results, seconds))
     if unexpected:
         raise typer.Exit(1)
 
 
-def _print(console: Console, results: Sequence[tuple[Experiment, list[Row]]], seconds: float) -> None:
-    """Print a table for each experiment, the reasons of differences, and a summary."""
+def _blocks(results: Sequence[tuple[Experiment, list[Row]]], seconds: float) -> Iterator[Block]:
+    """Yield a table for each experiment, the reasons of differences, and a summary."""
     for experiment, rows in results:
-        console.print(Text.assemble((experiment.title, "bold"), f" [{experiment.id}]\n", (experiment.source, "dim")))
-        table = simple_table("", "published", "ours", "", first="words")
-        for row in rows:
-            published = "" if row.published is None else _nested(row.published)
-            ours = f"{_nested(row.ours, 4)}\n± {figure(row.tolerance, 2)}" if row.mean else _nested(row.ours)
-            table.add_row(Text(row.what), published, ours, Text(*_VERDICTS[row.verdict.value][:2]))
-        console.print(table)
+        yield Note(f" [{experiment.id}]", experiment.title)
+        yield Note(experiment.source, style="soft")
+        verdicts = [_VERDICTS[row.verdict.value] for row in rows]
+        yield Table.of(
+            words("", (row.what for row in rows)),
+            words("published", (() if row.published is None else _nested(row.published) for row in rows)),
+            words("ours", ((*_nested(row.ours, 4), f"± {figure(row.tolerance, 2)}") if row.mean else _nested(row.ours) for row in rows)),
+            words("", (word for word, _, _ in verdicts), styles=tuple(style for _, style, _ in verdicts)),
+        )
         for note in dict.fromkeys(row.note for row in rows if row.note):
-            console.print(Text(f"* {note}"))
-        console.print()
+            yield f"* {note}"
+        yield GAP
     if any(row.mean for _, rows in results for row in rows):
-        console.print(Text("±: 99.9 % confidence interval of the difference from the published mean, over random trials."))
+        yield "±: 99.9 % confidence interval of the difference from the published mean, over random trials."
     found = [row.verdict.value for _, rows in results for row in rows]
-    parts = [f"{found.count(verdict)} {words}" for verdict, (_, _, words) in _VERDICTS.items() if verdict in found]
-    console.print(Text(f"{plural(len(found), 'result')}: {', '.join(parts)}; {figure(seconds)} s"))
+    parts = [f"{found.count(verdict)} {meaning}" for verdict, (_, _, meaning) in _VERDICTS.items() if verdict in found]
+    yield f"{plural(len(found), 'result')}: {', '.join(parts)}; {duration(seconds)}"
 
 
-def _nested(values: list[Any], digits: int = 6) -> str:
+def _nested(values: list[Any], digits: int = 6) -> tuple[str, ...]:
     """Write numbers in a line, and rows of them in lines."""
     if values and isinstance(values[0], list):
-        return "\n".join(_nested(part, digits) for part in values)
-    return ", ".join(value if isinstance(value, str) else figure(value, digits) for value in values)
+        return tuple(line for part in values for line in _nested(part, digits))
+    return (", ".join(value if isinstance(value, str) else figure(value, digits) for value in values),)

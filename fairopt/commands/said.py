@@ -1,8 +1,12 @@
-"""The warnings that a command has printed. Reading two files, or reading and solving, may find the same, and it is said once."""
+"""What commands and the command line above them both know: the warnings that were printed, and the exit status after Ctrl-C.
+
+Reading two files, or reading and solving, may find the same warning, and it is said once.
+"""
 
 from __future__ import annotations
 
-__all__ = ["SAID"]
+__all__ = ["INTERRUPTED", "SAID"]
 
+INTERRUPTED = 130
 SAID: set[str] = set()
 """Emptied when a command starts."""

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 import fairopt as fo
+from fairopt.analysis.own_schedulers import made
 from fairopt.commands import completion
-from fairopt.commands.allocation_table import Choice
 from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
 from fairopt.commands.options import (
     Changes,
     Csv,
     Everything,
+    Exact,
     File,
     Json,
     Output,
@@ -28,48 +30,48 @@ from fairopt.commands.options import (
     read_instance,
     read_utility,
 )
+from fairopt.commands.retired import warn_retired
+from fairopt.reporting.tables.allocation import Choice
+from fairopt.specs import read_schedule
 
 __all__ = ["schedule"]
 
 
 def schedule(
     file: File,
-    criterion: Annotated[
-        str,
-        typer.Option(
-            metavar="ID",
-            help="Which user is next: a notion that equalises a share, or rpsdsf. See: fairopt notions.",
-            autocompletion=completion.criteria,
-        ),
-    ] = "drfh",
-    placement: Annotated[
-        str,
-        typer.Option(metavar="ID", help="Which server takes the task. See: fairopt placements.", autocompletion=completion.placements),
-    ] = "first-fit",
-    metric: Annotated[
+    schedule: Annotated[
         str | None,
         typer.Option(
-            metavar="WORD",
-            autocompletion=completion.words(lambda: ("l1", "l2", "cosine", "dot", "tightest")),
-            help="For best-fit: compare servers by l1 (default), l2, cosine, dot or tightest.",
+            metavar="A:B",
+            autocompletion=completion.schedules,
+            help="CRITERION:PLACEMENT, such as drfh:best-fit or drfh:best-fit:metric=l2. The criterion (a notion that equalises a share, "
+            "or rpsdsf) chooses the next user, the placement the server. Your own scheduler: mine.py:in_turn. Default: drfh:first-fit. "
+            "See: fairopt notions, fairopt placements.",
         ),
     ] = None,
-    slots: Annotated[int | None, typer.Option(metavar="N", help="For slots: number of slots of the largest server (default 14).")] = None,
+    criterion: Annotated[str | None, typer.Option(hidden=True)] = None,
+    placement: Annotated[str | None, typer.Option(hidden=True)] = None,
+    metric: Annotated[
+        Literal["l1", "l2", "cosine", "dot", "tightest"] | None, typer.Option(help="For best-fit: how servers are compared. Default: l1.")
+    ] = None,
+    slots: Annotated[
+        int | None, typer.Option(metavar="N", help="For the placement slots: number of slots of the largest server. Default: 14.")
+    ] = None,
     utility: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="For max-min: worth of a task; a column user, then a column per server.")
+        Path | None,
+        typer.Option(metavar="FILE", help="For max-min: value of a task on each server: a column user, then a column for each server."),
     ] = None,
     ties: Annotated[
-        str, typer.Option(metavar="WORD", help="Which user is first if several have the smallest share: index, largest-demand or random.")
-    ] = "index",
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of random ties and placements.")] = 0,
+        Literal["index", "largest-demand", "random"] | None,
+        typer.Option(help="Which user comes first if several have the smallest share. Default: index."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of random ties and placements. Default: 0.")] = None,
     stop: Annotated[
-        str,
-        typer.Option(metavar="WORD", help="Stop when no task fits (exhausted), or as soon as the next user's task does not (first-block)."),
-    ] = "exhausted",
+        Literal["exhausted", "first-block"] | None,
+        typer.Option(help="Stop when no task fits (exhausted, the default), or when the next user's task does not fit (first-block)."),
+    ] = None,
     sharing: Sharing = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Decide every step in fractions, without tolerances; numbers as written, 1/3 too.")
-    ] = False,
+    exact: Exact = False,
     changes: Changes = None,
     as_json: Json = False,
     as_csv: Csv = False,
@@ -88,24 +90,36 @@ def schedule(
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     choice = Choice(tuple(shown or ()), sort or "", top)
     check_picture(plot_envy, "--plot-envy")
+    if criterion is not None or placement is not None:
+        plan: Any = {"criterion": criterion or "drfh", "placement": placement or "first-fit"}
+        name = f"{plan['criterion']}:{plan['placement']}"
+        warn_retired("--criterion", "--placement", new=f"--schedule {name}")
+        if schedule is not None:
+            raise typer.BadParameter("give --schedule only", param_hint="--criterion")
+    else:
+        name, plan = read_schedule(schedule or "drfh:first-fit")
     started = time.perf_counter()
     instance = read_instance(file, changes)
     choice.require(instance)
     seconds = {"read": time.perf_counter() - started}
-    options: dict[str, Any] = {"metric": metric, "slots": slots, "utility": None if utility is None else read_utility(utility, instance)}
+    given = {
+        "metric": metric,
+        "slots": slots,
+        "utility": None if utility is None else read_utility(utility, instance),
+        "ties": ties,
+        "seed": seed,
+        "stop": stop,
+        "exact": exact or None,
+    }
+    options: dict[str, Any] = {word: value for word, value in given.items() if value is not None}
+    for word in options:
+        if not isinstance(plan, Mapping):
+            raise typer.BadParameter("a scheduler of your own does not take it; leave it out", param_hint=f"--{word}")
+        if word in plan:
+            raise typer.BadParameter(f"--schedule {name} has it already; give it once", param_hint=f"--{word}")
     allocation = work(
-        f"filling by {criterion}, {placement}",
-        lambda: fo.schedule(
-            instance,
-            criterion,
-            placement=placement,
-            ties=ties,  # type: ignore[arg-type]  # schedule says what there is
-            seed=seed,
-            stop=stop,  # type: ignore[arg-type]
-            sharing=sharing,  # type: ignore[arg-type]
-            exact=exact,
-            **{name: value for name, value in options.items() if value is not None},
-        ),
+        f"filling by {name}",
+        lambda: fo.schedule(instance, **plan, **options, sharing=sharing) if isinstance(plan, Mapping) else made(instance, plan, sharing),
     )
     if plot_envy is not None:
         draw_envy(allocation, plot_envy)

@@ -4,66 +4,65 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import numpy as np
 import typer
-from rich.progress import Progress
-from rich.table import Table
-from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import INTERRUPTED, Console, check_page, choose_form, draw, hand_over, say, work
-from fairopt.commands.options import Changes, Json, read_instance
+from fairopt.commands.console import INTERRUPTED, Bar, check_page, choose_form, draw, hand_over, say, work
+from fairopt.commands.options import Changes, Json, Resume, read_instance
 from fairopt.commands.outputs import Written
-from fairopt.commands.side_by_side_table import print_side_by_side
-from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.histories.clock import span_of
+from fairopt.commands.retired import warn_retired
 from fairopt.histories.reading import kind_of
-from fairopt.simulation.baselines.options import BASELINES, half_life_of
-from fairopt.wording import figure, percent, plural
+from fairopt.reporting.tables.side_by_side import side_by_side_blocks
+from fairopt.reporting.tables.simulation import simulation_blocks
+from fairopt.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["print_simulation", "simulate"]
-
-_USERS = 12  # listed one by one
+__all__ = ["simulate"]
 
 
 def simulate(
-    trace: Annotated[Path, typer.Argument(metavar="JOBS", help="A table of jobs (.csv, .csv.gz or .parquet) or a log (.swf).")],
+    trace: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="The jobs: a table (.csv, .csv.gz, .parquet, .xlsx or .ods), or a log in the Standard Workload Format (.swf).",
+        ),
+    ],
     cluster: Annotated[
         Path, typer.Option("--cluster", metavar="FILE", help="The servers, and the weights of users: an instance file.", show_default=False)
     ],
     scheduler: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ID[:ID]",
-            autocompletion=completion.words(lambda: [*fo.NOTIONS, *BASELINES, *completion.schedules(None, "")]),
-            help="Greedy: criterion:placement, such as drfh:best-fit. As clusters schedule: fifo, backfill (EASY), "
-            "fairtree:half_life=7d (Slurm), priority:half_life=1d (HTCondor; it counts cores, or the resource of priority:unit=gpu). "
-            "Exact at every event (divisible tasks): a notion, such as drfh; with a memory, drfh:half_life=1h or karma:alpha=0.5. Servers "
-            "that act on their own, here every second: psdsf:period=1. "
-            "Give the option several times to compare schedulers side by side. Default: drfh:best-fit.",
+            metavar="ID",
+            autocompletion=completion.words(_known_schedulers),
+            help="How clusters schedule: fifo, backfill (EASY), fairtree:half_life=7d (Slurm), priority:half_life=1d (HTCondor; it counts "
+            "cores, or the resource of priority:unit=gpu). Greedy: CRITERION:PLACEMENT, such as drfh:best-fit. Exact at every event "
+            "(divisible tasks): a notion, such as drfh; with a memory, drfh:half_life=1h or karma:alpha=0.5. Decentralised: psdsf:period=1 "
+            "(each server reallocates every second). Repeat the option to compare schedulers side by side. Default: drfh:best-fit. See: "
+            "fairopt schedulers.",
         ),
     ] = None,
     events: Annotated[
         Path | None,
         typer.Option(
-            metavar="CSV",
+            metavar="FILE",
             help="Users that join or leave, and servers that are added or removed: columns time_s, event, name, number, sorted by time.",
         ),
     ] = None,
     until: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Stop at this time; default: when nothing more can happen.")
+        float | None, typer.Option(metavar="SECONDS", help="Stop at this time. Default: when nothing more can happen.")
     ] = None,
     step: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time between samples; default: one per event, about a thousand at most.")
+        float | None, typer.Option(metavar="SECONDS", help="Time between samples. Default: one for each event, at most about a thousand.")
     ] = None,
     regret: Annotated[
-        int, typer.Option(metavar="TIMES", help="Compare the running tasks with the exact allocation at this many moments.")
+        int, typer.Option(metavar="N", help="Number of moments at which the running tasks are compared with the exact allocation.")
     ] = 0,
     gangs: Annotated[
         bool,
@@ -72,31 +71,30 @@ def simulate(
             help="For a log in the Standard Workload Format: all processors of a job start at one instant. (A table has a column gang.)",
         ),
     ] = False,
-    exact: Annotated[
+    reference: Annotated[
         str,
-        typer.Option(metavar="NOTION", help="With several schedulers: measure shortfalls against the exact simulation of this notion."),
-    ] = "drfh",
-    keep: Annotated[
-        Path | None,
         typer.Option(
-            "--keep",
-            "--store",
-            metavar="FOLDER",
-            help="Keep the state in this folder from time to time; a run that is stopped goes on from there.",
+            metavar="ID",
+            autocompletion=completion.notions,
+            help="With several schedulers: measure shortfalls against the exact simulation of this notion.",
         ),
-        Written(own=True),
-    ] = None,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Skip bad rows and count them.")] = False,
+    ] = "drfh",
+    resume: Resume = None,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Leave out bad rows, and count them.")] = False,
     changes: Changes = None,
     as_json: Json = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each job.")] = False,
+    by: Annotated[
+        Literal["job", "user", "queue", "time"] | None,
+        typer.Option(help="Rows that --csv and -o write: jobs (the default), users, queues, or samples over time."),
+    ] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: the rows of --by; of several schedulers, a row for each.")] = False,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write to this file instead of stdout: jobs (.csv, .xlsx, .md, .tex), samples (.parquet), all (.json) or text (.txt).",
+            help="Write to this file instead of stdout: the rows of --by (.csv, .parquet, .xlsx, .md, .tex), all (.json) or text (.txt).",
         ),
         Written(),
     ] = None,
@@ -112,19 +110,23 @@ def simulate(
     Greedy schedulers start whole tasks and never stop one.
     Schedulers of real clusters also start gangs: all tasks of a gang begin at one instant.
     Exact schedulers divide tasks and move them at no cost: the optimum to compare a heuristic with.
-    With psdsf:period=SECONDS, each server acts on its own; the output shows how close the servers come to the optimum.
-    Options of psdsf are :phases=random, sweep or at-once, :seed=N, and :sharing=rdm or tdm.
+    With psdsf:period=SECONDS, each server acts on its own, and the output shows how close the servers come to the optimum.
+    More options of psdsf are phases=random, sweep or at-once, seed=N, and sharing=rdm or tdm.
     With several schedulers: a table of waiting, slowdown, use, shortfall against the exact simulation, envy and Jain's index.
     Ctrl-C or SIGTERM stops the simulation and keeps its results; if some schedulers have not run by then, the exit status is 130.
-    With --keep, the same command goes on from there.
+    With --resume, the same command continues from there.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     if scheduler and len(scheduler) > 1 and regret:
         raise typer.BadParameter("leave it out: several schedulers are compared with the exact simulation", param_hint="--regret")
+    if scheduler and len(scheduler) > 1 and by is not None:
+        raise typer.BadParameter("leave it out: of several schedulers, each is a row", param_hint="--by")
     check_page(report, "--report")
     if report is not None and len(scheduler or ()) < 2:
         raise typer.BadParameter("the page compares several schedulers; give --scheduler more than once", param_hint="--report")
     instance = read_instance(cluster, changes)
+    if by == "queue" and not instance.queues:
+        raise typer.BadParameter(f"{cluster} has no queues; use job, user or time", param_hint="--by")
     swf = trace.name.lower().removesuffix(".gz").endswith(".swf")
     if swf and events is not None:
         raise typer.BadParameter(
@@ -136,7 +138,7 @@ def simulate(
         raise typer.BadParameter(
             f"{trace} is the log of a scheduler, which fairopt history judges; to simulate its jobs, give a table of them (.csv with the "
             "columns user, submit_s, run_s, tasks and one a resource) or a log in the Standard Workload Format (.swf)",
-            param_hint="JOBS",
+            param_hint="FILE",
         )
     jobs = work(
         f"reading {trace}",
@@ -148,8 +150,7 @@ def simulate(
     )
     if jobs.left_out:
         say("warning", f"{plural(len(jobs.left_out), 'row')} left out; the first: {jobs.left_out[0]}")
-    progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("tasks", total=jobs.n_tasks)
+    bar = Bar("tasks", jobs.n_tasks)
     ended = threading.Event()
     schedulers = scheduler or ["drfh:best-fit"]
     written = any(path is not None for path in (output, plot, report))
@@ -160,25 +161,23 @@ def simulate(
                 jobs,
                 instance,
                 schedulers,
-                exact=exact,
+                reference=reference,
                 until=until,
                 step=step,
-                store=keep,
-                done=lambda name, now, tasks: progress.update(bar, description=name, completed=tasks),
+                resume=resume,
+                done=lambda name, now, tasks: bar.reach(tasks, what=name),
                 stopped=ended.is_set,
             ),
-            progress,
+            bar,
             ended,
         )
-        _tell_how_to_go_on(keep, several.complete, written)
+        _tell_how_to_go_on(resume, several.complete, written)
         draw(several, plot)
         if report is not None:
             from fairopt.reporting.side_by_side import write_side_by_side_page
 
             write_side_by_side_page(several, report)
-        hand_over(
-            several.to_dict, lambda: several.to_frame().reset_index(), lambda console: print_side_by_side(console, several), form, output
-        )
+        hand_over(several.to_dict, lambda: several.to_frame().reset_index(), lambda width: side_by_side_blocks(several), form, output)
         if not several.complete:
             raise typer.Exit(INTERRUPTED)
         return
@@ -191,25 +190,39 @@ def simulate(
             until=until,
             step=step,
             regret=regret,
-            keep=keep,
-            done=lambda now, tasks: progress.update(bar, completed=tasks),
+            resume=resume,
+            done=lambda now, tasks: bar.reach(tasks),
             stopped=ended.is_set,
         ),
-        progress,
+        bar,
         ended,
     )
-    _tell_how_to_go_on(keep, found.complete, written)
+    _tell_how_to_go_on(resume, found.complete, written)
     draw(found, plot)
-    if form == "parquet" and output is not None:
-        found.save(output)
-    else:
-        hand_over(found.to_dict, lambda: found.jobs, lambda console: print_simulation(console, found), form, output)
+    if by is None and form == "parquet":
+        warn_retired("simulate -o FILE.parquet", new="simulate --by time -o FILE.parquet")
+        by = "time"
+    hand_over(found.to_dict, lambda: _rows(found, by or "job"), lambda width: simulation_blocks(found), form, output)
+
+
+def _known_schedulers() -> list[str]:
+    """Return what completes ``--scheduler``."""
+    from fairopt.simulation.schedulers import schedulers
+
+    return [*dict.fromkeys(each.example for each in schedulers() if each.kind != "own"), *completion.schedules(None, "")]  # type: ignore[arg-type]
+
+
+def _rows(found: fo.Simulation, by: str) -> pd.DataFrame:
+    """Return the table of --by."""
+    if by == "job":
+        return found.jobs
+    return found.to_frame() if by == "time" else (found.users_frame if by == "user" else found.queues_frame).reset_index()
 
 
 def _tell_how_to_go_on(folder: Path | None, complete: bool, written: bool) -> None:
     if folder is not None and not complete:
         force = " and --force, which replaces what this run writes" if written else ""
-        say("stopped", f"the same command goes on from there, with what {folder} keeps{force}")
+        say("stopped", f"the same command continues from there, with what {folder} has{force}")
 
 
 def _is_log(path: Path) -> bool:
@@ -220,95 +233,3 @@ def _is_log(path: Path) -> bool:
         return kind_of(path) in ("sacct", "kubernetes")
     except fo.InvalidInstance:
         return False
-
-
-def print_simulation(console: Console, found: fo.Simulation) -> None:
-    """Print totals, then a row for each user."""
-    data = found.to_dict()
-    size = f"{plural(data['jobs'], 'job')} of {plural(len(found.users), 'user')}, {plural(found.cluster.counts.sum(), 'server')}"
-    console.print(Text(f"{size}: {found.scheduler}, {found.kind}\n"))
-    facts: list[tuple[str, str]] = [
-        ("jobs that ended", f"{data['jobs_finished']:,} of {data['jobs']:,}"),
-        ("tasks that ended", f"{figure(data['tasks_ended'], 6)} of {data['tasks']:,}"),
-        ("completion time", f"mean {_seconds(data['completion_mean'])}, median {_seconds(data['completion_median'])}"),
-        ("last job ended at", _seconds(data["makespan"])),
-        ("mean utilization", ", ".join(f"{name} {percent(part)}" for name, part in data["utilization"].items() if part is not None) or "-"),
-    ]
-    if np.isfinite(half_life := half_life_of(found.scheduler)):
-        facts.append(("half-life", span_of(half_life)))
-    if not found.complete:
-        facts.append(("stopped at", _seconds(found.until)))
-    if found.fits_nowhere:
-        facts.append(("fit on no server", f"{plural(len(found.fits_nowhere), 'job')}, such as {found.fits_nowhere[0]}"))
-    for word, text in facts:
-        console.print(Text(f"{word:<18} {text}"))
-    console.print()
-    if found.cluster.queues:
-        queues = found.queues_frame[1:]
-        console.print(_jobs_table("queue", queues[queues["jobs"] > 0]))
-        console.print()
-    frame = found.users_frame
-    frame = frame[frame["jobs"] > 0]
-    shown = frame.sort_values("tasks", ascending=False, kind="stable")[:_USERS]
-    console.print(_jobs_table("user", shown))
-    if len(frame) > len(shown):
-        console.print(Text(f"and {plural(len(frame) - len(shown), 'user')} with fewer tasks"))
-    if found.regret is not None and len(found.regret.columns) > 1:
-        _print_regret(console, found.regret, found.settling is None)
-    if found.settling is not None:
-        _print_settling(console, found.settling, found.details["period"])
-    notes = "ended: jobs that ended. done: part of the tasks that ended.\ncompletion: mean time from submission to end of a job."
-    console.print(Text(f"\n{notes}", style="dim"))
-
-
-def _jobs_table(kind: str, frame: pd.DataFrame) -> Table:
-    """Return a table of users or queues: jobs, tasks, and what has ended."""
-    table = simple_table(kind)
-    weighted = "weight" in frame
-    add_numbers(table, *(["weight"] if weighted else []), "jobs", "ended", "tasks", "done", "completion")
-    for name, row in frame.iterrows():
-        table.add_row(
-            label(str(name)),
-            *([figure(row["weight"], 6)] if weighted else []),
-            figure(row["jobs"], 6),
-            figure(row["finished"], 6),
-            figure(row["tasks"], 6),
-            percent(row["completion_ratio"]),
-            _seconds(row["mean_completion_s"]),
-        )
-    return table
-
-
-def _print_regret(console: Console, regret: Any, bound: bool) -> None:
-    words = [word for word in regret.columns if word != "time_s"]
-    table = simple_table("regret")
-    add_numbers(table, *words)
-    for what, values in (("mean", regret[words].mean()), ("largest", regret[words].max())):
-        table.add_row(what, *(percent(values[word]) if np.isfinite(values[word]) else "" for word in words))
-    console.print()
-    console.print(table)
-    console.print(
-        Text(f"over {plural(len(regret), 'moment')}, against the exact allocation of divisible tasks{' (an upper bound)' if bound else ''}")
-    )
-
-
-def _print_settling(console: Console, settling: Any, period: float) -> None:
-    """Print how many periods after a change of the exact allocation the servers came close to it."""
-    table = simple_table("periods until")
-    add_numbers(table, "median", "longest", "not before the next change")
-    for column in settling.columns[3:]:
-        word, _, tolerance = column.rpartition("_")
-        values = settling[column].dropna()
-        numbers = [figure(float(value)) for value in (values.median(), values.max())] if len(values) else ["-", "-"]
-        table.add_row(f"{word} within {float(tolerance):g}", *numbers, f"{len(settling) - len(values):,} of {len(settling):,}")
-    console.print()
-    console.print(table)
-    console.print(
-        Text(
-            f"Periods of {period:g} s from a change until the servers are this close to the new exact allocation, which they only approach."
-        )
-    )
-
-
-def _seconds(value: float | None) -> str:
-    return "-" if value is None or not np.isfinite(value) else f"{figure(value)} s"

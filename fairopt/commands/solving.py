@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.allocation_table import Choice
 from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
 from fairopt.commands.options import (
     Changes,
     Csv,
     Everything,
+    Exact,
     File,
     Guarantees,
     Json,
@@ -38,6 +38,7 @@ from fairopt.commands.options import (
 )
 from fairopt.instance import FloatArray
 from fairopt.registry import words
+from fairopt.reporting.tables.allocation import Choice
 from fairopt.solving import best_found, checked
 from fairopt.specs import read_notion
 
@@ -56,35 +57,29 @@ def solve(
         typer.Option(metavar="ID", help="Engine. See: fairopt solvers.", autocompletion=completion.solvers),
     ] = None,
     sharing: Sharing = None,
-    integral: Annotated[bool, typer.Option("--integral", help="Whole tasks on single servers.")] = False,
-    exact: Annotated[
-        bool,
-        typer.Option(
-            "--exact",
-            help="Solve in fractions (20/3), proved without a tolerance; numbers of FILE count as written, 1/3 too. See --digits.",
-        ),
-    ] = False,
+    integral: Annotated[bool, typer.Option("--integral", help="Solve for whole tasks, each on one server.")] = False,
+    exact: Exact = False,
     digits: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="With --exact, for goals whose optimum is irrational (proportional, bbf, fds, gfj): number of digits (default 30).",
+            help="With --exact, for notions whose optimum is irrational (proportional, bbf, fds, gfj): number of digits. Default: 30.",
         ),
     ] = None,
     formulation: Annotated[
         str | None,
         typer.Option(
             metavar="WORD",
-            help="For drfh: leximin (default), or equalize (one LP, one equal share). For psdsf: equilibrium (default), or market (the "
-            "convex program of time division).",
+            help="For drfh: leximin (default), or equalize (one LP that gives everybody the same share). For psdsf: equilibrium (default), "
+            "or market (the convex program of time division).",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
     utility: Annotated[
         Path | None,
         typer.Option(
-            metavar="CSV",
-            help="For max-min, proportional: worth of a task; a column user, then a column per server.",
+            metavar="FILE",
+            help="For max-min, proportional: value of a task on each server: a column user, then a column for each server.",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
@@ -92,53 +87,53 @@ def solve(
         float | None,
         typer.Option(
             metavar="NUMBER",
-            help="For proportional: 0 is the largest total, 1 (default) proportional fairness.",
+            help="For proportional: 0 maximises the total, 1 (default) is proportional fairness, larger values favour small shares more.",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
     beta: Annotated[
         float | None,
-        typer.Option(metavar="NUMBER", help="For fds, gfj: aversion to inequality, > 0 (default 2).", rich_help_panel=_OF_NOTIONS),
+        typer.Option(metavar="NUMBER", help="For fds, gfj: aversion to inequality, > 0. Default: 2.", rich_help_panel=_OF_NOTIONS),
     ] = None,
     lam: Annotated[
         float | None,
         typer.Option(
             metavar="NUMBER",
-            help="For fds, gfj: lambda, the weight of the total (default 2 (1 - beta) / beta).",
+            help="For fds, gfj: lambda, the weight of the total. Default: 2 (1 - beta) / beta.",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
     prefer: Annotated[
         str | None,
         typer.Option(
-            metavar="CSV",
-            help="For bbf, psdsf: choose among all fair allocations: utilization, or a table with columns user, weight.",
+            metavar="utilization|FILE",
+            help="For bbf, psdsf: which of all fair allocations to choose: the one with the highest utilization, or of the largest "
+            "weighted number of tasks, with the weights of a table (columns user, weight).",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
     order: Annotated[
-        str | None,
+        Literal["sequential", "random", "asynchronous"] | None,
         typer.Option(
-            metavar="WORD",
-            help="For psdsf: how servers take turns: sequential (default), random or asynchronous.",
+            help="For psdsf: how servers take turns. Default: sequential.",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(metavar="N", help="For psdsf: seed of the orders random and asynchronous (default 0).", rich_help_panel=_OF_NOTIONS),
+        typer.Option(metavar="N", help="For psdsf: seed of the orders random and asynchronous. Default: 0.", rich_help_panel=_OF_NOTIONS),
     ] = None,
     delay: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="For psdsf, asynchronous: act on information up to N steps old (default 0).",
+            help="For psdsf, asynchronous: act on information up to N steps old. Default: 0.",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
-    tolerance: Annotated[float, typer.Option(metavar="NUMBER", help="Largest relative error that the certificate may have.")] = 1e-8,
+    tolerance: Annotated[float, typer.Option(metavar="NUMBER", help="Largest relative residual that the certificate accepts.")] = 1e-8,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after this time, with exit status 3.")] = None,
     changes: Changes = None,
     as_json: Json = False,
@@ -156,8 +151,8 @@ def solve(
 ) -> None:
     """Solve for the exact fair allocation of FILE and prove it.
 
-    The certificate is recomputed from the answer. An answer that fails this check is an error: exit status 3. If a time limit ends the
-    search for whole tasks, the best allocation found is shown with a bound on what any can reach, and the exit status is 3, too.
+    The certificate is recomputed from the answer. An answer that fails this check is an error: exit status 3.
+    If a time limit ends the search for whole tasks, the best allocation found is shown with a bound on the optimum; exit status 3, too.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     choice = Choice(tuple(shown or ()), sort or "", top)
@@ -209,14 +204,14 @@ def solve(
                 integral=integral,
                 exact=exact,
                 digits=digits,
-                sharing=sharing,  # type: ignore[arg-type]  # solve says what there is
+                sharing=sharing,
                 tolerance=tolerance,
                 time_limit=time_limit,
                 **options,
             ),
         )
     except fo.NoSolution as error:  # at the time limit whole tasks may be known that are not proved to be the best
-        found = best_found(instance, *checked(instance, asked, sharing, options), error)  # type: ignore[arg-type]
+        found = best_found(instance, *checked(instance, asked, sharing, options), error)
         if found is not None:
             present(found, seconds, form, everything, output, plot, choice)
         raise

@@ -6,7 +6,9 @@
 ``cluster/``                 ``servers.csv``, ``users.csv`` and ``queues.csv``, for spreadsheets: :mod:`fairopt.formats.tables`
 ``cluster.parquet/``         the same tables as Parquet files, for programs
 ``cluster.xlsx``             the same tables as sheets of a workbook (needs openpyxl: the extra ``tables``)
-``jobs.csv``, ``.parquet``   a trace, a row per job, for simulations: :mod:`fairopt.formats.traces`; `load_trace` reads it
+``cluster.ods``              the same, only read
+``jobs.csv``                 a trace, a row per job, for simulations; also ``.csv.gz``, ``.parquet``, ``.xlsx`` or ``.ods``:
+                             :mod:`fairopt.formats.traces`; `load_trace` reads it
 ===========================  ==================================================================================================
 
 ``save`` is the inverse of ``load``: ``load(path) == instance`` after ``save(instance, path)``, to the last bit of every number.
@@ -52,8 +54,9 @@ __all__ = ["load", "load_trace", "save", "schema", "source_of"]
 
 
 DOCUMENTS = (".yaml", ".yml", ".json")
-FILES = (*DOCUMENTS, ".xlsx")
-"""The endings of instances that are one file."""
+FILES = (*DOCUMENTS, ".xlsx", ".ods")
+"""The endings of instances that are one file, of which ``.ods`` is only read."""
+WRITTEN = tuple(each for each in FILES if each != ".ods")
 
 
 def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[str] = ()) -> Instance:
@@ -65,7 +68,7 @@ def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[
     Parameters
     ----------
     path : str or path
-        ``*.yaml``, ``*.yml``, ``*.json``, an ``*.xlsx`` workbook with the sheets servers and users, or a folder that holds
+        ``*.yaml``, ``*.yml``, ``*.json``, an ``*.xlsx`` or ``*.ods`` spreadsheet with the sheets servers and users, or a folder that holds
         ``servers.csv`` and ``users.csv`` (or ``.parquet``); where users are in queues, also the table queues.
     changes : mapping or sequence of str, optional
         Changes to the instance, by names: ``{"users.vision.weight": 3}``, or ``["servers.new.count+=2"]`` as on the command line
@@ -96,10 +99,10 @@ def source_of(path: Path, changes: Mapping[str, Any] | Sequence[str] = ()) -> So
         from fairopt.formats.syntax import read
 
         source = read(path)
-    elif path.suffix.lower() == ".xlsx":
-        from fairopt.formats.tables import workbook_source
+    elif path.suffix.lower() in FILES:
+        from fairopt.formats.tables import book_source
 
-        source = workbook_source(path)
+        source = book_source(path)
     elif path.exists() or path.suffix:
         _refuse(path, "read")
     else:
@@ -121,7 +124,7 @@ def load_trace(
     events: str | os.PathLike[str] | None = None,
     lenient: bool = False,
 ) -> Trace:
-    """Read a trace from a table of jobs, CSV or Parquet: :mod:`fairopt.formats.traces` describes it.
+    """Read a trace from a table of jobs, of any kind of file: :mod:`fairopt.formats.traces` describes it.
 
     Parameters
     ----------
@@ -202,5 +205,5 @@ def _refuse(path: Path, verb: str) -> NoReturn:
     kind = path.suffix.lower()
     hint = f"; give the folder that it is in, {path.parent}" if kind in (".csv", ".parquet") else ""
     hint = hint or ("; save it as .xlsx" if kind in (".xls", ".xlsm", ".xlsb", ".ods") else "")
-    accepted = f"{', '.join(FILES)}, or a folder of servers.csv and users.csv"
+    accepted = f"{', '.join(FILES if verb == 'read' else WRITTEN)}, or a folder of servers.csv and users.csv"
     raise InvalidInstance(f"{path}: fairopt does not {verb} this kind of file; it takes {accepted}{hint}")

@@ -1,4 +1,4 @@
-"""Read an allocation from a CSV file, or a Parquet file or workbook: how many tasks each user runs on each server.
+"""Read an allocation from a table, CSV, Parquet or a spreadsheet: how many tasks each user runs on each server.
 
 Wide, a row for each user and a column for each server::
 
@@ -13,7 +13,7 @@ or long, a row for each user and server with tasks, by the label of its row or b
     bob,big-cpu,10
 
 or as ``fairopt solve --csv`` and ``allocation.to_frame().to_csv()`` write it, with columns ``tasks @ big-memory`` among others. Labels must
-be exactly those of the instance, in any order, or as fairopt writes them for spreadsheets (:mod:`fairopt.formats.spreadsheets`).
+be exactly those of the instance, in any order, or as fairopt writes them for spreadsheets (:mod:`fairopt.tables.spreadsheets`).
 
 >>> import tempfile
 >>> instance = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], servers=["pool"])
@@ -26,16 +26,16 @@ array([[0.],
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from fairopt.formats.cells import Table
-from fairopt.formats.spreadsheets import labels_of
-from fairopt.formats.table_files import read_any
+from fairopt.formats.tables import MATRIX
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.fractions import as_written, fraction_of, written
+from fairopt.tables import Table
+from fairopt.tables import read as read_table
+from fairopt.tables.spreadsheets import labels_of
 from fairopt.wording import did_you_mean, exactly
 
 __all__ = ["read"]
@@ -54,7 +54,7 @@ def read(path: Path, instance: Instance) -> FloatArray:
     InvalidInstance
         A label is unknown, missing or repeated, or a cell is not a number of tasks. The message has the file and line.
     """
-    return as_written(_numbers(read_any(path, "user"), instance))
+    return as_written(_numbers(read_table(path, MATRIX), instance))
 
 
 def _numbers(table: Table, instance: Instance) -> list[list[float]]:
@@ -65,18 +65,20 @@ def _numbers(table: Table, instance: Instance) -> list[list[float]]:
 
 
 def _wide(table: Table, instance: Instance) -> list[list[float]]:
-    if any(column.startswith(_PREFIX) for column in table.columns) and not any(name.startswith(_PREFIX) for name in instance.servers):
-        chosen = [j for j, column in enumerate(table.columns) if j == 0 or column.startswith(_PREFIX)]
-        columns = [table.columns[0], *labels_of((table.columns[j] for j in chosen[1:]), instance.servers, _PREFIX)]
-        table = Table(table.file, columns, [[row[j] for j in chosen] for row in table.rows], table.lines)
-    users = labels_of((row[0] for row in table.rows), instance.users)
-    table = replace(table, rows=[[user, *row[1:]] for user, row in zip(users, table.rows, strict=True)])
+    columns, labels = table.columns, table.raw("user")
+    chosen = [*range(len(columns))]
+    if any(column.startswith(_PREFIX) for column in columns) and not any(name.startswith(_PREFIX) for name in instance.servers):
+        chosen = [j for j in chosen if j == 0 or columns[j].startswith(_PREFIX)]
+        columns = ["user", *labels_of((columns[j] for j in chosen[1:]), instance.servers, _PREFIX)]
+    cells = [[], *table.matrix()]
+    users = labels_of(labels, instance.users)
+    table = Table(table.file, MATRIX, columns, [users, *(cells[j] for j in chosen[1:])], table.lines, table.line)
     if not set(instance.servers) & set(table.columns):
         table.refuse("expected a column for each server, or the columns user, server and tasks")
     rows = list(table.aligned(instance.users, instance.servers))
     as_read = [[row[server] for server in instance.servers] for row in rows]
     tasks = np.array(as_read, float)
-    given = {user: row for row, (user, *_) in enumerate(table.rows)}
+    given = {user: row for row, user in enumerate(users)}
     for n, i in np.argwhere(~(np.isfinite(tasks) & (tasks >= 0))):
         _refuse(table, float(tasks[n, i]), given[instance.users[n]], instance.servers[i])
     return as_read

@@ -34,7 +34,7 @@
         quotas:                           # optional: guarantees and limits on groups of servers
           - {on: gpu_model = V100, guarantee: {cpu: 4}}       # the language of "requires", or servers: [A]
 
-Numbers may have a unit: ``memory: 256GiB``, ``cpu: 500m``, ``weight: 1/3`` (:mod:`fairopt.formats.quantities` lists the units). They are
+Numbers may have a unit: ``memory: 256GiB``, ``cpu: 500m``, ``weight: 1/3`` (:mod:`fairopt.instance.quantities` lists the units). They are
 kept as they are written: 0.1 is 1/10, and 1/3 is no rounded number, for ``solve(..., exact=True)``. A byte unit means bytes, and if one
 amount of a resource has one, then all of its amounts but 0 must have one. Where ``units`` names a byte unit of the resource, numbers are in
 this unit, and amounts with a byte unit are converted to it: 1TiB is 1024 with ``units: {memory: GiB}``.

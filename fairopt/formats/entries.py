@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any, TypeAlias
 
@@ -32,10 +33,26 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError
 
-from fairopt.formats.quantities import BYTES_PATTERN, PATTERN
 from fairopt.instance.attributes import Value, is_attribute
+from fairopt.instance.quantities import BYTES_PATTERN, PATTERN
 
-__all__ = ["ENTRIES", "Document", "Queue", "Quota", "Server", "User", "schema"]
+__all__ = ["ENTRIES", "Document", "Each", "Queue", "Quota", "Server", "User", "each_of", "schema", "single_values"]
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """The mark of a key whose value is a mapping.
+
+    Attributes
+    ----------
+    of : str
+        What its keys are: "resource", "server" or "attribute".
+    missing : float
+        What is meant by one that is left out.
+    """
+
+    of: str
+    missing: float = 0.0
 
 
 def _whole(value: float) -> float:
@@ -82,6 +99,8 @@ Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False), _or_qua
 Count: TypeAlias = Annotated[Finite, AfterValidator(_whole), WithJsonSchema({"type": "integer", "minimum": 0})]
 Limit: TypeAlias = Annotated[float, Field(ge=0), _or_quantity(_AT_LEAST_0, BYTES_PATTERN)]
 Endless: TypeAlias = Annotated[float, Field(ge=0), _or_quantity(_AT_LEAST_0)]
+Amounts: TypeAlias = Annotated[dict[Name, Amount], Each("resource")]
+Limits: TypeAlias = Annotated[dict[Name, Limit], Each("resource", missing=math.inf)]
 Tier: TypeAlias = Annotated[int, BeforeValidator(_integer)]
 Attribute: TypeAlias = Annotated[Value, PlainValidator(_attribute), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Hosts: TypeAlias = Annotated[
@@ -92,6 +111,7 @@ Hosts: TypeAlias = Annotated[
 Weight: TypeAlias = Annotated[
     Annotated[Number, Tag("number")] | Annotated[dict[Name, Positive], Tag("mapping")],
     Discriminator(lambda value: "mapping" if isinstance(value, dict) else "number"),
+    Each("resource", missing=1.0),
 ]
 
 
@@ -104,13 +124,13 @@ class Server(_Entry):
 
     name: Name
     """Its label, unique among the servers."""
-    capacity: dict[Name, Amount]
+    capacity: Amounts
     """What one server has of each resource; a resource left out is 0."""
     count: Count = 1
     """How many identical servers this entry stands for."""
     hosts: Hosts = ""
     """The names of these servers, all of them or none: a list, or text with ranges in brackets, "cn[1,3,5-7]"."""
-    attributes: dict[Name, Attribute] = {}
+    attributes: Annotated[dict[Name, Attribute], Each("attribute")] = {}
     """What the users' "requires" can ask for."""
 
 
@@ -119,7 +139,7 @@ class User(_Entry):
 
     name: Name
     """Its label, unique among the users."""
-    demand: dict[Name, Amount]
+    demand: Amounts
     """What one task needs of each resource; a resource left out is 0."""
     weight: Weight = 1.0
     """Priority among the users of its queue, 0: nothing beyond its guarantee. A mapping gives one per resource, then for every user."""
@@ -137,7 +157,7 @@ class User(_Entry):
     """The only servers that it may use; left out: all that have what it needs."""
     requires: str | None = None
     """Conditions on the attributes of its servers, such as "gpu_model in V100|T4; cores >= 4"."""
-    rates: dict[Name, Number] | None = None
+    rates: Annotated[dict[Name, Number] | None, Each("server")] = None
     """How many of its tasks one server of each entry runs if it has the server to itself; all users or none; a server left out is 0."""
 
 
@@ -152,11 +172,11 @@ class Quota(_Entry):
     """The servers of the group by name; where "on" is there too, those of them that meet it."""
     name: str = ""
     """A word for the group in messages and tables; left out: what "on" says, or the servers."""
-    guarantee: dict[Name, Amount] = {}
+    guarantee: Amounts = {}
     """As of a queue, on these servers."""
-    limit: dict[Name, Limit] = {}
+    limit: Limits = {}
     """As of a queue, on these servers."""
-    lending_limit: dict[Name, Amount] = {}
+    lending_limit: Amounts = {}
     """As of a queue, on these servers."""
 
 
@@ -169,11 +189,11 @@ class Queue(_Entry):
     """The queue that this one is in; left out: the root."""
     weight: Number = 1.0
     """Priority among its siblings; 0: nothing beyond its guarantee."""
-    guarantee: dict[Name, Amount] = {}
+    guarantee: Amounts = {}
     """What it gets of each resource before anybody gets more than a guarantee, as far as its users ask for it."""
-    limit: dict[Name, Limit] = {}
+    limit: Limits = {}
     """What the users below it hold of each resource at most, together; a resource left out is not limited."""
-    lending_limit: dict[Name, Amount] = {}
+    lending_limit: Amounts = {}
     """How much of its guarantee others may use while it does not; a resource left out: all of it."""
     tier: Tier = 0
     """What is left after the guarantees goes to the highest tier first; 0: that of its parent."""
@@ -202,6 +222,26 @@ class Document(_Entry):
 
 ENTRIES: dict[str, type[BaseModel]] = {"servers": Server, "users": User, "queues": Queue}
 """The lists of a document, and the model of an entry of each."""
+
+
+def each_of(model: type[BaseModel], of: str = "") -> dict[str, Each]:
+    """Return the keys of an entry whose values are mappings, of resources and the like if that is asked for.
+
+    >>> list(each_of(Queue, "resource")), list(each_of(User)), each_of(Queue)["limit"].missing
+    (['guarantee', 'limit', 'lending_limit'], ['demand', 'weight', 'rates'], inf)
+    """
+    found = {key: mark for key, field in model.model_fields.items() for mark in field.metadata if isinstance(mark, Each)}
+    return {key: mark for key, mark in found.items() if of in ("", mark.of)}
+
+
+def single_values(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the keys of an entry that have one value, beside its name, with what is meant where they are left out.
+
+    >>> single_values(Queue)
+    {'parent': None, 'weight': 1.0, 'tier': 0, 'quotas': []}
+    """
+    marks = each_of(model)
+    return {key: field.default for key, field in model.model_fields.items() if key != "name" and (key not in marks or key == "weight")}
 
 
 def schema() -> dict[str, Any]:

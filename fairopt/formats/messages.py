@@ -17,7 +17,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 from pydantic import BaseModel, ValidationError
 
 from fairopt.errors import InvalidInstance
-from fairopt.formats.quantities import advice
+from fairopt.instance.quantities import advice
 from fairopt.wording import brief, did_you_mean, found, joined, plural
 
 __all__ = ["Path", "Source", "check_known", "check_unique", "in_words", "refuse", "refuse_invalid"]

@@ -25,20 +25,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from fairopt.errors import InvalidInstance
-from fairopt.formats.cells import Table, read_table
+from fairopt.formats.entries import Queue, Quota, each_of, single_values
 from fairopt.instance import Instance
+from fairopt.tables import Column, Kind, Schema, Table, read
 from fairopt.wording import did_you_mean, joined
 
-__all__ = ["QueueTable", "check", "columns_of", "known", "raw"]
+__all__ = ["QUEUES", "QueueTable", "check", "columns_of", "known", "own_columns"]
 
-OF_QUEUE = ("parent", "weight", "tier")
-COLUMNS = ("name", *OF_QUEUE, "on", "servers", "group")
-AMOUNTS = ("guarantee", "limit", "lending_limit")
+
+def own_columns(model: type[BaseModel], *, without: Collection[str] = ()) -> Iterator[Column]:
+    """Yield a column for each key of an entry that has one value."""
+    for key, default in single_values(model).items():
+        if key not in without:
+            kind: Kind = "number" if isinstance(default, int | float) else "names" if key in ("servers", "hosts") else "text"
+            number = float(default) if kind == "number" else None
+            yield Column(key, kind, default if number is None else number, number)
+
+
+_OF_QUEUE = tuple(own_columns(Queue, without=("quotas",)))
+_OF_QUOTA = tuple(own_columns(Quota))
+QUEUES = Schema(Column("name", "name"), *_OF_QUEUE, *_OF_QUOTA, Column("group", "name", ""))
+AMOUNTS = tuple(each_of(Queue, "resource"))
 LONGEST_CELL = 100_000  # Python's csv module stops reading at 131,072 characters
 
 
@@ -53,17 +67,18 @@ class QueueTable:
 
     def __init__(self, table: Table | Path, resources: Sequence[str]) -> None:
         if isinstance(table, Path):
-            table = read_table(table, "name")
+            table = read(table, QUEUES)
         self._table = table
         self._amounts = self._columns_of_amounts(dict.fromkeys(resources))
-        self._place_of = {column: j for j, column in enumerate(table.columns)}
+        self._cells_of = {column: table.raw(column) for column in self._amounts}
         self._rows: list[list[int]] = []  # of each queue: its own, then one for each quota
         entries: dict[str, dict[str, Any]] = {}
         quotas = []
-        names, parents, groups = raw(table, "name"), raw(table, "parent"), raw(table, "group")
-        numbers = {"weight": table.numbers("weight", empty=1.0), "tier": table.numbers("tier", empty=0.0)}
+        names, parents, groups = (table.raw(column) for column in ("name", "parent", "group"))
+        numbers = {column.name: table.numbers(column.name) for column in _OF_QUEUE if column.kind == "number"}
         everybody = set(names)
-        cells = {column: table.cells(column) for column in (*OF_QUEUE, "on", "servers")}
+        cells = {column.name: table.cells(column.name) for column in (*_OF_QUEUE, *_OF_QUOTA)}
+        servers = table.names("servers")
         for row, name in enumerate(names):
             if cells["on"][row] or cells["servers"][row]:
                 quotas.append(row)
@@ -81,14 +96,14 @@ class QueueTable:
             name = known(names[row], position)
             if name not in entries:
                 table.refuse(f'queue "{name}" has a quota but no row of its own; add one without on and servers', row, "name")
-            for column in OF_QUEUE:
+            for column in (each.name for each in _OF_QUEUE):
                 if cells[column][row]:
                     table.refuse(f"this row is a quota; the {column} stands in the queue's own row, so empty this cell", row, column)
             quota: dict[str, Any] = self._given(row) | ({"name": groups[row]} if groups[row] else {})
             if cells["on"][row]:
                 quota["on"] = cells["on"][row]
-            if cells["servers"][row]:
-                quota["servers"] = [part.strip() for part in cells["servers"][row].split("|")]
+            if servers[row]:
+                quota["servers"] = servers[row]
             entries[name]["quotas"].append(quota)
             self._rows[position[name]].append(row)
         self.entries = list(entries.values())
@@ -114,11 +129,11 @@ class QueueTable:
                     hint = did_you_mean(resource, resources) or f"; the resources are {joined([*resources], 8)}"
                     self._table.refuse(f'there is no resource "{resource}"{hint}', None, column)
                 found[column] = (word, resource)
-            elif column not in COLUMNS:
-                choices = [*COLUMNS, *(f"{each}:{resource}" for each in AMOUNTS for resource in resources)]
+            elif column not in QUEUES:
+                choices = [*QUEUES.columns, *(f"{each}:{resource}" for each in AMOUNTS for resource in resources)]
                 hint = (
                     did_you_mean(column, choices)
-                    or f"; there are {joined([*COLUMNS, f'{AMOUNTS[0]}:{next(iter(resources))} and the like'])}"
+                    or f"; there are {joined([*QUEUES.columns, f'{AMOUNTS[0]}:{next(iter(resources))} and the like'])}"
                 )
                 self._table.refuse(f'a queue has no "{column}"{hint}', None, column)
         return found
@@ -127,16 +142,10 @@ class QueueTable:
         """Return the amounts of a row."""
         amounts: dict[str, dict[str, float | str]] = {}
         for column, (word, resource) in self._amounts.items():
-            cell = self._table.rows[row][self._place_of[column]]
+            cell = self._cells_of[column][row]
             if cell.strip():
                 amounts.setdefault(word, {})[resource] = self._table.amount(cell, row, column)
         return amounts
-
-
-def raw(table: Table, column: str) -> list[str]:
-    """Return a column of names as they are, spaces included; empty cells if there is no such column."""
-    j = table.position(column)
-    return [""] * len(table.rows) if j is None else [row[j] for row in table.rows]
 
 
 def known(name: str, names: Collection[str]) -> str:
@@ -167,7 +176,7 @@ def columns_of(queues: Sequence[dict[str, Any]], resources: Sequence[str]) -> di
         rows.append(queue)
         for quota in queue.get("quotas", ()):
             rows.append({**quota, "name": queue["name"], "group": quota.get("name", ""), "servers": "|".join(quota["servers"])})
-    columns = {column: [row.get(column, "") for row in rows] for column in COLUMNS}
+    columns = {column: [row.get(column, "") for row in rows] for column in QUEUES.columns}
     for word in AMOUNTS:
         for resource in resources:
             columns[f"{word}:{resource}"] = [row.get(word, {}).get(resource, "") for row in rows]

@@ -1,7 +1,7 @@
 r"""Tables of results as files: CSV, Parquet, workbooks, Markdown and LaTeX, by the ending of their name.
 
 ==============  ===============================================================================================================
-``.csv``        for spreadsheets: :mod:`fairopt.formats.spreadsheets` says what becomes of labels that could be formulas
+``.csv``        for spreadsheets: :mod:`fairopt.tables.spreadsheets` says what becomes of labels that could be formulas
 ``.parquet``    for programs: every label and number as it is
 ``.xlsx``       a workbook of one sheet; labels are text, whatever they begin with (needs openpyxl: the extra ``tables``)
 ``.md``         a table of Markdown with 6 significant digits and without empty columns; labels are escaped
@@ -31,12 +31,12 @@ a\textbar{}b & 0.333333 \\
 from __future__ import annotations
 
 import io
-import re
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from fairopt.errors import InvalidInstance
-from fairopt.formats.spreadsheets import to_csv
-from fairopt.wording import figure, in_latex, printable
+from fairopt.show.table import Table
+from fairopt.show.text import to_latex, to_markdown
+from fairopt.tables.spreadsheets import to_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +45,6 @@ __all__ = ["KINDS", "Kind", "rendered", "require"]
 
 Kind: TypeAlias = Literal["csv", "parquet", "xlsx", "md", "tex"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-
-_MARKDOWN = re.compile(r"[\\`*_\[\]<>|~&$]|:(?=//)")
 
 
 def require(kind: str, file: str) -> None:
@@ -57,7 +55,7 @@ def require(kind: str, file: str) -> None:
     SolverUnavailable
     """
     if kind == "xlsx":
-        from fairopt.formats.workbooks import require_openpyxl
+        from fairopt.tables.workbooks import require_openpyxl
 
         require_openpyxl(f"writing {file}")
 
@@ -79,17 +77,14 @@ def rendered(frame: pd.DataFrame, kind: Kind, file: str = "the table") -> str | 
     names = [str(name) for name in flat.columns]
     if kind == "parquet":
         return _parquet(flat.set_axis(names, axis=1), file)
-    columns = [flat.iloc[:, j] for j in range(len(names))]
-    cells = [[None if missing else each for each, missing in zip(column.tolist(), column.isna(), strict=True)] for column in columns]
     if kind == "xlsx":
-        from fairopt.formats.workbooks import to_xlsx
+        from fairopt.tables.workbooks import to_xlsx
 
+        columns = [flat.iloc[:, j] for j in range(len(names))]
+        cells = [[None if missing else each for each, missing in zip(column.tolist(), column.isna(), strict=True)] for column in columns]
         return to_xlsx({"table": (names, zip(*cells, strict=True))}, file)
-    shown = [j for j, column in enumerate(cells) if j == 0 or any(each not in (None, "") for each in column)]
-    texts = [[_shown(each) for each in cells[j]] for j in shown]
-    numeric = [pd.api.types.is_numeric_dtype(columns[j].dtype) and not pd.api.types.is_bool_dtype(columns[j].dtype) for j in shown]
-    write = _markdown if kind == "md" else _latex
-    return write([names[j] for j in shown], numeric, list(zip(*texts, strict=True)))
+    table = Table.of_frame(frame)
+    return to_markdown(table) if kind == "md" else to_latex(table)
 
 
 def _parquet(frame: pd.DataFrame, file: str) -> bytes:
@@ -99,38 +94,3 @@ def _parquet(frame: pd.DataFrame, file: str) -> bytes:
     except ValueError as error:  # two columns of one name
         raise InvalidInstance(f"{file} cannot be Parquet: {error}; end its name in .csv") from None
     return page.getvalue()
-
-
-def _shown(value: Any) -> str:
-    """Return a cell for people: a number with 6 significant digits, nothing for what is missing."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return figure(value, 6).replace(",", "")
-    return printable(str(value))
-
-
-def _markdown(names: list[str], numeric: list[bool], rows: list[tuple[str, ...]]) -> str:
-    lines = [[_in_markdown(name) for name in names], ["---:" if each else "---" for each in numeric]]
-    lines += [[_in_markdown(cell) for cell in row] for row in rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _in_markdown(text: str) -> str:
-    r"""Return a text in which no character has a meaning.
-
-    >>> print(_in_markdown("a_b|*c* http://d"))
-    a\_b\|\*c\* http\://d
-    """
-    return _MARKDOWN.sub(r"\\\g<0>", printable(text))
-
-
-def _latex(names: list[str], numeric: list[bool], rows: list[tuple[str, ...]]) -> str:
-    def line(cells: tuple[str, ...] | list[str]) -> str:
-        return " & ".join(in_latex(cell) for cell in cells) + " \\\\"
-
-    formats = "".join("r" if each else "l" for each in numeric)
-    table = [f"\\begin{{tabular}}{{{formats}}}", "\\toprule", line(names), "\\midrule", *map(line, rows), "\\bottomrule", "\\end{tabular}"]
-    return "\n".join(table) + "\n"

@@ -31,10 +31,10 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import read_text, write_files
 from fairopt.formats.json_places import HALF_CHARACTER, half_character, steps
 from fairopt.formats.yaml_core import SCALARS, compose, copies, dump, scalars
-from fairopt.instance.fractions import written
+from fairopt.instance.fractions import plain_numbers, written
 from fairopt.limits import check_json, limits
 
-__all__ = ["Parsed", "plain_numbers", "read", "read_value", "to_json", "to_yaml", "without_collector", "write"]
+__all__ = ["Parsed", "read", "read_value", "to_json", "to_yaml", "without_collector", "write"]
 
 _STRUCTURE = "{[!&*"  # what begins so is more than text: it must be YAML
 _UNFINISHED = object()  # stands for a node whose data is being made
@@ -307,18 +307,3 @@ def to_json(document: dict[str, Any]) -> str:
         else:
             parts.append(f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def plain_numbers(value: Any) -> Any:
-    """Return the same data with 9 for 9.0 wherever nothing is lost (the sign of -0.0 would be).
-
-    >>> plain_numbers({"cpu": [9.0, 0.5, -0.0, 1e300]})
-    {'cpu': [9, 0.5, -0.0, 1e+300]}
-    """
-    if isinstance(value, dict):
-        return {key: plain_numbers(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [plain_numbers(item) for item in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 and str(value) != "-0.0":
-        return int(value)
-    return value

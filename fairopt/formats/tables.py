@@ -38,26 +38,31 @@ from typing import Any
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import write_files
-from fairopt.formats.cells import Table, read_table, to_csv
 from fairopt.formats.doubts import read_and_doubt
+from fairopt.formats.entries import Server, User
 from fairopt.formats.messages import Source
-from fairopt.formats.queue_tables import LONGEST_CELL, QueueTable, check, columns_of, known, raw
+from fairopt.formats.queue_tables import LONGEST_CELL, QUEUES, QueueTable, check, columns_of, known, own_columns
 from fairopt.formats.requirements import parse
 from fairopt.instance import Instance
 from fairopt.instance.attributes import text_of
 from fairopt.instance.fractions import plain
+from fairopt.tables import Column, Schema, Table, read_book
+from fairopt.tables import read as read_file
 from fairopt.wording import did_you_mean, exactly, found, joined, named
 
-__all__ = ["columns_of_tables", "folder_source", "from_frames", "read", "workbook_source", "write", "write_workbook"]
+__all__ = ["book_source", "columns_of_tables", "folder_source", "from_frames", "read", "write", "write_workbook"]
 
-OF_SERVERS = ("name", "count", "hosts")
-OF_USERS = ("name", "weight", "queue", "owner", "guarantee", "tasks", "parallelism", "requires", "servers")
-FIRST = {
-    **{"servers": "name", "users": "name", "queues": "name"},
-    **{"eligibility": "user", "rates": "user", "weights": "user", "units": "name"},
+SERVERS = Schema(Column("name", "name"), *own_columns(Server))
+USERS = Schema(Column("name", "name"), *own_columns(User))
+MATRIX = Schema(Column("user", "name"), matrix=True)
+UNITS = Schema(Column("name", "name"), Column("unit"))
+TABLES = {
+    **{"servers": SERVERS, "users": USERS, "queues": QUEUES},
+    **{"eligibility": MATRIX, "rates": MATRIX, "weights": MATRIX, "units": UNITS},
 }
-"""The tables, and the column that each must have."""
+"""The tables by name, and the columns of each."""
 SUFFIXES = (".csv", ".parquet")
+"""Of the files in a folder."""
 _MOST = 5  # columns in a list
 _EXACT = 2**53  # whole numbers below it are floats without loss
 _MATRIX_OF = {"weight": "weights", "rates": "rates", "servers": "eligibility"}
@@ -71,7 +76,7 @@ class Tables:
     whole : str
         What messages call all tables together.
     tables : mapping of str to Table
-        Some of those in `FIRST`; servers and users are needed.
+        Some of those in `TABLES`; servers and users are needed.
     """
 
     def __init__(self, whole: str, tables: Mapping[str, Table]) -> None:
@@ -81,7 +86,7 @@ class Tables:
         self._resources = self._common_resources()
         self._units = tables.get("units")
         self._queues = QueueTable(tables["queues"], self._resources) if "queues" in tables else None
-        names = raw(self._servers, "name")
+        names = self._servers.raw("name")
         self.data: object = {
             "resources": self._resources,
             **({} if self._units is None else {"units": _units(self._units)}),
@@ -109,15 +114,14 @@ class Tables:
         return (f"{self._servers.file}: {joined([named(column) for column in read], _MOST)} {what}",)
 
     def _attributes(self) -> list[str]:
-        others = {*OF_SERVERS, *self._resources}
-        return [column for column in self._servers.columns if column not in others]
+        return [column for column in self._servers.columns if column not in SERVERS and column not in self._resources]
 
     def place(self, path: tuple[Any, ...]) -> str:
         """Return the file, line and column."""
         if path[:1] == ("queues",) and self._queues is not None:
             return self._queues.place(path)
         if path[:1] == ("units",) and self._units is not None:
-            row = raw(self._units, "name").index(path[1]) if len(path) > 1 else None
+            row = self._units.raw("name").index(path[1]) if len(path) > 1 else None
             return self._units.place(row, "unit" if len(path) > 1 else None)
         if len(path) < 2 or path[0] not in ("servers", "users"):
             return {"servers": self._servers.file, "users": self._users.file}.get(path[0] if path else "", self._whole)
@@ -127,8 +131,7 @@ class Tables:
         matrix = {"rates": "rates", "weight": "weights"}.get(rest[0] if rest else "")
         if matrix in self._matrices:
             table = self._matrices[matrix]
-            user = self._users.rows[row][self._users.columns.index("name")]
-            row = [cells[0] for cells in table.rows].index(user)
+            row = table.raw("user").index(self._users.raw("name")[row])
         return table.place(row, column)
 
     def literal(self, path: tuple[Any, ...]) -> str | None:
@@ -137,12 +140,12 @@ class Tables:
 
     def _common_resources(self) -> list[str]:
         """Return the resources: the columns of users.csv without a meaning of their own, which servers.csv must have too."""
-        resources = [column for column in self._users.columns if column not in OF_USERS]
+        resources = [column for column in self._users.columns if column not in USERS]
         if not resources:
             self._users.refuse(f"there is no column for a resource; add one for each, named as in {Path(self._servers.file).name}")
         for column in resources:
-            if column in OF_SERVERS or self._servers.position(column) is None:
-                choices = [c for c in self._servers.columns if c not in OF_SERVERS] + list(OF_USERS)
+            if column in SERVERS or column not in self._servers:
+                choices = [c for c in self._servers.columns if c not in SERVERS] + list(USERS.columns)
                 hint = did_you_mean(column, choices) or f"; a resource must be a column of {self._servers.file} too"
                 self._users.refuse(f'there is no resource "{column}"{hint}', None, column)
         return resources
@@ -150,7 +153,7 @@ class Tables:
     def _server_entries(self, names: list[str]) -> list[dict[str, Any]]:
         table = self._servers
         capacities = zip(*(table.amounts(r) for r in self._resources), strict=True)
-        counts = table.numbers("count", empty=1.0)
+        counts = table.numbers("count")
         attributes = self._attributes()
         values = zip(*(table.cells(a) for a in attributes), strict=True) if attributes else [()] * len(names)
         return [
@@ -158,48 +161,37 @@ class Tables:
                 "name": name,
                 "capacity": dict(zip(self._resources, capacity, strict=True)),
                 "count": count,
-                **({"hosts": [part.strip() for part in hosts.split("|")]} if hosts else {}),
+                **({"hosts": hosts} if hosts else {}),
                 "attributes": {a: value for a, value in zip(attributes, row, strict=True) if value},
             }
-            for name, capacity, count, hosts, row in zip(names, capacities, counts, table.cells("hosts"), values, strict=True)
+            for name, capacity, count, hosts, row in zip(names, capacities, counts, table.names("hosts"), values, strict=True)
         ]
 
     def _user_entries(self, servers: list[str]) -> list[dict[str, Any]]:
         table = self._users
-        names = raw(table, "name")
+        names = table.raw("name")
         demands = zip(*(table.amounts(r) for r in self._resources), strict=True)
-        weights, endless = table.numbers("weight", empty=1.0), float("inf")
-        tasks, at_once = table.numbers("tasks", empty=endless), table.numbers("parallelism", empty=endless)
-        guarantees = table.numbers("guarantee", empty=0.0)
+        numbers = {key: table.numbers(key) for key, column in USERS.columns.items() if column.kind == "number"}
         entries: list[dict[str, Any]] = [
-            {
-                "name": name,
-                "demand": dict(zip(self._resources, demand, strict=True)),
-                "weight": weight,
-                "guarantee": guarantee,
-                "tasks": number,
-                "parallelism": servers_at_once,
-            }
-            for name, demand, weight, guarantee, number, servers_at_once in zip(
-                names, demands, weights, guarantees, tasks, at_once, strict=True
-            )
+            {"name": name, "demand": dict(zip(self._resources, demand, strict=True)), **dict(zip(numbers, values, strict=True))}
+            for name, demand, *values in zip(names, demands, *numbers.values(), strict=True)
         ]
         queues = {entry["name"] for entry in self._queues.entries} if self._queues is not None else set()
-        for entry, queue in zip(entries, raw(table, "queue"), strict=True):
+        for entry, queue in zip(entries, table.raw("queue"), strict=True):
             if queue.strip():
                 entry["queue"] = known(queue, queues)
         for entry, owner in zip(entries, table.cells("owner"), strict=True):
             if owner:
                 entry["owner"] = owner
-        for entry, requires, confined in zip(entries, table.cells("requires"), table.cells("servers"), strict=True):
+        for entry, requires, confined in zip(entries, table.cells("requires"), table.names("servers"), strict=True):
             if requires:
                 entry["requires"] = requires
             if confined:
-                entry["servers"] = [part.strip() for part in confined.split("|")]
+                entry["servers"] = confined
         for key, columns in (("weight", self._resources), ("rates", servers), ("servers", servers)):
             matrix = _MATRIX_OF[key]
             if matrix in self._matrices:
-                if key == "weight" and "weight" in table.columns:
+                if key == "weight" and "weight" in table:
                     table.refuse(f"there are weights here and in {self._matrices[matrix].file}; remove one of them", None, "weight")
                 for entry, values in zip(entries, self._matrices[matrix].aligned(names, columns), strict=True):
                     entry[key] = values if key != "servers" else self._allowed(entry, values)
@@ -210,17 +202,15 @@ class Tables:
         wrong = next((server for server, value in values.items() if value not in (0, 1)), None)
         if wrong is not None:
             table = self._matrices["eligibility"]
-            row = [cells[0] for cells in table.rows].index(entry["name"])
+            row = table.raw("user").index(entry["name"])
             table.refuse(f"expected 1 (may run) or 0 (may not), found {exactly(values[wrong])}", row, wrong)
         return [server for server in entry.get("servers", values) if values.get(server, 1)]  # a server that does not exist is refused later
 
 
 def _units(table: Table) -> dict[str, str]:
     """Return the unit of each resource."""
-    if "unit" not in table.columns:
-        table.refuse(f'there is no column "unit"{did_you_mean("unit", table.columns)}; it holds the unit of the resource')
     found: dict[str, str] = {}
-    for row, (name, unit) in enumerate(zip(raw(table, "name"), table.cells("unit"), strict=True)):
+    for row, (name, unit) in enumerate(zip(table.raw("name"), table.cells("unit"), strict=True)):
         if name in found:
             table.refuse(f'"{name}" occurs twice; remove one', row, "name")
         found[name] = unit
@@ -240,7 +230,7 @@ def read(folder: Path) -> Instance:
 
 def folder_source(folder: Path) -> Source:
     """Return the document that a folder of CSV or Parquet tables stands for."""
-    there = {name: [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()] for name in FIRST}
+    there = {name: [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()] for name in TABLES}
     suffix = ".parquet" if any(path.suffix == ".parquet" for paths in there.values() for path in paths) else ".csv"
     for name, paths in there.items():
         if len(paths) > 1:
@@ -249,17 +239,14 @@ def folder_source(folder: Path) -> Source:
             others = sorted(path.name for path in folder.iterdir())
             hint = did_you_mean(name + suffix, others) or f"; it must hold servers{suffix} and users{suffix}"
             raise InvalidInstance(f"the folder {folder} holds no {name}{suffix}{hint}")
-    return Tables(str(folder), {name: _read_file(path, FIRST[name]) for name, paths in there.items() for path in paths})
+    return Tables(str(folder), {name: read_file(path, TABLES[name]) for name, paths in there.items() for path in paths})
 
 
-def workbook_source(path: Path) -> Source:
-    """Return the document that the sheets of an .xlsx workbook stand for."""
-    from fairopt.formats.workbooks import Workbook
-
-    book = Workbook(path)
-    return Tables(
-        str(path), {name: book.table(name, first) for name, first in FIRST.items() if name in book.sheets or name in ("servers", "users")}
-    )
+def book_source(path: Path) -> Source:
+    """Return the document that the sheets of a spreadsheet stand for."""
+    book = read_book(path)
+    needed = ("servers", "users")
+    return Tables(str(path), {name: book.table(name, schema) for name, schema in TABLES.items() if name in book.names or name in needed})
 
 
 def from_frames(frames: Mapping[str, object]) -> Instance:
@@ -270,17 +257,11 @@ def from_frames(frames: Mapping[str, object]) -> Instance:
     InvalidInstance
         With the frame, the label of the row and the column.
     """
-    from fairopt.formats.typed_cells import from_frame
+    from fairopt.tables.frames import from_frame
 
-    return read_and_doubt(Tables("the frames", {name: from_frame(name, frame, FIRST[name]) for name, frame in frames.items()}))
-
-
-def _read_file(path: Path, first: str) -> Table:
-    if path.suffix == ".csv":
-        return read_table(path, first)
-    from fairopt.formats.typed_cells import read_parquet
-
-    return read_parquet(path, first)
+    return read_and_doubt(
+        Tables("the frames", {name: from_frame(f"the frame {name}", frame, TABLES[name]) for name, frame in frames.items()})
+    )
 
 
 # Writing -------------------------------------------------------------------------------------------------------------------------
@@ -300,10 +281,12 @@ def write(instance: Instance, folder: Path) -> None:
     tables = columns_of_tables(instance, folder, "Parquet tables" if parquet else "CSV tables", LONGEST_CELL)
     contents: dict[Path, str | bytes] = {}
     if parquet:
-        from fairopt.formats.typed_cells import to_parquet
+        from fairopt.tables.parquet import to_parquet
 
         contents = {folder / f"{name}.parquet": to_parquet(names, columns) for name, (names, columns) in tables.items()}
     else:
+        from fairopt.tables.csv_files import to_csv
+
         contents = {folder / f"{name}.csv": to_csv(names, zip(*columns, strict=True)) for name, (names, columns) in tables.items()}
     try:
         folder.mkdir(exist_ok=True)
@@ -321,7 +304,7 @@ def write(instance: Instance, folder: Path) -> None:
                 f"{folder} holds {name}{other}, which would stand beside {name}{written}; remove it, or choose another folder"
             )
     write_files(contents)
-    for path in {folder / f"{name}{written}" for name in FIRST} - set(contents):
+    for path in {folder / f"{name}{written}" for name in TABLES} - set(contents):
         path.unlink(missing_ok=True)
 
 
@@ -333,7 +316,7 @@ def write_workbook(instance: Instance, path: Path) -> None:
     SolverUnavailable, InvalidInstance
         openpyxl is not installed. A workbook cannot hold a label, or so many rows.
     """
-    from fairopt.formats.workbooks import LONGEST_TEXT, require_openpyxl, to_xlsx
+    from fairopt.tables.workbooks import LONGEST_TEXT, require_openpyxl, to_xlsx
 
     require_openpyxl(f"writing {path}")
     tables = columns_of_tables(instance, path, "a workbook", LONGEST_TEXT // 7)  # a character may become seven
@@ -354,7 +337,7 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
     queues = [queue.name for queue in instance.queues]
     for kind, labels in (("resource", instance.resources), ("server", instance.servers), ("user", instance.users), ("queue", queues)):
         for label in labels:
-            if kind == "resource" and label in (*OF_SERVERS, *OF_USERS):
+            if kind == "resource" and (label in SERVERS or label in USERS):
                 raise InvalidInstance(f'{place}: a resource cannot be called "{label}" in {what}, where that is a column; save as .yaml')
             if "\0" in label:
                 raise InvalidInstance(f"{place}: the {kind} label {label!r} holds a null character; save as .yaml")
@@ -419,7 +402,7 @@ def _check_facts(instance: Instance, document: dict[str, Any], place: Path, what
         of_server = f'of server "{server["name"]}"'
         check_cell(f"the hosts {of_server} are", server.get("hosts", "-"))
         for name, value in server.get("attributes", {}).items():
-            if name in (*OF_SERVERS, *instance.resources):
+            if name in SERVERS or name in instance.resources:
                 raise InvalidInstance(
                     f'{place}: an attribute cannot be called "{name}" in {what}, where that is another column; save as .yaml'
                 )

@@ -1,6 +1,6 @@
 """Quantities in a document become numbers: ``demand: {cpu: 500m, memory: 64GiB}`` means cpu 0.5 and memory 68719476736.
 
-Amounts of resources may have any unit of :mod:`fairopt.formats.quantities`; numbers of anything else (weights, tasks, rates) may be
+Amounts of resources may have any unit of :mod:`fairopt.instance.quantities`; numbers of anything else (weights, tasks, rates) may be
 fractions and have units from n to k. A byte unit means bytes. If one amount of a resource has a byte unit, then all of its amounts
 must have one, but for 0: 64 beside 256GiB could mean either 64 bytes or 64 GiB, and nothing is guessed. Where the document says in which
 byte unit the amounts of a resource are (``units: {memory: GiB}``), amounts with a byte unit are converted to it.
@@ -20,8 +20,8 @@ from fractions import Fraction
 from typing import Any
 
 from fairopt.formats.messages import Path, Source, in_words, refuse
-from fairopt.formats.quantities import Quantity, plain, read
 from fairopt.instance.fractions import Written, fraction_of, written
+from fairopt.instance.quantities import Quantity, plain, read
 from fairopt.instance.units import BYTES, unit_in_name
 from fairopt.wording import exactly, found, named
 

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.clusters.clock import Clock
+from fairopt.clusters.log_records import Records, Unjudged
 from fairopt.errors import InvalidInstance
-from fairopt.histories.clock import Clock
 from fairopt.histories.from_table import read_frame
-from fairopt.histories.records import Records, Unjudged
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.wording import joined, plural
 
@@ -100,7 +100,7 @@ class JobLog:
         lenient: bool = False,
     ) -> JobLog:
         """Return the log of a table with a row for each record: :mod:`fairopt.histories.from_table` describes its columns."""
-        return cls.of(read_frame(frame, cluster, "the table", timezone=timezone, lenient=lenient, first=1), cluster)
+        return cls.of(read_frame(frame, cluster, "the table", timezone=timezone, lenient=lenient), cluster)
 
     @classmethod
     def of(cls, records: Records, cluster: Instance) -> JobLog:
@@ -246,7 +246,7 @@ def _number_stays(records: Records) -> None:
 
 
 def _judge(records: Records, cluster: Instance) -> None:
-    """Let records whose wait is not judged count from their start; leave those out that never started."""
+    """Let records whose waiting time is excluded count from their start; leave those out that never started."""
     unknown = np.isnan(records.submit)
     why = np.where(unknown & (records.why == ""), _NO_SUBMISSION, records.why).astype(object)
     large = ~(records.demands[:, None, :] <= cluster.capacities[None] * _FITS).all(axis=2)  # (shapes, rows): too large for a server

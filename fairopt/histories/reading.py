@@ -12,6 +12,7 @@ from fairopt.files import first_line
 from fairopt.formats import load
 from fairopt.histories.job_log import JobLog
 from fairopt.instance import Instance, require_instance
+from fairopt.tables import BOOKS
 from fairopt.wording import joined
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def read_cluster(cluster: Instance | str | os.PathLike[str], changes: Mapping[st
 def kind_of(path: Path) -> str:
     """Return the kind of a log: "table", "sacct", "swf" or "kubernetes"."""
     name = path.name.lower().removesuffix(".gz")
-    for ending, kind in ((".swf", "swf"), (".json", "kubernetes"), (".csv", "table"), (".parquet", "table")):
+    for ending, kind in ((".swf", "swf"), (".json", "kubernetes"), *((each, "table") for each in (".csv", ".parquet", *BOOKS))):
         if name.endswith(ending):
             return kind
     if path.is_dir() or not path.exists():
@@ -44,8 +45,8 @@ def kind_of(path: Path) -> str:
     if "|" in head and "jobid" in head.lower():
         return "sacct"
     raise InvalidInstance(
-        f"{path}: cannot tell what kind of log this is; end its name in .csv or .parquet (a table), .swf or .json (pods of Kubernetes), "
-        "or give what sacct -P prints, with JobID in its first line"
+        f"{path}: cannot tell what kind of log this is; end its name in .csv, .parquet, .xlsx or .ods (a table), .swf or .json (pods of "
+        "Kubernetes), or give what sacct -P prints, with JobID in its first line"
     )
 
 
@@ -88,13 +89,13 @@ def read_log_file(
         return JobLog.of(read_table(paths[0], cluster, **options), cluster)
     options["users"] = users or allowed[0]
     if kind == "swf":
-        from fairopt.histories.from_swf import read_swf_log
+        from fairopt.clusters.swf_log import read_swf_log
 
         return JobLog.of(read_swf_log(paths[0], cluster, **options), cluster)
     if kind == "kubernetes":
-        from fairopt.histories.from_pods import read_pod_log
+        from fairopt.kubernetes.pod_log import read_pod_log
 
         return JobLog.of(read_pod_log(paths, cluster, **options), cluster)
-    from fairopt.histories.from_sacct import read_sacct_log
+    from fairopt.slurm.sacct_log import read_sacct_log
 
     return JobLog.of(read_sacct_log(paths[0], cluster, **options), cluster)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,13 +17,13 @@ from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
 from fairopt.formats.results import KINDS, rendered
-from fairopt.histories.clock import span_of
 from fairopt.histories.judging import Sums
 from fairopt.histories.received import Received
 from fairopt.histories.setting import Setting
 from fairopt.instance import FloatArray, Instance
+from fairopt.results import records, result
 from fairopt.solving import solve
-from fairopt.wording import did_you_mean, figure, plural
+from fairopt.wording import did_you_mean, duration, figure, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,6 +74,8 @@ class History(ShowsItself):
         Times between the parts of the picture.
     notes : tuple of str
     seconds : float
+    question : mapping
+        The arguments of `fairopt.history`, as plain data.
     """
 
     notion: str
@@ -88,6 +90,7 @@ class History(ShowsItself):
     bin_edges: FloatArray
     notes: tuple[str, ...]
     seconds: float
+    question: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def owners(self) -> tuple[str, ...]:
@@ -320,12 +323,14 @@ class History(ShowsItself):
         clock, log = self.setting.log.clock, self.setting.log
         total = np.sqrt(self.sums.squares[:, -1].sum(axis=0)) / _HOUR
         owners = self.to_frame()
-        return {
+        found = {
             "notion": self.notion,
             "start": clock.iso(self.windows[0][0]),
             "end": clock.iso(self.windows[-1][1]),
-            "hours": self.hours,
-            "contended_hours": sum(self.contended) / _HOUR,
+            "duration_s": self.hours * _HOUR,
+            "hours": self.hours,  # until 1.0
+            "contended_s": sum(self.contended),
+            "contended_hours": sum(self.contended) / _HOUR,  # until 1.0
             "jobs": log.n_jobs,
             "exact": self.is_exact,
             "contended_changes": self.contended_changes,
@@ -335,10 +340,13 @@ class History(ShowsItself):
             **{name: float(owners[name].sum()) for name in ("entitled", "received", "shortfall", "surplus")},
             "shortfall_error": float(total[0]),
             "surplus_error": float(total[1]),
-            "owners": _records(owners.reset_index()),
-            "queues": _records(self._queues().reset_index()) if self.setting.groups else [],
-            "by_hour": _records(self._hours().reset_index()),
-            "windows": _records(self._windows()),
+            "owners": [{"name": each["owner"], **each} for each in records(owners.reset_index())],
+            "queues": [{"name": each["queue"], **each} for each in records(self._queues().reset_index())] if self.setting.groups else [],
+            "by_hour": [{**each, "duration_s": each["hours"] * _HOUR} for each in records(self._hours().reset_index())],
+            "windows": [
+                {**each, "duration_s": each["hours"] * _HOUR, "contended_s": each["contended_hours"] * _HOUR}
+                for each in records(self._windows())
+            ],
             "worst": [
                 {
                     "start": clock.iso(each.start),
@@ -351,8 +359,10 @@ class History(ShowsItself):
             ],
             "unjudged": [{"why": each.why, "jobs": each.jobs, "task_hours": each.task_hours, "first": each.first} for each in log.unjudged],
             "notes": list(self.notes),
-            "seconds": self.seconds,
+            "time_s": self.seconds,
+            "seconds": self.seconds,  # until 1.0
         }
+        return result("history", self.question, self.setting.cluster.units, found)
 
     def save(self, path: str | os.PathLike[str], table: By = "owner") -> None:
         """Write a table, as `to_frame` returns it: .parquet or .csv, or for people .xlsx, .md or .tex.
@@ -384,14 +394,4 @@ class History(ShowsItself):
         data = self.to_frame()
         where = f"{plural(len(self.owners), 'owner')} on {plural(self.setting.cluster.counts.sum(), 'server')}"
         total = f"shortfall {figure(float(data['shortfall'].sum()))} of {figure(float(data['entitled'].sum()))} share-hours"
-        return f"History({self.notion}: {where}, {span_of(self.hours * _HOUR)}; {total}{'' if self.is_exact else ', estimated'})"
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(key): _plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+        return f"History({self.notion}: {where}, {duration(self.hours * _HOUR)}; {total}{'' if self.is_exact else ', estimated'})"

@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fairopt.clusters.clock import length_of, nice_step
 from fairopt.errors import InvalidInstance, NoSolution
 from fairopt.histories.changes import changes_of, check_capacity, choose_moments, refuse_excess, streams_at_once
-from fairopt.histories.clock import length_of, nice_step
 from fairopt.histories.entitlement import Entitlement
 from fairopt.histories.job_log import JobLog
 from fairopt.histories.judging import judge, request_of
@@ -40,6 +40,7 @@ from fairopt.histories.result import History
 from fairopt.histories.setting import Setting, setting_of
 from fairopt.instance import FloatArray, Instance
 from fairopt.models import Notion
+from fairopt.results import plain
 from fairopt.specs import NotionSpec, read_notion
 from fairopt.validation import check_whole_number
 from fairopt.wording import plural
@@ -66,6 +67,7 @@ def history(
     timezone: str | None = None,
     changes: Mapping[str, Any] | Sequence[str] = (),
     seed: int = 0,
+    resume: str | os.PathLike[str] | None = None,
     keep: str | os.PathLike[str] | None = None,
     lenient: bool = False,
     done: Callable[[int, int], object] | None = None,
@@ -78,7 +80,8 @@ def history(
     log : path, paths, pandas.DataFrame or JobLog
         What ``sacct -P`` prints, a log in the Standard Workload Format (.swf), pods as ``kubectl get pods -A -o json`` lists them (several
         files: the later one counts), or a table of jobs (.csv, .parquet or a frame); each may be compressed by gzip. The modules
-        ``fairopt.histories.from_sacct``, ``from_swf``, ``from_pods`` and ``from_table`` describe what is read.
+        ``fairopt.slurm.sacct_log``, ``fairopt.clusters.swf_log``, ``fairopt.kubernetes.pod_log`` and ``fairopt.histories.from_table``
+        describe what is read.
     cluster : Instance or path
         Servers with their hosts, and the weights, queues, guarantees, owners and placement constraints of its users; their demands and
         numbers of tasks are not read. A job ran on the row that has its node among its hosts. It must know all owners of the log (by name,
@@ -102,14 +105,16 @@ def history(
         Changes to the cluster, as for `fairopt.load`.
     seed : int
         Of random moments.
+    resume : path, optional
+        A folder in which results are saved from part to part, so that a run that was stopped continues from there.
     keep : path, optional
-        A folder in which results are kept from part to part, so that a run that was stopped goes on from there.
+        The former name of ``resume``.
     lenient : bool
         Leave bad records and jobs of unknown owners out, and count them, instead of refusing the log; allow more to be held than there is.
     done : function, optional
         Called from time to time with the number of judged moments, and that of all.
     stopped : function, optional
-        Asked from time to time; True ends the work with `NoSolution`. With ``keep``, the same call goes on from there.
+        Asked from time to time; True ends the work with `NoSolution`. With ``resume``, the same call goes on from there.
 
     Returns
     -------
@@ -144,7 +149,7 @@ def history(
     hour_edges, hour_of = setting.log.clock.hour_edges(edges[0], edges[-1])
     hours = hour_of[np.clip(np.searchsorted(hour_edges, chosen_moments.time, side="right") - 1, 0, None)]
     bins = np.clip(np.searchsorted(bin_edges, chosen_moments.time, side="right") - 1, 0, bin_edges.size - 2)
-    folder = _folder(keep)
+    folder = _folder(resume if keep is None else keep)
     number = chosen_moments.change.size
     sums, judged = judge(
         setting,
@@ -162,7 +167,9 @@ def history(
     if judged < number:  # the time until the last moment that was judged
         until = float(chosen_moments.time[np.searchsorted(chosen_moments.moment, judged)])
         again = (
-            f"the same again goes on from there, with what {folder} keeps" if folder is not None else "with keep= it could go on from there"
+            f"the same again continues from there, with what {folder} has"
+            if folder is not None
+            else "with resume= it could continue from there"
         )
         raise NoSolution(f"stopped after {judged:,} of {plural(number, 'moment')}, at {setting.log.clock.shown(until)}; {again}")
     notes = [*setting.log.notes, *([note] if note else []), *_notes(setting, chosen)]
@@ -182,7 +189,13 @@ def history(
         bin_edges=bin_edges,
         notes=tuple(notes),
         seconds=time.perf_counter() - began,
-    )
+        question=plain(
+            {
+                "notion": notion, "windows": [(setting.log.clock.iso(a), setting.log.clock.iso(b)) for a, b in periods], "every": every,
+                "moments": most or "all", "users": users, "timezone": timezone, "changes": changes, "seed": seed, "lenient": lenient,
+            }
+        ),
+    )  # fmt: skip
 
 
 def _windows(log: JobLog, windows: Sequence[tuple[Any, Any]], every: float | str | None) -> list[tuple[float, float]]:
@@ -232,10 +245,10 @@ def _edges(setting: Setting, windows: list[tuple[float, float]], parts: int) -> 
     return every, bins
 
 
-def _folder(keep: str | os.PathLike[str] | None) -> Path | None:
-    if keep is None:
+def _folder(resume: str | os.PathLike[str] | None) -> Path | None:
+    if resume is None:
         return None
-    folder = Path(keep)
+    folder = Path(resume)
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.clusters.log_records import Unjudged
+from fairopt.clusters.shapes import labels_of
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.histories.job_log import JobLog
-from fairopt.histories.records import Unjudged
-from fairopt.imports.shapes import labels_of
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.queues import Queue

@@ -325,7 +325,7 @@ def _hashes(keys: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.uint64]:
 
 @lru_cache(maxsize=8)
 def _factors(columns: tuple[int, ...]) -> tuple[npt.NDArray[np.uint64], ...]:
-    """Return an odd factor for each column of tables with so many columns; kept, because many instances have tables of one shape."""
+    """Return an odd factor for each of n columns of a table; kept, because many instances have tables of one shape."""
     rng = np.random.default_rng(0)
     return tuple(rng.integers(2**63, size=number, dtype=np.uint64) * np.uint64(2) + np.uint64(1) for number in columns)
 

@@ -44,6 +44,7 @@ __all__ = [
     "nearest",
     "objects",
     "plain",
+    "plain_numbers",
     "rational",
     "rationals",
     "rounding",
@@ -178,6 +179,21 @@ def plain(value: Any) -> float | str:
     if isinstance(value, float) or fraction_of(number) == value:
         return number
     return f"{value.numerator}/{value.denominator}"
+
+
+def plain_numbers(value: Any) -> Any:
+    """Return the same data with 9 for 9.0 wherever nothing is lost (the sign of -0.0 would be).
+
+    >>> plain_numbers({"cpu": [9.0, 0.5, -0.0, 1e300]})
+    {'cpu': [9, 0.5, -0.0, 1e+300]}
+    """
+    if isinstance(value, dict):
+        return {key: plain_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain_numbers(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 and str(value) != "-0.0":
+        return int(value)
+    return value
 
 
 def is_exact(value: object) -> bool:

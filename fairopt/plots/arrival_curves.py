@@ -45,7 +45,7 @@ def plot_arrivals(
 
     >>> import fairopt as fo
     >>> cluster = fo.Instance([[4.0], [4.0]], [[0.6], [2.0]], tasks=[8, 2], resources=["gpu"])
-    >>> figure = plot_arrivals(fo.arrivals(cluster, "gpu", cards="gpu", seeds=range(2), step=0.1, jobs=1))
+    >>> figure = plot_arrivals(fo.arrivals(cluster, "gpu", cards="gpu", seeds=range(2), step=0.1, workers=1))
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['fluid bound', 'first-fit', 'best-fit']
     """

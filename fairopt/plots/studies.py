@@ -67,7 +67,7 @@ def plot_study(
         There is no such measure, or no row has an allocation.
 
     >>> import fairopt as fo
-    >>> frame = fo.study({"small": fo.Instance([[9, 18]], [[1, 4], [3, 1]])}, notions=["drf", "efficiency"], jobs=1)
+    >>> frame = fo.study({"small": fo.Instance([[9, 18]], [[1, 4], [3, 1]])}, notions=["drf", "efficiency"], workers=1)
     >>> axes, = plot_study(frame).axes
     >>> sorted(text.get_text() for text in axes.texts if text.get_text())
     ['drf', 'efficiency']

@@ -173,7 +173,7 @@ def _cut(label: str, length: int, start: int) -> str:
 
 def headline(allocation: Allocation) -> str:
     """Return the title of a picture of an allocation and its instance."""
-    how = f" ({allocation.solver}, {reservation})" if (reservation := allocation.certificate.reservation) else ""
+    how = f" ({allocation.solver}, {qualifier})" if (qualifier := allocation.certificate.qualifier) else ""
     return f"{allocation.notion}{how}: {size_of(allocation.instance, allocation.sharing)}"
 
 

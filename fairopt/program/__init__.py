@@ -2,6 +2,7 @@
 
 ==================  ========================================================================
 ``program``         `Program`, `Solution` and `Stage`
+``objective``       what every goal says of itself, and `Feature`, what an engine must support
 ``goals``           the goals: Leximin, Total, AlphaFair, ...
 ``limits``          named rows, matrix @ x <= bounds
 ``tree_filling``    the goal of a tree of queues: the rates of users
@@ -25,7 +26,8 @@ from __future__ import annotations
 from fairopt.program.goals import AlphaFair, Alternative, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.nested import Nested
-from fairopt.program.program import Feature, Program, Solution, Stage
+from fairopt.program.objective import Feature
+from fairopt.program.program import Program, Solution, Stage
 from fairopt.program.scaling import ScaledColumns
 from fairopt.program.tree_filling import TreeFilling
 

@@ -11,6 +11,7 @@ tasks          1                                                 T[n]
 parallelism    counts[i] / gamma[n,i]                            P[n]
 slice          1                                                 given by the notion
 queue          d[n,r] of the limit's resource                    the limit, or what a set of queues leaves (`kept_parts`)
+named          as the notion gives it, by its shortest decimal   the same
 =============  ================================================  ===================
 
 Numbers are rationals of FLINT in arrays of objects.
@@ -33,8 +34,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, Instance, IntArray
-from fairopt.instance.fractions import ExactArray, fraction_of, from_rationals, rational, rationals
+from fairopt.instance.fractions import ExactArray, fraction_of, fractions_of, from_rationals, rational, rationals
 from fairopt.program.goals import AlphaFair, ExactDisjunctive, Goal, Separate, Tradeoff
 from fairopt.program.kept_parts import KeptParts, KeptRow
 from fairopt.program.limits import LimitKind, Limits
@@ -93,8 +95,8 @@ class ExactProgram:
             Bounds of the limits of kind "slice", in the order of the pairs.
         """
         kept = KeptParts.of(instance) if program.kept is not None else None
-        rows = [*limit_rows(instance), *(() if kept is None else map(kept.row, program.kept_rows))]
-        data, bounds = exact_rows(program, program.limits, instance, rows, slices)
+        known = {row.name: row for row in (*limit_rows(instance), *(() if kept is None else map(kept.row, program.kept_rows)))}
+        data, bounds = exact_rows(program, program.limits, instance, [known.get(name) for name in program.queue_limits], slices)
         return cls(program, instance, rationals(utilities), data, bounds, goal, kept)
 
     def broken_rows(self, *points: ExactArray) -> tuple[KeptRow, ...]:
@@ -223,11 +225,17 @@ def exact_powers(goal: AlphaFair | Tradeoff) -> tuple[fmpq, fmpq]:
 
 
 def exact_rows(
-    program: Program, limits: Limits, instance: Instance, rows_of_queues: Sequence[Row], slices: ExactArray | None = None
+    program: Program, limits: Limits, instance: Instance, rows_of_queues: Sequence[Row | None], slices: ExactArray | None = None
 ) -> tuple[ExactArray, ExactArray]:
     """Return the coefficients, (entries,), and the bounds, (limits,), of limits over the pairs of a program, in fractions.
 
-    The first key of a limit of a queue is its position among ``rows_of_queues``.
+    The first key of a limit of a queue is its position among ``rows_of_queues``; None: a row of the notion's own. That is taken as it is
+    given, each float by its shortest decimal.
+
+    Raises
+    ------
+    Unsupported
+        Slices whose bounds are not given in fractions.
     """
     users, servers = program.pair_users, program.pair_servers
     matrix = limits.matrix
@@ -251,12 +259,15 @@ def exact_rows(
             of_one = instance.rates_of_one if of_one is None else of_one
             values, bound = rationals([1 / of_one[users[p], servers[p]] for p in pairs]), instance.parallelism[keys[0]]
         elif kind == LimitKind.SLICE:
-            assert slices is not None
-            assert place is not None
+            if slices is None or place is None:
+                raise Unsupported(
+                    f'"{program.name}" gives no slices in fractions; leave exact out, or give them as rows of the kind LimitKind.NAMED'
+                )
             values, bound = one, slices[place[keys[0], keys[1]]]
-        else:
-            row = rows_of_queues[keys[0]]
+        elif kind == LimitKind.QUEUE and (row := rows_of_queues[keys[0]]) is not None:
             values, bound = demands[users[pairs], row.resource], row.bound
+        else:
+            values, bound = rationals(fractions_of(matrix.data[span])), fraction_of(limits.bounds[k])
         data[span], bounds[k] = values, rational(bound)
     return data, bounds
 

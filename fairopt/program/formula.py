@@ -14,12 +14,13 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairopt.instance import FloatArray, IntArray
-from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Separate, Total, Tradeoff
+from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Total, Tradeoff
 from fairopt.program.nested import Nested
 from fairopt.program.text import kept_sentences, limit_name, tree_rows
 from fairopt.program.tree_filling import TreeFilling
@@ -147,12 +148,12 @@ def mathml_of(program: Program, lines: int | None, terms: int | None) -> str:
 
 def _lines(program: Program, lines: int | None, terms: int | None) -> Iterator[Line]:
     """Yield goal, utilities and limits, with at most ``lines`` lines in a block and ``terms`` terms in a sum (None: all)."""
-    yield from _goal(program, lines)
+    yield from _goal(program.goal, program, lines)
     head = "where"
     for n in program.members[:lines]:
         own = np.flatnonzero(program.pair_users == n)
         total = _sum(program, program.utilities[own], own, terms)
-        if isinstance(program.goal, Equilibrium):
+        if program.goal.is_equilibrium:
             seen = [row(number(program.utilities[p]), words(f" at {program.servers[program.pair_servers[p]]}")) for p in own[:terms]]
             ones = _sum(program, np.ones(own.size), own, terms)
             total = row(product(letter("u"), row(operator("("), ones, operator(")"))), words(",  u = "), listed(seen))
@@ -188,58 +189,35 @@ def _sum(program: Program, coefficients: FloatArray, columns: IntArray, terms: i
     return listed([*parts, words(f"… ({plural(hidden, 'more term')})")] if hidden else parts or [number(0)], "+")
 
 
-def _goal(program: Program, lines: int | None) -> Iterator[Line]:
-    goal = program.inner_goal
-    if isinstance(goal, TreeFilling):
-        yield from _filling(program, goal, lines)
-        return
-    if isinstance(goal, Nested):
-        yield "maximise", words("depth by depth, with all sums kept, the leximin of S / (w S of the parent) over queues and users")
-        yield from _tree(program, goal, lines)
-        return
-    if isinstance(goal, Disjunctive):
-        clauses = plural(len(goal.clauses), "clause")
-        yield "maximise", words(f"a preference of x, where of each of {clauses} one alternative holds")
-        return
-    weights = goal.weights[program.members]
+@singledispatch
+def _goal(goal: Any, program: Program, lines: int | None) -> Iterator[Line]:
+    """Yield the lines of a goal."""
+    weights = goal.inner.weights[program.members]
     weighted = bool((weights != 1).any())
-    each = _each(goal, weighted)
-    if isinstance(program.goal, Separate):
+    if program.is_separate:
         yield "on each server", words("by itself, one after the other")
-    if isinstance(goal, Equilibrium):
+    if goal.inner.is_equilibrium:
         yield "at each server i", words("given what the others do")
-    yield "maximise", each
+    yield "maximise", _each(goal.inner, weighted)
     if weighted:
         some = [number(value) for value in weights[:_LISTED]]
         dots = [operator("…")] if weights.size > _LISTED else []
         yield "", row(letter("φ"), operator("="), operator("("), listed([*some, *dots]), operator(")"))
 
 
-def _each(goal: Leximin | Equalize | Total | AlphaFair | Tradeoff | Equilibrium, weighted: bool) -> Formula:
-    """Return a goal of utilities."""
-
-    def times(value: Formula) -> Formula:
-        return product(_WEIGHT, value) if weighted else value
-
-    ratio = fraction(_UTILITY, _WEIGHT) if weighted else _UTILITY
-    if isinstance(goal, Leximin | Equilibrium):
-        return product(under(function("leximin"), _N), ratio)
-    if isinstance(goal, Equalize):
-        return row(_T, words("  with  "), ratio, operator("="), _T, words("  for all "), _N)
-    if isinstance(goal, Total):
-        return product(_SUM, times(_UTILITY))
-    if isinstance(goal, AlphaFair):
-        if goal.alpha == 1:
-            return product(_SUM, times(product(function("log"), _UTILITY)))
-        return product(_SUM, times(fraction(power(_UTILITY, number(1 - goal.alpha)), number(1 - goal.alpha))))
-    e, rest = goal.efficiency, number(1 - goal.beta)
-    mean = power(row(operator("("), _SUM, times(power(_UTILITY, rest)), operator(")")), number(1 / (1 - goal.beta)))
-    fair = product(number(1 - e), row(function("log"), mean)) if e else row(function("log"), mean)
-    return row(fair, operator("+"), product(number(e), row(function("log"), _SUM, _UTILITY))) if e else fair
+@_goal.register(Nested)
+def _(goal: Nested, program: Program, lines: int | None) -> Iterator[Line]:
+    yield "maximise", words("depth by depth, with all sums kept, the leximin of S / (w S of the parent) over queues and users")
+    yield from _tree(program, goal, lines)
 
 
-def _filling(program: Program, goal: TreeFilling, lines: int | None) -> Iterator[Line]:
-    """Yield the filling of a tree: its levels, its rates, its parts, and the tree itself with weights."""
+@_goal.register(Disjunctive)
+def _(goal: Disjunctive, program: Program, lines: int | None) -> Iterator[Line]:
+    yield "maximise", words(f"a preference of x, where of each of {plural(len(goal.clauses), 'clause')} one alternative holds")
+
+
+@_goal.register(TreeFilling)
+def _(goal: TreeFilling, program: Program, lines: int | None) -> Iterator[Line]:
     start, rate = index(letter("S"), _N), index(letter("R"), _N)
     yield (
         "fill level by level",
@@ -256,6 +234,50 @@ def _filling(program: Program, goal: TreeFilling, lines: int | None) -> Iterator
     yield "", row(index(m, v), operator("="), most, words(" over rising children"))
     yield "parts", words("; ".join(part.title for part in goal.parts))
     yield from _tree(program, goal, lines)
+
+
+@singledispatch
+def _each(goal: Any, weighted: bool) -> Formula:
+    """Return a goal of utilities."""
+    raise TypeError(f"there is no formula for the goal {type(goal).__name__}")
+
+
+def _level(weighted: bool) -> Formula:
+    return fraction(_UTILITY, _WEIGHT) if weighted else _UTILITY
+
+
+def _summand(value: Formula, weighted: bool) -> Formula:
+    return product(_WEIGHT, value) if weighted else value
+
+
+@_each.register
+def _(goal: Leximin | Equilibrium, weighted: bool) -> Formula:
+    return product(under(function("leximin"), _N), _level(weighted))
+
+
+@_each.register
+def _(goal: Equalize, weighted: bool) -> Formula:
+    return row(_T, words("  with  "), _level(weighted), operator("="), _T, words("  for all "), _N)
+
+
+@_each.register
+def _(goal: Total, weighted: bool) -> Formula:
+    return product(_SUM, _summand(_UTILITY, weighted))
+
+
+@_each.register
+def _(goal: AlphaFair, weighted: bool) -> Formula:
+    if goal.alpha == 1:
+        return product(_SUM, _summand(product(function("log"), _UTILITY), weighted))
+    return product(_SUM, _summand(fraction(power(_UTILITY, number(1 - goal.alpha)), number(1 - goal.alpha)), weighted))
+
+
+@_each.register
+def _(goal: Tradeoff, weighted: bool) -> Formula:
+    e, rest = goal.efficiency, number(1 - goal.beta)
+    mean = power(row(operator("("), _SUM, _summand(power(_UTILITY, rest), weighted), operator(")")), number(1 / (1 - goal.beta)))
+    fair = product(number(1 - e), row(function("log"), mean)) if e else row(function("log"), mean)
+    return row(fair, operator("+"), product(number(e), row(function("log"), _SUM, _UTILITY))) if e else fair
 
 
 def _tree(program: Program, goal: TreeFilling | Nested, lines: int | None) -> Iterator[Line]:

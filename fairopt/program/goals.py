@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray
 from fairopt.program.nested import Nested
+from fairopt.program.objective import Feature, Objective
 from fairopt.program.tree_filling import TreeFilling
 
 __all__ = [
@@ -32,29 +33,48 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Leximin:
+class Leximin(Objective):
     """Maximise the smallest U[n] / weights[n], then the second smallest, and so on."""
 
+    feature: ClassVar = Feature.LEXIMIN
+    has_levels: ClassVar = True
+    in_shares: ClassVar = True
+
     weights: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Equalize:
+class Equalize(Objective):
     """Maximise the common value t of all U[n] / weights[n] = t."""
 
+    feature: ClassVar = Feature.EQUALIZE
+    has_levels: ClassVar = True
+    is_equal: ClassVar = True
+    in_shares: ClassVar = True
+
     weights: FloatArray
+
+    @property
+    def feature_of_whole_tasks(self) -> Feature:
+        """One equal level of whole tasks."""
+        return Feature.WHOLE_EQUAL
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Total:
+class Total(Objective):
     """Maximise the sum of weights[n] U[n]."""
 
+    feature: ClassVar = Feature.TOTAL
+
     weights: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AlphaFair:
+class AlphaFair(Objective):
     """Maximise the sum of weights[n] g(U[n]), with g = log for alpha = 1, else U^(1 - alpha) / (1 - alpha); alpha > 0."""
+
+    feature: ClassVar = Feature.ALPHA_FAIR
+    has_gradient: ClassVar = True
 
     alpha: float
     weights: FloatArray
@@ -66,13 +86,16 @@ class AlphaFair:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tradeoff:
+class Tradeoff(Objective):
     """Maximise (1 - e) log M(U) + e log sum U[n], with the power mean M(U) = (sum of weights[n] U[n]^(1 - beta))^(1 / (1 - beta)).
 
     This is log |f| / lam for f = sgn(1 - beta) (sum of weights[n] (U[n] / S)^(1 - beta))^(1 / beta) S^lam with S = sum U[n], and
     e = 1 - (1 - beta) / (beta lam), where 0 <= e < 1, beta > 0 and beta != 1. e = 0 is `AlphaFair` with alpha = beta. Users whose U[n] is 0
     in every allocation are left out of both sums.
     """
+
+    feature: ClassVar = Feature.TRADEOFF
+    has_gradient: ClassVar = True
 
     beta: float
     lam: float
@@ -99,7 +122,7 @@ class Tradeoff:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Equilibrium:
+class Equilibrium(Objective):
     """Every server i maximises over its own columns the leximin of u[n,i] (sum over all servers j of x[n,j]) / weights[n].
 
     The problem of server i counts the tasks that users run on other servers. At an equilibrium no server can improve by changing its own
@@ -109,6 +132,10 @@ class Equilibrium:
     given order), "random" (a new order each sweep) or "asynchronous" (each server acts at random times, on information up to ``delay``
     actions of others old). ``seed`` is that of the random numbers. An engine in which servers do not take turns may ignore all three.
     """
+
+    feature: ClassVar = Feature.EQUILIBRIUM
+    is_equilibrium: ClassVar = True
+    in_shares: ClassVar = True
 
     weights: FloatArray
     order: str = "sequential"
@@ -126,11 +153,13 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Disjunctive:
+class Disjunctive(Objective):
     """Maximise preference @ x over a union of polytopes: at least one alternative of every clause must hold.
 
     Alternatives may use auxiliary columns, which follow the pairs. Each is between 0 and its upper bound.
     """
+
+    feature: ClassVar = Feature.DISJUNCTIVE
 
     preference: FloatArray
     clauses: tuple[tuple[Alternative, ...], ...]
@@ -166,8 +195,10 @@ Clauses: TypeAlias = Sequence[Sequence[Sequence[AlternativeRow]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ExactDisjunctive:
+class ExactDisjunctive(Objective):
     """The goal of `Disjunctive` in fractions."""
+
+    feature: ClassVar = Feature.DISJUNCTIVE
 
     preference: Any
     clauses: Clauses
@@ -175,10 +206,18 @@ class ExactDisjunctive:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Separate:
+class Separate(Objective):
     """Every server, in order, pursues the goal over its own columns, within the limits on tasks that earlier servers leave."""
 
+    feature: ClassVar = Feature.SEPARATE
+    in_shares: ClassVar = True
+
     goal: Leximin
+
+    @property
+    def inner(self) -> Leximin:
+        """The goal of each server."""
+        return self.goal
 
 
 Goal: TypeAlias = TreeFilling | Nested | Leximin | Equalize | Total | AlphaFair | Tradeoff | Separate | Equilibrium | Disjunctive

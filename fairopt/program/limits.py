@@ -25,9 +25,11 @@ class LimitKind(IntEnum):
     TASKS = 2  # (user, -1): tasks that the user has
     SLICE = 3  # (user, server): the part of a server reserved for a user
     PARALLELISM = 4  # (user, -1): sum of x[n,i] / rho[n,i], the number of servers that the user is on at once
-    QUEUE = (
-        5  # (position in Program.queue_limits, -1): what the users below a queue hold of a resource, or all others, on a group of servers
-    )
+    QUEUE = 5  # (position in Program.queue_limits, -1): what the users below a queue, or all others, hold of a resource on some servers
+    NAMED = 6  # (position in Program.queue_limits, -1): a row of the notion's own
+    PAST = 7  # (user, -1): the past of a user, `fairopt.program.past`
+    WITH_PAST = 8  # (user, -1): the tasks that a user has, in units of its share, and its past
+    LARGE_TASKS = 9  # (number, -1): tasks of which only a few fit on one server, `fairopt.program.placement`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +59,7 @@ class Limits:
 
     @classmethod
     def none(cls, columns: int) -> Limits:
-        """Return no rows over so many columns."""
+        """Return no rows over these columns."""
         return cls(_no_rows(columns), np.zeros(0), np.zeros(0, np.int64), np.zeros((0, 2), np.int64))
 
     @classmethod
@@ -100,8 +102,11 @@ class Limits:
     @property
     def of_servers(self) -> npt.NDArray[np.bool_]:
         """Which rows are limits of servers, (rows,). The others limit a user's tasks or parallelism, over all servers."""
-        own: npt.NDArray[np.bool_] = (self.kinds != LimitKind.TASKS) & (self.kinds != LimitKind.PARALLELISM)
-        return own
+        return ~self.of_kinds(LimitKind.TASKS, LimitKind.PARALLELISM, LimitKind.WITH_PAST)
+
+    def of_kinds(self, *kinds: LimitKind) -> npt.NDArray[np.bool_]:
+        """Return which rows are of one of these kinds, (rows,)."""
+        return np.isin(self.kinds, kinds)
 
     def __len__(self) -> int:
         return int(self.bounds.size)

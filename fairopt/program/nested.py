@@ -7,12 +7,14 @@ children of the root. At each further depth, with all sums kept: the leximin of 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tree import Tree
+from fairopt.program.objective import Feature, Objective
 
 __all__ = ["NOTHING", "Nested"]
 
@@ -20,7 +22,7 @@ NOTHING = 1e-9  # a smaller part of what an agent could have alone is nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Nested:
+class Nested(Objective):
     """The leximin of each depth of a tree. Its *agents* are the queues with somebody below, and the users.
 
     Attributes
@@ -38,6 +40,8 @@ class Nested:
         The users among the agents, who come last.
     """
 
+    feature: ClassVar = Feature.NESTED
+
     weights: FloatArray
     tree: Tree
     depth: IntArray
@@ -45,6 +49,20 @@ class Nested:
     weight: FloatArray
     parent: IntArray
     users: IntArray
+
+    @property
+    def feature_of_whole_tasks(self) -> Feature:
+        """Whole tasks of a tree whose order is not defined."""
+        return Feature.WHOLE_TREE
+
+    @property
+    def no_whole_tasks(self) -> str:
+        """Why the order of whole tasks is not defined."""
+        return 'tree="nested" divides by shares of queues that are not unique then; leave tree out'
+
+    def part_title(self, part: int) -> str:
+        """Return the name of a depth."""
+        return f"depth {part}"
 
     @classmethod
     def of(cls, tree: Tree, weights: FloatArray, members: BoolArray) -> Nested:

@@ -66,8 +66,7 @@ class WithPast:
         old = program.limits.matrix.tocoo()
         matrix = sp.csr_array((old.data, (old.row, place[old.col])), shape=(len(program.limits), place.size))
         own = sp.csr_array((np.ones(members.size), (np.arange(members.size), past)), shape=(members.size, place.size))
-        keys = np.column_stack([members, np.full(members.size, len(program.servers))])
-        slices = Limits.of(LimitKind.SLICE, own, np.zeros(members.size), keys)
+        pasts = Limits.of(LimitKind.PAST, own, np.zeros(members.size), members)
         limits = Limits(matrix, program.limits.bounds, program.limits.kinds, program.limits.keys)
         low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
         np.minimum.at(low, program.pair_users, program.utilities)
@@ -87,8 +86,8 @@ class WithPast:
             limits=limits,
         )
         both = sp.csr_array(sp.csr_array(extended.pair_users[None, :] == capped[:, None]) @ sp.diags_array(extended.utilities))
-        caps = Limits.of(LimitKind.TASKS, both, np.zeros(capped.size), capped)
-        return cls(replace(extended, limits=Limits.stack([limits, slices, caps])), now, past, members, capped, high[capped], of_tasks)
+        caps = Limits.of(LimitKind.WITH_PAST, both, np.zeros(capped.size), capped)
+        return cls(replace(extended, limits=Limits.stack([limits, pasts, caps])), now, past, members, capped, high[capped], of_tasks)
 
     def at(self, bounds: FloatArray, weights: FloatArray | None, past: FloatArray) -> Program:
         """Return the program with these bounds of the limits of now, these weights, and this past, both (users,).

@@ -101,4 +101,4 @@ def _large_tasks(instance: Instance, users: IntArray, servers: IntArray) -> Limi
     sizes = [row.size for row in rows]
     entries = (np.ones(sum(sizes)), np.concatenate([*rows, np.empty(0, np.int64)]), np.concatenate([[0], np.cumsum(sizes)]))
     matrix = sp.csr_array(entries, shape=(len(rows), users.size))
-    return Limits.of(LimitKind.CAPACITY, matrix, np.array(bounds), np.arange(len(rows)))
+    return Limits.of(LimitKind.LARGE_TASKS, matrix, np.array(bounds), np.arange(len(rows)))

@@ -15,63 +15,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from fairopt.drawing import ShowsItself
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
-from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
+from fairopt.program.goals import Equilibrium, Goal, Separate
 from fairopt.program.kept_parts import BROKEN, KeptParts, KeptRow
 from fairopt.program.limits import LimitKind, Limits
-from fairopt.program.nested import Nested
+from fairopt.program.objective import Feature, Objective
 from fairopt.program.queue_limits import stack_rows
 from fairopt.program.scaling import ScaledColumns
-from fairopt.program.stop_times import has_stop_times
 from fairopt.program.text import limit_name, lines_of
-from fairopt.program.tree_filling import TreeFilling
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Feature", "Program", "Solution", "Stage"]
+__all__ = ["Program", "Solution", "Stage"]
 
-
-class Feature(Enum):
-    """What an engine must support to solve a program. The value completes the sentence "this program has ..."."""
-
-    LEXIMIN = "a lexicographic max-min goal"
-    EQUALIZE = "a goal of one equal level for all"
-    TOTAL = "a linear goal"
-    ALPHA_FAIR = "an alpha-fair goal"
-    TRADEOFF = "a goal that weighs fairness against the total"
-    EQUILIBRIUM = "an equilibrium of servers"
-    MARKET = "an equilibrium of servers that divide their time"
-    DISJUNCTIVE = "a choice among alternatives"
-    WHOLE_EQUAL = "one equal level of whole tasks, which seldom exists (use the leximin)"
-    WHOLE_FILLING = "whole tasks in a tree of queues"
-    WHOLE_TREE = (
-        "whole tasks in a tree where users of a queue have different dominant resources, or with guarantees='clamp' or tree='nested' (use "
-        "queue_share='sum' and guarantees='surplus', leave integral out, or use a greedy schedule)"
-    )
-    INTEGRAL = "whole tasks"
-    TREE = "a tree of queues to fill"
-    NESTED = "a tree of queues that is fair among queues first"
-    SEVERAL_SERVERS = "users who may run on several servers"
-
-
-_FEATURE_OF_GOAL = {
-    TreeFilling: Feature.TREE,
-    Nested: Feature.NESTED,
-    Leximin: Feature.LEXIMIN,
-    Equalize: Feature.EQUALIZE,
-    Total: Feature.TOTAL,
-    AlphaFair: Feature.ALPHA_FAIR,
-    Tradeoff: Feature.TRADEOFF,
-    Equilibrium: Feature.EQUILIBRIUM,
-    Disjunctive: Feature.DISJUNCTIVE,
-}
+G = TypeVar("G")
 
 
 # Program -------------------------------------------------------------------------------------------------------------------------
@@ -134,19 +97,28 @@ class Program(ShowsItself):
         return np.flatnonzero(has_column)
 
     @property
-    def inner_goal(self) -> TreeFilling | Nested | Leximin | Equalize | Total | AlphaFair | Tradeoff | Equilibrium | Disjunctive:
+    def inner_goal(self) -> Objective:
         """The goal; of `Separate`, the goal of each server."""
-        return self.goal.goal if isinstance(self.goal, Separate) else self.goal
+        return self.goal.inner
+
+    @property
+    def is_separate(self) -> bool:
+        """Does each server pursue a goal of its own, so that a solution is made of those of its `part` of each server?"""
+        return self.goal.inner is not self.goal
+
+    def goal_as(self, kind: type[G]) -> G:
+        """Return the goal of a program whose goal is known to be of this kind."""
+        if not isinstance(self.goal, kind):
+            raise TypeError(f"the goal of {self.name} is {type(self.goal).__name__}, not {kind.__name__}")
+        return self.goal
 
     def features(self) -> frozenset[Feature]:
         """Return what an engine must support to solve this program."""
         goal = self.inner_goal
-        needs = {Feature.MARKET if self.is_market else _FEATURE_OF_GOAL[type(goal)]}
+        needs = {Feature.MARKET if self.is_market else goal.feature}
         if self.integral:
-            special = {Equalize: Feature.WHOLE_EQUAL, TreeFilling: Feature.WHOLE_TREE, Nested: Feature.WHOLE_TREE}
-            whole = isinstance(goal, TreeFilling) and has_stop_times(goal)
-            needs.add(Feature.WHOLE_FILLING if whole else special.get(type(goal), Feature.INTEGRAL))
-        if not isinstance(self.goal, Separate) and self.members.size < self.n_pairs:
+            needs.add(goal.feature_of_whole_tasks)
+        if not self.is_separate and self.members.size < self.n_pairs:
             needs.add(Feature.SEVERAL_SERVERS)
         return frozenset(needs)
 
@@ -220,7 +192,7 @@ class Program(ShowsItself):
 
     def part(self, server: int, x: FloatArray) -> tuple[Program, IntArray]:
         """Return the program over one server's columns, with x fixed elsewhere, and the positions of these columns."""
-        assert isinstance(self.goal, Separate)
+        inner = self.goal_as(Separate).goal
         columns = np.flatnonzero(self.pair_servers == server)
         rest = x.copy()
         rest[columns] = 0.0
@@ -234,7 +206,7 @@ class Program(ShowsItself):
             pair_servers=self.pair_servers[columns],
             utilities=self.utilities[columns],
             limits=limits,
-            goal=self.goal.goal,
+            goal=inner,
         )
         return part, columns
 

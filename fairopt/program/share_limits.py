@@ -47,7 +47,8 @@ class ShareLimits:
     def of(cls, program: Program) -> ShareLimits:
         """Return those of a program."""
         limits, users = program.limits, len(program.users)
-        rows = np.isin(limits.kinds, (LimitKind.TASKS, LimitKind.PARALLELISM, LimitKind.QUEUE)) & (limits.bounds > 0)
+        kinds = (LimitKind.TASKS, LimitKind.WITH_PAST, LimitKind.PARALLELISM, LimitKind.QUEUE, LimitKind.NAMED)
+        rows = limits.of_kinds(*kinds) & (limits.bounds > 0)
         where = np.flatnonzero(rows)
         entries = sp.coo_array(limits.matrix[where])
         row, pair = entries.coords

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,8 +33,12 @@ def limit_name(program: Program, row: int) -> str:
         return f"tasks of {program.users[first]}"
     if kind is LimitKind.PARALLELISM:
         return f"servers of {program.users[first]}"
-    if kind is LimitKind.QUEUE:
+    if kind in (LimitKind.QUEUE, LimitKind.NAMED):
         return str(program.queue_limits[first])
+    if kind is LimitKind.PAST:
+        return f"past of {program.users[first]}"
+    if kind is LimitKind.WITH_PAST:
+        return f"tasks and past of {program.users[first]}"
     return f"slice of {program.users[first]} @ {program.servers[second]}"
 
 
@@ -41,20 +46,13 @@ def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator
     """Yield the lines of the text, with at most ``lines`` lines in a block and ``terms`` terms in a sum (None: all)."""
     yield f"{program.name}: {program.title}"
     yield ""
-    if isinstance(program.goal, TreeFilling):
-        yield from _tree_text(program, program.goal, lines)
-    elif isinstance(program.goal, Nested):
-        yield "maximise    depth by depth, with all sums kept: leximin of S[c] / w[c] over the children of the root,"
-        yield "            then of S[c] / (w[c] S[parent]) over the queues and users of the next depth; S[v] = sum of U[n] below v"
-        yield from _tree_rows(program, program.goal, lines)
-    else:
-        yield f"maximise    {_goal_text(program)}"
+    yield from _goal_lines(program.goal, program, lines)
     yield "where"
     columns = np.split(np.arange(program.n_pairs), np.flatnonzero(np.diff(program.pair_users)) + 1) if program.n_pairs else []
     rows = [(f"U[{program.users[n]}]", own) for n, own in zip(program.members, columns, strict=True)]
     width = max((len(name) for name, _ in rows), default=0)
     for name, own in rows[:lines]:
-        if isinstance(program.goal, Equilibrium):  # the worth of a task differs between the servers that measure it
+        if program.goal.is_equilibrium:  # the worth of a task differs between the servers that measure it
             total = _sum_text(program, np.ones(own.size), own, terms)
             seen = ", ".join(f"{program.utilities[p]:.6g} at {program.servers[program.pair_servers[p]]}" for p in own[:terms])
             yield f"  {name:<{width}} = u ({total}), u = {seen}"
@@ -75,23 +73,6 @@ def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator
     whole = ", whole numbers" if program.integral else ""
     pairs, users = plural(program.n_pairs, "eligible pair"), plural(program.members.size, "user")
     yield f"  x >= 0{whole} for {pairs} of {users} and {plural(len(program.servers), 'server')}"
-
-
-def _tree_text(program: Program, goal: TreeFilling, lines: int | None) -> Iterator[str]:
-    """Yield the filling of a tree: its levels, its rates, its parts, and the tree itself with weights."""
-    yield "fill        the tree of queues, level by level: maximise t, U[n] >= S[n] + rate[n] t for all who rise, U >= S for the others"
-    same = "the sum of w[c]" if goal.takes is None else "max_r of the sum of w[c] e[c,r]"
-    yield f"  rate      w[c] of a child c of the root, R w[c] / m of a child c of a node of rate R, m = {same} over its rising children"
-    if goal.takes is not None:
-        yield "            e[n,r] = the part of resource r that a unit of U[n] takes; of a node the sum of w[c] e[c,r] / m"
-    if goal.clamp:
-        yield "            of the children of a node only those with the smallest share / w rise (clamp)"
-    yield f"  parts     {'; '.join(part.title for part in goal.parts)}"
-    yield from _tree_rows(program, goal, lines)
-    for part in goal.parts:
-        if part.extra is not None and len(part.extra):
-            bounds = ", ".join(f"{name} {bound:.6g}" for name, bound in zip(part.names[:lines], part.extra.bounds[:lines], strict=False))
-            yield f"  {part.title}: {bounds}"
 
 
 def kept_sentences(program: Program, lines: int | None) -> Iterator[str]:
@@ -135,36 +116,95 @@ def _nodes(program: Program, goal: TreeFilling | Nested) -> Iterator[tuple[int, 
     return below(0)
 
 
-def _goal_text(program: Program) -> str:
-    goal = program.inner_goal
-    if isinstance(goal, Disjunctive):
-        choices = max((len(clause) for clause in goal.clauses), default=0)
-        return f"preference x, where of each of {len(goal.clauses)} clauses one of up to {choices} alternatives holds"
-    weights = goal.weights[program.members]
-    each, where = "U[n]", ""
-    if isinstance(goal, AlphaFair):
-        each = "log U[n]" if goal.alpha == 1 else f"U[n]^{1 - goal.alpha:g} / {1 - goal.alpha:g}"
-    if isinstance(goal, Tradeoff):
-        each = f"U[n]^{1 - goal.beta:g}"
-    if isinstance(goal, Equilibrium):
-        each = "U[n]"
-    if (weights != 1).any():
-        listed = ", ".join(f"{w:.6g}" for w in weights[:8]) + (", ..." if weights.size > 8 else "")
-        each = f"phi[n] {each}" if isinstance(goal, Total | AlphaFair | Tradeoff) else f"{each} / phi[n]"
-        where = f", phi = ({listed})"
-    if isinstance(goal, Tradeoff):
-        e = goal.efficiency
-        mean = f"log (sum of {each})^{1 / (1 - goal.beta):.6g}"
-        return (f"{1 - e:.6g} {mean} + {e:.6g} log sum of U[n]" if e else mean) + where
-    opening = {
-        Leximin: "leximin of ",
-        Equalize: "the common value of ",
-        Total: "sum of ",
-        AlphaFair: "sum of ",
-        Equilibrium: "at each server i, given the others: leximin of ",
-    }
-    text = opening[type(goal)] + each + where
-    return f"on each server by itself, {text}" if isinstance(program.goal, Separate) else text
+@singledispatch
+def goal_text(goal: Any, weighted: bool) -> str:
+    """Return a goal as text, without the values of its weights phi."""
+    raise TypeError(f"there is no text for the goal {type(goal).__name__}")
+
+
+def _level(weighted: bool) -> str:
+    return "U[n] / phi[n]" if weighted else "U[n]"
+
+
+def _summand(each: str, weighted: bool) -> str:
+    return f"phi[n] {each}" if weighted else each
+
+
+@goal_text.register
+def _(goal: Leximin, weighted: bool) -> str:
+    return f"leximin of {_level(weighted)}"
+
+
+@goal_text.register
+def _(goal: Equalize, weighted: bool) -> str:
+    return f"the common value of {_level(weighted)}"
+
+
+@goal_text.register
+def _(goal: Separate, weighted: bool) -> str:
+    return f"on each server by itself, {goal_text(goal.goal, weighted)}"
+
+
+@goal_text.register
+def _(goal: Equilibrium, weighted: bool) -> str:
+    return f"at each server i, given the others: leximin of {_level(weighted)}"
+
+
+@goal_text.register
+def _(goal: Total, weighted: bool) -> str:
+    return f"sum of {_summand('U[n]', weighted)}"
+
+
+@goal_text.register
+def _(goal: AlphaFair, weighted: bool) -> str:
+    rest = 1 - goal.alpha
+    return f"sum of {_summand('log U[n]' if rest == 0 else f'U[n]^{rest:g} / {rest:g}', weighted)}"
+
+
+@goal_text.register
+def _(goal: Tradeoff, weighted: bool) -> str:
+    e, rest = goal.efficiency, 1 - goal.beta
+    mean = f"log (sum of {_summand(f'U[n]^{rest:g}', weighted)})^{1 / rest:.6g}"
+    return f"{1 - e:.6g} {mean} + {e:.6g} log sum of U[n]" if e else mean
+
+
+@singledispatch
+def _goal_lines(goal: Any, program: Program, lines: int | None) -> Iterator[str]:
+    """Yield the lines of a goal; of most goals one."""
+    weights = goal.inner.weights[program.members]
+    weighted = bool((weights != 1).any())
+    listed = ", ".join(f"{w:.6g}" for w in weights[:8]) + (", ..." if weights.size > 8 else "")
+    yield f"maximise    {goal_text(goal, weighted)}{f', phi = ({listed})' if weighted else ''}"
+
+
+@_goal_lines.register(Disjunctive)
+def _(goal: Disjunctive, program: Program, lines: int | None) -> Iterator[str]:
+    choices = max((len(clause) for clause in goal.clauses), default=0)
+    yield f"maximise    preference x, where of each of {len(goal.clauses)} clauses one of up to {choices} alternatives holds"
+
+
+@_goal_lines.register(Nested)
+def _(goal: Nested, program: Program, lines: int | None) -> Iterator[str]:
+    yield "maximise    depth by depth, with all sums kept: leximin of S[c] / w[c] over the children of the root,"
+    yield "            then of S[c] / (w[c] S[parent]) over the queues and users of the next depth; S[v] = sum of U[n] below v"
+    yield from _tree_rows(program, goal, lines)
+
+
+@_goal_lines.register(TreeFilling)
+def _(goal: TreeFilling, program: Program, lines: int | None) -> Iterator[str]:
+    yield "fill        the tree of queues, level by level: maximise t, U[n] >= S[n] + rate[n] t for all who rise, U >= S for the others"
+    same = "the sum of w[c]" if goal.takes is None else "max_r of the sum of w[c] e[c,r]"
+    yield f"  rate      w[c] of a child c of the root, R w[c] / m of a child c of a node of rate R, m = {same} over its rising children"
+    if goal.takes is not None:
+        yield "            e[n,r] = the part of resource r that a unit of U[n] takes; of a node the sum of w[c] e[c,r] / m"
+    if goal.clamp:
+        yield "            of the children of a node only those with the smallest share / w rise (clamp)"
+    yield f"  parts     {'; '.join(part.title for part in goal.parts)}"
+    yield from _tree_rows(program, goal, lines)
+    for part in goal.parts:
+        if part.extra is not None and len(part.extra):
+            bounds = ", ".join(f"{name} {bound:.6g}" for name, bound in zip(part.names[:lines], part.extra.bounds[:lines], strict=False))
+            yield f"  {part.title}: {bounds}"
 
 
 def _sum_text(program: Program, coefficients: FloatArray, columns: IntArray, terms: int | None) -> str:

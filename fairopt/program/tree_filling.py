@@ -30,13 +30,14 @@ All of this is written for floats and for fractions (arrays of objects): in frac
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tree import Tree
 from fairopt.program.limits import Limits
+from fairopt.program.objective import Feature, Objective
 
 if TYPE_CHECKING:
     from fairopt.program.queue_limits import Row
@@ -94,7 +95,7 @@ class Shares:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TreeFilling:
+class TreeFilling(Objective):
     """Fill a tree of queues.
 
     Attributes
@@ -109,11 +110,29 @@ class TreeFilling:
         The guarantees from the deepest nodes up, then the tiers of the surplus from the highest down.
     """
 
+    feature: ClassVar = Feature.TREE
+
     weights: FloatArray
     tree: Tree
     takes: FloatArray | None
     clamp: bool
     parts: tuple[Part, ...]
+
+    @property
+    def feature_of_whole_tasks(self) -> Feature:
+        """Whole tasks of a tree, where their order has a closed form."""
+        return Feature.WHOLE_TREE if self.no_whole_tasks else Feature.WHOLE_FILLING
+
+    @property
+    def no_whole_tasks(self) -> str:
+        """Why stop times have no closed form."""
+        from fairopt.program.stop_times import no_stop_times  # which imports this module
+
+        return no_stop_times(self)
+
+    def part_title(self, part: int) -> str:
+        """Return the title of a part."""
+        return self.parts[part].title
 
     def nothing(self) -> Shares:
         """Return the shares before the first part."""

@@ -27,12 +27,12 @@ from fairopt.plots.colours import NOTIONS, looks
 from fairopt.plots.utilization import layers_of
 from fairopt.reporting.findings import Findings
 from fairopt.reporting.frontier_labels import frontier_labels
-from fairopt.reporting.tables import MOST_ROWS
 from fairopt.wording import figure
 
-__all__ = ["MEASURES", "bars_of", "data", "few_bars", "regret_of"]
+__all__ = ["MEASURES", "MOST_ROWS", "bars_of", "data", "few_bars", "regret_of"]
 
 MEASURES = ("level", "largest", "goal", "condition", "queue", "total")  # of a regret
+MOST_ROWS = 2_000  # of a table or a data set; further rows are left out
 _MANY_BARS = 60  # if there are more, use is drawn as curves
 
 Rows: TypeAlias = dict[str, Any]  # {"columns": names, "rows": lists}

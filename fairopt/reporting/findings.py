@@ -81,6 +81,11 @@ class Findings:
         return tuple(each for each in self.notions if each.allocation is not None)
 
     @property
+    def made(self) -> list[Row]:
+        """The rows that have an allocation."""
+        return [row for row in self.comparison if row.allocation is not None]
+
+    @property
     def points(self) -> tuple[FrontierPoint, ...]:
         """All allocations as points on or below the frontier: notions and schedules, then the alpha-fair ones."""
         trade = self.frontier.value

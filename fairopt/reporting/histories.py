@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import os
 
-import numpy as np
 import pandas as pd
 
 from fairopt.histories.result import History
-from fairopt.reporting.plain_page import page_path, picture, table, text, write_page
+from fairopt.reporting.plain_page import page_path, picture, write_page
+from fairopt.reporting.tables.history import period_of
+from fairopt.show.html import Html, table_html, text_html
+from fairopt.show.table import Table
 from fairopt.wording import figure, plural
 
 __all__ = ["write_history_page"]
@@ -43,8 +45,7 @@ def write_history_page(history: History, output: str | os.PathLike[str], title: 
         The name of the file does not end in .html, or it cannot be written.
     """
     path = page_path(output)
-    clock, log = history.setting.log.clock, history.setting.log
-    period = f"{clock.shown(history.windows[0][0])} to {clock.shown(history.windows[-1][1])}"
+    log = history.setting.log
     data = history.to_dict()
     error = "" if history.is_exact else f" (standard error {figure(data['shortfall_error'])})"
     parts = [
@@ -65,19 +66,10 @@ def write_history_page(history: History, output: str | os.PathLike[str], title: 
     if log.unjudged:
         rows = [(each.jobs, each.why, each.task_hours, each.first) for each in log.unjudged]
         parts += ["<h2>Not judged</h2>", _table(pd.DataFrame(rows, columns=["jobs", "why", "task-hours", "first"]))]
-    parts += [f"<p>{text(note)}</p>" for note in history.notes]
-    write_page(path, title or f"Fair shares by {history.notion}, {period}", parts)
+    parts += [f"<p>{text_html(note)}</p>" for note in history.notes]
+    write_page(path, title or f"Fair shares by {history.notion}, {period_of(history)}", parts)
 
 
-def _table(frame: pd.DataFrame) -> str:
-    words = {k for k, name in enumerate(frame.columns) if not pd.api.types.is_numeric_dtype(frame[name])} | {0}
-    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
-    return table([str(name).replace("_", " ") for name in frame.columns], rows, words)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if isinstance(value, int | float | np.number):
-        return figure(float(value), 4) if np.isfinite(float(value)) else ""
-    return str(value)
+def _table(frame: pd.DataFrame) -> Html:
+    titled = frame.rename(columns={name: str(name).replace("_", " ") for name in frame.columns})
+    return table_html(Table.of_frame(titled, digits=4), missing="")

@@ -12,6 +12,7 @@ import json
 import math
 import platform
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from unicodedata import bidirectional
@@ -19,25 +20,24 @@ from unicodedata import bidirectional
 from fairopt.analysis.owners import owners_of
 from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.instance import Instance
-from fairopt.reporting.data import data
+from fairopt.reporting.data import MOST_ROWS, data
 from fairopt.reporting.findings import Findings, Outcome
 from fairopt.reporting.library import library
-from fairopt.reporting.tables import (
-    MOST_ROWS,
-    Table,
+from fairopt.reporting.tables.frontier import frontier_table
+from fairopt.reporting.tables.instance import server_table, user_table
+from fairopt.reporting.tables.report import (
     certificate_table,
-    frontier_table,
     glance_table,
     owner_table,
     queue_table,
     regret_table,
-    server_table,
     share_table,
     task_table,
     use_table,
-    user_table,
 )
 from fairopt.reporting.words import about_instance, about_notion, summary
+from fairopt.show.html import table_html
+from fairopt.show.table import Table, names, words
 from fairopt.wording import installing, joined, plural
 
 __all__ = ["require", "upright", "write_page"]
@@ -70,7 +70,7 @@ def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed:
 
     files = jinja2.PackageLoader("fairopt", "reporting")
     pages = jinja2.Environment(loader=files, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    pages.filters |= {"tasks": lambda value: plural(value, "task", digits=4), "upright": upright}
+    pages.filters |= {"tasks": lambda value: plural(value, "task", digits=4), "upright": upright, "table": _table}
     script, style = (files.get_source(pages, name)[0] for name in ("page.js", "page.css"))
     script_of_charts = library()
     users = findings.instance.users
@@ -114,15 +114,21 @@ def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed:
     )
 
 
-def _tables(findings: Findings) -> dict[str, Any]:
-    tables: dict[str, Any] = {
+def _table(table: Table, picked: bool = False) -> Any:
+    from markupsafe import Markup
+
+    return Markup(table_html(table, most=MOST_ROWS, picked=picked))
+
+
+def _tables(findings: Findings) -> dict[str, Table]:
+    tables: dict[str, Table] = {
         "glance": glance_table(findings),
         "tasks": task_table(findings),
         "shares": share_table(findings),
         "use": use_table(findings),
         "regret": regret_table(findings),
         "certificates": certificate_table(findings),
-        "versions": Table.of("Versions", ["package", "version"], _versions(), words=(1,)),
+        "versions": _versions(),
     }
     if findings.instance.queues and findings.solved:
         tables["queues"] = queue_table(findings)
@@ -134,12 +140,15 @@ def _tables(findings: Findings) -> dict[str, Any]:
 
 
 def upright(text: str) -> str:
-    """Return a sentence with characters that change the direction of writing as escapes; they would turn the numbers after them, too.
+    """Return a sentence in which no line breaks before a percent sign, and no character changes the direction of writing.
 
-    >>> upright("the share of a\\u202eb is 0.25")
-    'the share of a\\\\u202eb is 0.25'
+    Such characters are escapes: they would turn the numbers after them, too.
+
+    >>> upright("the share of a\\u202eb is 25 %").split(" ")
+    ['the', 'share', 'of', 'a\\\\u202eb', 'is', '25\\xa0%']
     """
-    return "".join(f"\\u{ord(c):04x}" if bidirectional(c) in _TURNS else c for c in text)
+    plain = "".join(f"\\u{ord(c):04x}" if bidirectional(c) in _TURNS else c for c in text)
+    return plain.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _instance_file(instance: Instance) -> str:
@@ -170,11 +179,9 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _versions() -> list[tuple[str, str]]:
-    found = [("Python", platform.python_version())]
+def _versions() -> Table:
+    found = {"Python": platform.python_version()}
     for name in _VERSIONS:
-        try:
-            found.append((name, version(name)))
-        except PackageNotFoundError:
-            continue
-    return found
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return Table.of(names("package", found), words("version", found.values()), title="Versions")

@@ -17,16 +17,18 @@ Each scheduler has one colour and one line style in all of them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 
 from fairopt.plots.colours import Look, looks
-from fairopt.reporting.plain_page import Html, page_path, picture, table, text, write_page
+from fairopt.reporting.plain_page import page_path, picture, write_page
+from fairopt.show.html import Html, table_html, text_html
+from fairopt.show.table import Column, Style, Table, ids, names, numbers, percents
 from fairopt.simulation.baselines.options import half_life_of
 from fairopt.simulation.side_by_side import SideBySide
-from fairopt.wording import figure, joined, percent, plural
+from fairopt.wording import duration, figure, joined, percent, plural
 
 __all__ = ["write_side_by_side_page"]
 
@@ -73,22 +75,22 @@ def write_side_by_side_page(found: SideBySide, output: str | os.PathLike[str], t
         The name of the file does not end in .html, or it cannot be written.
     """
     path = page_path(output)
-    look = looks(course.name for course in found.courses)
+    marks = _marks(looks(course.name for course in found.courses))
     frame, users = found.to_frame(), found.users_frame()
     parts = [
         _summary(found, frame),
-        _legend(found, look),
+        _legend(found, marks),
         "<h2>Every scheduler</h2>",
-        _schedulers(frame, look),
+        table_html(_schedulers(frame), marks=marks),
         _words(found),
         "<h2>Over time</h2>",
         picture(found.plot(title=""), "Utilization, waiting tasks, shortfall, regret, envy and Jain's index over time, of each scheduler"),
         "<details><summary>Jain's index by windows, as a table</summary>",
-        _jain(found, look),
+        table_html(_jain(found), marks=marks),
         "</details>",
         "<h2>By user</h2>",
         picture(found.plot("user", title=""), "Bounded slowdown, wait and shortfall of each user, under each scheduler"),
-        *_by_user(found, users, look),
+        *_by_user(found, users, marks),
     ]
     write_page(path, title or f"{plural(len(found.courses), 'scheduler')} side by side", parts)
 
@@ -98,7 +100,7 @@ def _summary(found: SideBySide, frame: pd.DataFrame) -> str:
     submit = found.trace.submit
     what = (
         f"{plural(found.trace.n_jobs, 'job')} of {plural(len(found.users_by_shortfall()), 'user')} on "
-        f"{plural(found.cluster.counts.sum(), 'server')}, submitted over {_duration(float(np.ptp(submit)) if submit.size else 0.0)}. "
+        f"{plural(found.cluster.counts.sum(), 'server')}, submitted over {duration(float(np.ptp(submit)) if submit.size else 0.0)}. "
         f"Shortfalls are measured against the exact simulation of {found.exact.name}, which divides tasks and moves them at no cost: "
         "no scheduler reaches it."
     )
@@ -112,16 +114,19 @@ def _summary(found: SideBySide, frame: pd.DataFrame) -> str:
         )
         if whole[column].notna().any()
     ]
-    lines = [f"<p>{text(what)}</p>", f"<p>{text('Among the schedulers of whole tasks, ' + ', '.join(best))}.</p>" if len(whole) > 1 else ""]
+    lines = [
+        f"<p>{text_html(what)}</p>",
+        f"<p>{text_html('Among the schedulers of whole tasks, ' + ', '.join(best))}.</p>" if len(whole) > 1 else "",
+    ]
     if stopped := [course.name for course in found.courses if not course.complete]:
         lines.append(
-            f"<p><strong>{text(joined(stopped, 5))}: stopped early; the numbers are of what was simulated until then.</strong></p>"
+            f"<p><strong>{text_html(joined(stopped, 5))}: stopped early; the numbers are of what was simulated until then.</strong></p>"
         )
     if found.not_begun:
-        lines.append(f"<p><strong>Not begun when the simulation was stopped: {text(joined(found.not_begun, 5))}.</strong></p>")
+        lines.append(f"<p><strong>Not begun when the simulation was stopped: {text_html(joined(found.not_begun, 5))}.</strong></p>")
     for name, row in frame[frame["started"] < frame["jobs"]].iterrows():
         waiting = plural(int(row["jobs"] - row["started"]), "job")
-        lines.append(f"<p>{text(str(name))}: {waiting} never started, and are not in its mean wait.</p>")
+        lines.append(f"<p>{text_html(str(name))}: {waiting} never started, and are not in its mean wait.</p>")
     return "".join(lines)
 
 
@@ -131,86 +136,75 @@ def _best(values: pd.Series, less: bool) -> list[str]:
     return [str(name) for name, value in values.items() if np.isclose(value, best, rtol=1e-3, atol=1e-12)]
 
 
-def _mark(look: Look, name: str) -> Html:
-    """Return a scheduler with its line."""
-    dash = f' stroke-dasharray="{_DASHES[look.line]}"' if _DASHES[look.line] else ""
-    line = f'<line x1="2" y1="6" x2="28" y2="6" stroke="{look.colour}" stroke-width="3"{dash}/>'
-    return Html(f'<svg class="mark" width="30" height="12" aria-hidden="true">{line}</svg>{text(name)}')
+def _marks(look: Mapping[str, Look]) -> dict[str, Html]:
+    """Return the line of each scheduler, to stand before its name."""
+    marks = {}
+    for name, own in look.items():
+        dash = f' stroke-dasharray="{_DASHES[own.line]}"' if _DASHES[own.line] else ""
+        line = f'<line x1="2" y1="6" x2="28" y2="6" stroke="{own.colour}" stroke-width="3"{dash}/>'
+        marks[name] = Html(f'<svg class="mark" width="30" height="12" aria-hidden="true">{line}</svg>')
+    return marks
 
 
-def _legend(found: SideBySide, look: Mapping[str, Look]) -> Html:
+def _legend(found: SideBySide, marks: Mapping[str, Html]) -> Html:
     entries = []
     for course in found.courses:
         half_life = half_life_of(course.name)
-        fades = f", half-life {_duration(half_life)}" if np.isfinite(half_life) and "half_life" not in course.name else ""
-        entries.append(f"<li>{_mark(look[course.name], course.name)} <span class=soft>({text(course.kind)}{fades})</span></li>")
+        fades = f", half-life {duration(half_life)}" if np.isfinite(half_life) and "half_life" not in course.name else ""
+        name, kind = text_html(course.name), text_html(course.kind)
+        entries.append(f"<li>{marks[course.name]}{name} <span class=soft>({kind}{fades})</span></li>")
     return Html(f"<ul class=legend>{''.join(entries)}</ul>")
 
 
-def _schedulers(frame: pd.DataFrame, look: Mapping[str, Look]) -> Html:
+def _numbers(title: str, values: Iterable[float], unit: str, styles: Iterable[Style] = (), *, of: float = 1.0) -> Column:
+    """Return a column in a unit of so many of the values' own; a dash where there is no number."""
+    known = [value / of if np.isfinite(value) else None for value in values]
+    if unit == "%":
+        return percents(title, known, styles=styles)
+    return numbers(title, known, unit=unit, styles=styles)
+
+
+def _schedulers(frame: pd.DataFrame) -> Table:
     """Return the table of all schedulers; the best numbers are bold."""
     seconds, unit_of_wait = _unit(float(np.nanmax(frame["wait_s"].to_numpy(float), initial=0.0)))
-    best = {column: _best(frame[column], less) if len(frame) > 1 else [] for column, _, _, less, _ in _MEASURES}
-    rows = []
-    for name, row in frame.iterrows():
-        cells = [_mark(look[str(name)], str(name)), f"{int(row['ended']):,} of {int(row['jobs']):,}"]
-        for column, _, unit, _, _ in _MEASURES:
-            value = float(row[column])
-            shown = text(_number(value / seconds, unit_of_wait) if unit == "s" else _number(value, unit))
-            cells.append(Html(f"<b class=best>{shown}</b>") if str(name) in best[column] else shown)
-        rows.append(cells)
-    return table(["scheduler", "jobs ended", *(heading for _, heading, _, _, _ in _MEASURES)], rows)
+    columns = []
+    for column, heading, unit, less, _ in _MEASURES:
+        best = _best(frame[column], less) if len(frame) > 1 else []
+        styles: list[Style] = ["strong" if str(name) in best else "" for name in frame.index]
+        shown, of = (unit_of_wait, seconds) if unit == "s" else (unit, 1.0)
+        columns.append(_numbers(heading, frame[column].astype(float), shown, styles, of=of))
+    ended = (f"{int(ended):,} of {int(jobs):,}" for ended, jobs in zip(frame["ended"], frame["jobs"], strict=True))
+    return Table.of(names("scheduler", map(str, frame.index)), numbers("jobs ended", ended), *columns)
 
 
 def _words(found: SideBySide) -> str:
     lines = [f"<dt>{heading}</dt><dd>{means}.</dd>" for _, heading, _, _, means in _MEASURES]
-    windows = f"Windows of {_duration(found.window)}. Bold: the best of a column."
+    windows = f"Windows of {duration(found.window)}. Bold: the best of a column."
     return f"<details><summary>What the columns mean</summary><dl>{''.join(lines)}</dl></details><p class=soft>{windows}</p>"
 
 
-def _jain(found: SideBySide, look: Mapping[str, Look]) -> Html:
+def _jain(found: SideBySide) -> Table:
     index = {course.name: dict(zip(*(values.tolist() for values in found.jain(course)), strict=True)) for course in found.courses}
     begins = sorted({begin for own in index.values() for begin in own})
-    rows = [[_duration(begin), *(_number(own.get(begin, np.nan)) for own in index.values())] for begin in begins]
-    return table(["window from", *_marked(found, look)], rows)
+    columns = (_numbers(name, (own.get(begin, np.nan) for begin in begins), "") for name, own in index.items())
+    return Table.of(ids("window from", map(duration, begins)), *columns)
 
 
-def _by_user(found: SideBySide, users: pd.DataFrame, look: Mapping[str, Look]) -> list[str]:
+def _by_user(found: SideBySide, users: pd.DataFrame, marks: Mapping[str, Html]) -> list[str]:
     """Return a table of users by schedulers for each measure."""
     order = found.users_by_shortfall()
     seconds, unit_of_wait = _unit(float(np.nanmax(users["wait_s"].to_numpy(float), initial=0.0)))
-    jobs = users.drop_duplicates("user").set_index("user")["jobs"]
+    jobs = users.drop_duplicates("user").set_index("user")["jobs"].loc[order[:_ROWS]]
     parts: list[str] = []
     for k, (column, heading, unit) in enumerate(_BY_USER):
         wide = users.pivot(index="user", columns="scheduler", values=column).loc[order[:_ROWS], [c.name for c in found.courses]]
-        rows = [
-            [user, f"{int(jobs[user]):,}", *(_number(value / seconds, unit_of_wait) if unit == "s" else _number(value) for value in own)]
-            for user, own in zip(wide.index, wide.to_numpy(float).tolist(), strict=True)
-        ]
-        shown = table(["user", "jobs", *_marked(found, look)], rows)
-        parts.append(f"<details{'' if k else ' open'}><summary>{heading}</summary>{shown}</details>")
+        shown, of = (unit_of_wait, seconds) if unit == "s" else (unit, 1.0)
+        columns = (_numbers(str(name), wide[name].astype(float), shown, of=of) for name in wide)
+        table = Table.of(names("user", map(str, wide.index)), numbers("jobs", jobs, 9), *columns)
+        parts.append(f"<details{'' if k else ' open'}><summary>{heading}</summary>{table_html(table, marks=marks)}</details>")
     if len(order) > _ROWS:
         parts.append(f"<p class=soft>The {_ROWS} users who lack most, of {len(order):,}.</p>")
     return parts
-
-
-def _marked(found: SideBySide, look: Mapping[str, Look]) -> Sequence[Html]:
-    return [_mark(look[course.name], course.name) for course in found.courses]
-
-
-def _number(value: float, unit: str = "") -> str:
-    write: Callable[[float], str] = percent if unit == "%" else figure
-    return (write(value) + (f" {unit}" if unit in ("s", "h", "d") else "")) if np.isfinite(value) else "-"
-
-
-def _duration(seconds: float) -> str:
-    """Return a time in the unit that suits.
-
-    >>> _duration(90), _duration(7200.0), _duration(604_800)
-    ('90 s', '2 h', '7 d')
-    """
-    part, unit = _unit(seconds)
-    return f"{figure(seconds / part)} {unit}"
 
 
 def _unit(seconds: float) -> tuple[float, str]:

@@ -7,8 +7,8 @@ import numpy as np
 from fairopt.analysis.measures import takes_part
 from fairopt.instance.units import bare_amount
 from fairopt.reporting.findings import Findings, OfNotion
-from fairopt.reporting.tables import number, percent
-from fairopt.wording import joined, plural, residual
+from fairopt.reporting.tables.phrases import servers_in_rows
+from fairopt.wording import figure, joined, percent, plural, residual
 
 __all__ = ["about_instance", "about_notion", "summary"]
 
@@ -16,7 +16,6 @@ __all__ = ["about_instance", "about_notion", "summary"]
 def about_instance(findings: Findings) -> list[str]:
     """Describe the users and the servers."""
     instance = findings.instance
-    rows = "" if instance.n_servers == instance.counts.sum() else f" in {plural(instance.n_servers, 'row')} of identical ones"
     units = instance.units
     totals = [
         f"{bare_amount(total, name, units.get(name, ''), 6)} {name}"
@@ -24,7 +23,7 @@ def about_instance(findings: Findings) -> list[str]:
     ]
     how = "divide the resources of each server" if findings.comparison.sharing == "rdm" else "divide the time of each server"
     sentences = [
-        f"{plural(instance.n_users, 'user')} share {plural(instance.counts.sum(), 'server')}{rows}: {joined(totals, 8)} in all.",
+        f"{plural(instance.n_users, 'user')} share {servers_in_rows(instance)}: {joined(totals, 8)} in all.",
         f"They {how}.",
     ]
     if instance.queues:
@@ -51,19 +50,19 @@ def about_notion(found: OfNotion) -> list[str]:
     if allocation is None:
         return [f"No allocation: {row.message}."]
     users = allocation.instance.users
-    what = f"{plural(row.tasks, 'task')} in all; weighted tasks {percent(row.efficiency)} of the most possible"
+    what = f"{plural(row.tasks, 'task')} in all; weighted tasks {percent(row.efficiency, 1)} of the most possible"
     sentences = [f"{found.notion.title} (exact): {what}."]
     if not np.isnan(row.smallest_share):
         at = np.flatnonzero(takes_part(allocation.instance) & (row.dominant_shares <= row.smallest_share * (1 + 1e-9)))
         lowest = joined([f'"{users[n]}"' for n in at], 3)
-        sentences.append(f"The smallest weighted dominant share is {number(row.smallest_share)} (of {lowest}).")
-        sentences.append(f"Jain's index of the shares is {number(row.jain, 3)}.")
+        sentences.append(f"The smallest weighted dominant share is {figure(row.smallest_share, 4)} (of {lowest}).")
+        sentences.append(f"Jain's index of the shares is {figure(row.jain, 3)}.")
     if row.envy is not None and row.envy.user is None:
         sentences.append(f"No user envies another{' of its queue' if allocation.instance.queues else ''}.")
     elif row.envy is not None:
         more = plural(row.envy.tasks, "more task", "more tasks", digits=4)
         sentences.append(f'The largest envy: "{row.envy.user}" could run {more} with the resources of "{row.envy.of}".')
-    sentences.append("In use: " + joined([f"{percent(part)} of {thing}" for thing, part in row.use.items()], 8) + ".")
+    sentences.append("In use: " + joined([f"{percent(part, 1)} of {thing}" for thing, part in row.use.items()], 8) + ".")
     return sentences
 
 
@@ -74,7 +73,7 @@ def summary(findings: Findings) -> list[str]:
         if row.allocation is None:
             sentences.append(f"{row.name}: no schedule ({row.message}).")
         elif row.regret is not None:
-            short = f"at worst {percent(row.regret.worst)} short of the exact allocation of {row.regret.notion}"
+            short = f"at worst {percent(row.regret.worst, 1)} short of the exact allocation of {row.regret.notion}"
             how = "given" if row in findings.given else "greedy"
             sentences.append(f"{row.name} ({how}): {plural(row.tasks, 'task')}, {short}.")
     trade = findings.frontier.value
@@ -82,11 +81,11 @@ def summary(findings: Findings) -> list[str]:
         fairest = float(trade.vertices[0, 0])
         price = 1 - fairest / trade.largest_total if trade.largest_total > 0 else 0.0
         sentences.append(
-            f"The smallest share can be {number(trade.largest_share)} at most. That costs {percent(price)} of the tasks: "
-            f"{number(fairest, 6)} instead of {number(trade.largest_total, 6)}."
+            f"The smallest share can be {figure(trade.largest_share, 4)} at most. That costs {percent(price, 1)} of the tasks: "
+            f"{figure(fairest, 6)} instead of {figure(trade.largest_total, 6)}."
         )
     certificates = [found.allocation.certificate for found in findings.solved if found.allocation is not None]
-    worst = [certificate.worst for certificate in certificates if not certificate.reservation]
+    worst = [certificate.worst for certificate in certificates if not certificate.qualifier]
     if worst:
         sentences.append(
             f"Every exact allocation is certified: the largest relative error is {residual(max(worst))} (see the last section)."
@@ -99,8 +98,8 @@ def _of_notion(found: OfNotion) -> str:
     if found.allocation is None:
         return f"{row.name}: no allocation ({row.message})."
     parts = [
-        f"{row.name}: {plural(row.tasks, 'task')}; weighted tasks {percent(row.efficiency)} of the most possible",
-        f"smallest weighted dominant share {number(row.smallest_share)}",
+        f"{row.name}: {plural(row.tasks, 'task')}; weighted tasks {percent(row.efficiency, 1)} of the most possible",
+        f"smallest weighted dominant share {figure(row.smallest_share, 4, missing='-')}",
     ]
     if row.envy is not None:
         inside = " inside a queue" if found.allocation.instance.queues else ""

@@ -64,7 +64,7 @@ def reproduce(
     ids: Iterable[str] | None = None,
     *,
     quick: bool = False,
-    jobs: int = 1,
+    workers: int = 1,
     done: Callable[[int], object] | None = None,
     data: Path | None = None,
     draw: Callable[[str, Callable[[], Figure]], object] | None = None,
@@ -78,7 +78,7 @@ def reproduce(
         Default: all experiments; of a run in fractions, the small examples of the papers.
     quick : bool
         Run fewer trials, with wider intervals.
-    jobs : int
+    workers : int
         Number of workers for random trials; -1: one worker on each core.
     done : function of an int, optional
         Called with the number of trials finished since the last call.
@@ -101,7 +101,7 @@ def reproduce(
             raise InvalidInstance(f'there is no experiment "{name}"{did_you_mean(name, EXPERIMENTS)}; there are {", ".join(EXPERIMENTS)}')
     if data is not None and not data.is_dir():
         raise InvalidInstance(f"{data} is no folder; give the one that has the public traces, or none for synthetic ones")
-    run = Run(quick, jobs, done or (lambda trials: None), data, draw or (lambda name, figure: None), exact)
+    run = Run(quick, workers, done or (lambda trials: None), data, draw or (lambda name, figure: None), exact)
     return ((EXPERIMENTS[name], list(EXPERIMENTS[name].rows(run))) for name in chosen)
 
 

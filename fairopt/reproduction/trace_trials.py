@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.clusters.google2011 import trace_google2011
 from fairopt.errors import InvalidInstance
 from fairopt.generators import google_servers
 from fairopt.generators.traces import generate_trace
-from fairopt.imports import trace_google2011
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import read
 from fairopt.plots import plot_completion_ratios, plot_completion_times, plot_utilization_over_time
@@ -134,7 +134,7 @@ def _simulated(trace: Trace, settings: dict[str, Any], run: Run) -> Day:
         run.done(1)
         return found
 
-    found = Parallel(n_jobs=run.jobs, prefer="threads")(delayed(one)(*plan) for plan in plans.values())
+    found = Parallel(n_jobs=run.workers, prefer="threads")(delayed(one)(*plan) for plan in plans.values())
     return Day(trace, until, dict(zip(plans, found, strict=True)))
 
 

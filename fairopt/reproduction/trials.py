@@ -76,7 +76,7 @@ class Run:
     ----------
     quick : bool
         Run fewer trials, and use a part of a trace.
-    jobs : int
+    workers : int
         Number of workers; -1: one worker on each core.
     done : function of an int
         Called with the number of trials finished since the last call.
@@ -89,7 +89,7 @@ class Run:
     """
 
     quick: bool = False
-    jobs: int = 1
+    workers: int = 1
     done: Callable[[int], object] = lambda trials: None
     data: Path | None = None
     draw: Callable[[str, Callable[[], Figure]], object] = lambda name, figure: None
@@ -146,7 +146,7 @@ def sample(trial: Callable[[np.random.Generator], FloatArray], name: str, trials
 
     batches = [range(first, min(first + batch_size, trials)) for first in range(0, trials, batch_size)]
     # Threads suffice: numpy and compiled code release the interpreter lock, and threads start without copying data.
-    done = Parallel(n_jobs=run.jobs, prefer="threads")(delayed(batch)(numbers) for numbers in batches)
+    done = Parallel(n_jobs=run.workers, prefer="threads")(delayed(batch)(numbers) for numbers in batches)
     return np.array([outcome for outcomes in done for outcome in outcomes])
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairopt.errors import Unsupported
 from fairopt.instance import Instance
-from fairopt.models import CRITERIA, NOTIONS, OPTIONS_OF_TREES, Notion, ShareNotion
+from fairopt.models import CRITERIA, NOTIONS, Notion
 from fairopt.program.filling import Filling, Measure
 from fairopt.solvers import PLACEMENTS, Chooser, Placement
 from fairopt.solving import notion_of
@@ -77,7 +77,8 @@ def placement_of(placement: str | Placement | Chooser, options: dict[str, Any]) 
 
 def _options_of(entry: Any) -> list[str]:
     """Return the names of the options of a placement or notion; none if it is an instance already."""
-    return [f.name for f in dataclasses.fields(entry)] if isinstance(entry, type) and dataclasses.is_dataclass(entry) else []
+    fields = dataclasses.fields(entry) if isinstance(entry, type) and dataclasses.is_dataclass(entry) else ()
+    return [field.name for field in sorted(fields, key=lambda each: bool(each.kw_only))]
 
 
 def _criterion(criterion: str | Notion | type[Notion], options: dict[str, Any], placement: Any) -> Notion:
@@ -92,8 +93,6 @@ def _criterion(criterion: str | Notion | type[Notion], options: dict[str, Any], 
         if word := next((word for word in options if word in words), None):
             raise Unsupported(f'"{word}" is an option of the placement "{placed.name}"; choose that one, or leave it out')  # type: ignore[union-attr]
     own = _options_of(criterion)
-    if isinstance(criterion, type) and issubclass(criterion, ShareNotion):
-        own += [word for word in OPTIONS_OF_TREES if word not in own]
     if isinstance(criterion, type) and (word := next((word for word in options if word not in own), None)):
         takes = [
             *_options_of(PLACEMENTS.get(placement) if isinstance(placement, str) else placement),

@@ -35,11 +35,12 @@ from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import single_servers
+from fairopt.instance.fractions import fractions_of
 from fairopt.models import Notion, Sharing
 from fairopt.program.filling import FITS, Criterion, Filling, Measure
 from fairopt.scheduling.arguments import check_first_block, check_single_servers, planned
-from fairopt.scheduling.arrays import filling_of, order_of_ties
-from fairopt.scheduling.in_fractions import answer_in_fractions, check_placements, exact_filling, fill_exactly, seen_exactly
+from fairopt.scheduling.arrays import filling_of, order_of_ties, time_of_a_task
+from fairopt.scheduling.in_fractions import answer_in_fractions, check_placements, fill_exactly, seen_exactly
 from fairopt.scheduling.queues import queues_of
 from fairopt.solvers import Chooser, Filled, Placement, fill
 from fairopt.solving import checked
@@ -183,14 +184,11 @@ def schedule(
     check_single_servers(instance)
     if instance.unservable:
         log.warning("no server is eligible for %s: no tasks there", joined(instance.unservable, 5))
-    if exact:
-        seen = seen_exactly(instance, how_placed)
-        filling, too_large = exact_filling(instance.exact, seen, chosen, how, ties, stop == "first-block")
-    else:
-        seen = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
-        queues = queues_of(instance, seen, chosen)
-        filling, too_large = filling_of(seen, chosen, how, "index", stop == "first-block", queues)
-        filling = dataclasses.replace(filling, order=order_of_ties(instance, ties))  # by demands of resources, also with slots
+    asked = instance.exact if exact else instance
+    prepared = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
+    seen = seen_exactly(instance, how_placed) if exact else prepared
+    filling, too_large = filling_of(seen, chosen, how, "index", stop == "first-block", queues_of(asked, seen, chosen))
+    filling = dataclasses.replace(filling, order=order_of_ties(asked, ties))  # by demands of resources, also with slots
     too_large |= instance.servable & ~seen.servable & (instance.tasks > 0)  # no server has even one slot
     if stop == "first-block":
         check_first_block(filling, chosen, how_placed)
@@ -210,9 +208,9 @@ def schedule(
     tasks = filled.tasks.astype(float)
     for n in np.flatnonzero(seen.zero_demand & instance.servable):
         tasks[n, np.flatnonzero(instance.eligibility[n])[0]] = np.floor(instance.tasks[n] * (1 + (0 if exact else FITS)))
+    shares = _shares(seen, filling.criterion, fractions_of(tasks) if exact else tasks)
     if exact:
         check_placements(instance, filled, how)
-        answer = answer_in_fractions(seen, filling.criterion, tasks)
     excess = 0.0 if exact else max(allocation_excess(instance, tasks, how), _excess_of_single_servers(filling, filled))
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=True, greedy=True, exact=exact)
     certificate.require(_TOLERANCE, chosen.name, f"progressive-filling:{name}")
@@ -222,7 +220,7 @@ def schedule(
         solver=f"progressive-filling:{name}",
         sharing=how,
         tasks=tasks,
-        shares=answer.shares.astype(float) if exact else _shares(seen, filling.criterion, tasks),
+        shares=shares.astype(float),
         prices=None,
         levels=(),
         certificate=certificate,
@@ -239,7 +237,7 @@ def schedule(
         },
         trace=Record(instance, filled.users, filled.servers) if record else None,
         question=Greedy(chosen, how_placed if isinstance(how_placed, Placement) else placement, ties, int(seed), stop, exact),
-        exact=answer if exact else None,
+        exact=answer_in_fractions(tasks, shares) if exact else None,
     )
 
 
@@ -262,12 +260,12 @@ def _shares(instance: Instance, criterion: Criterion, tasks: FloatArray) -> Floa
     """Return the shares of the criterion, (users,), or (users, servers) if they are server-specific."""
     per_task, total = criterion.per_task, tasks.sum(axis=1)
     if criterion.measure is Measure.RESIDUAL:
-        per_task = np.where(instance.eligibility, safe_ratio(instance.counts, instance.rates), 0.0) * per_task[:, None]
+        per_task = time_of_a_task(instance) * per_task[:, None]
     shares: FloatArray
     if criterion.measure is not Measure.OWN:
-        shares = np.where(instance.eligibility & (total > 0)[:, None], per_task, 0.0) * total[:, None]
+        shares = np.where(instance.eligibility & (total > 0).astype(bool)[:, None], per_task, 0) * total[:, None]
     elif per_task.ndim == 1:
-        shares = np.where(total > 0, per_task, 0.0) * total
+        shares = np.where(total > 0, per_task, 0) * total
     else:
-        shares = (np.where(tasks > 0, per_task, 0.0) * tasks).sum(axis=1)
+        shares = (np.where(tasks > 0, per_task, 0) * tasks).sum(axis=1)
     return shares

@@ -207,10 +207,11 @@ def _share_per_task(instance: Instance) -> FloatArray:
     if instance.rates_per_server is not None:
         raise Unsupported("precomputed DRF and EDRF divide resources, and the instance gives rates, of which only time can be shared")
     if instance.limited.any():
-        raise Unsupported('precomputed DRF and EDRF know no limit on parallelism; use solve(instance, "drf"), or leave parallelism out')
+        raise Unsupported('precomputed DRF and EDRF support no limit on parallelism; use solve(instance, "drf"), or leave parallelism out')
     if instance.is_tree:
         raise Unsupported(
-            'precomputed DRF and EDRF know no queues, guarantees and weights of 0; use schedule or solve with "drf", or leave them out'
+            'precomputed DRF and EDRF do not support queues, guarantees or weights of 0; use schedule or solve with "drf", '
+            "or leave them out"
         )
     notion.check(instance, "rdm")
     share = notion.share_per_task(instance)

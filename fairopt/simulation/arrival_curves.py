@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from fairopt.drawing import draw
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
+from fairopt.results import finite, result
 from fairopt.wording import did_you_mean, exactly, percent, plural
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Arrivals:
     bound: FloatArray
     residual: float = 0.0
     seconds: float = float("nan")
+    question: Mapping[str, Any] = field(default_factory=dict)
 
     def at(self, point: float) -> dict[str, FloatArray]:
         """Return the ratio of each placement and of the "bound" at a point, (seeds,) each.
@@ -113,7 +115,7 @@ class Arrivals:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON: quantiles over the seeds (0.1, 0.5, 0.9) of every curve at every point."""
-        return {
+        found = {
             "resource": self.resource,
             "cards": self.cards,
             "seeds": list(self.seeds),
@@ -128,8 +130,10 @@ class Arrivals:
                 for name, values in self.curves.items()
             ],
             "residual": self.residual,
-            "seconds": self.seconds,
+            "time_s": finite(self.seconds),
+            "seconds": finite(self.seconds),  # until 1.0
         }
+        return result("arrivals", self.question, self.instance.units, found)
 
     def plot(self, *, ax: Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None) -> Figure:
         """Draw the ratios against the demand that has arrived: medians over the seeds, and bands from the first to the last decile.

@@ -18,7 +18,7 @@ ATC 2023, for a cluster of GPUs: the allocated GPUs against the GPUs that tasks 
 
 >>> import fairopt as fo
 >>> cluster = fo.Instance([[4.0]], [[0.6], [2.0]], counts=[10], tasks=[40, 10], resources=["gpu"])
->>> found = fo.arrivals(cluster, "gpu", cards="gpu", seeds=range(3), step=0.1, jobs=1)
+>>> found = fo.arrivals(cluster, "gpu", cards="gpu", seeds=range(3), step=0.1, workers=1)
 >>> found
 Arrivals(gpu in cards, until 130 %, 3 seeds: at 100 % arrived, first-fit 72 %, best-fit 72 %, bound 99 %)
 """
@@ -35,6 +35,7 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import number_distinct
 from fairopt.program.filling import FITS
+from fairopt.results import plain
 from fairopt.simulation.arrival_curves import Arrivals
 from fairopt.solvers import Placement, check_arrivals, place_arrivals
 from fairopt.solving import solve
@@ -59,7 +60,8 @@ def arrivals(
     until: float = 1.3,
     step: float = 0.01,
     seeds: Iterable[int] = range(10),
-    jobs: int = -1,
+    workers: int = -1,
+    jobs: int | None = None,
     done: Callable[[int, int], object] | None = None,
 ) -> Arrivals:
     """Let the tasks of an instance arrive one by one; compare the allocation ratio of each placement with a bound on every allocation.
@@ -82,8 +84,10 @@ def arrivals(
         Distance between two points, as a fraction of the capacity.
     seeds : iterable of int
         One order of arrival for each seed.
-    jobs : int
-        Number of workers; each computes one seed at a time. -1: one worker on each core.
+    workers : int
+        Worker processes; each computes one seed at a time. -1: one on each core.
+    jobs : int, optional
+        The former name of ``workers``.
     done : function of two ints, optional
         Called with the number of finished seeds and the number of all seeds.
 
@@ -101,7 +105,7 @@ def arrivals(
     Examples
     --------
     >>> instance = Instance([[9, 18]], [[1, 4], [3, 1]], tasks=[4, 4], resources=["cpu", "memory"])
-    >>> found = arrivals(instance, "memory", ["first-fit"], until=1.0, step=0.5, seeds=[2], jobs=1)
+    >>> found = arrivals(instance, "memory", ["first-fit"], until=1.0, step=0.5, seeds=[2], workers=1)
     >>> found.points, found.arrived.round(3)
     (array([0. , 0.5, 1. ]), array([[0.   , 0.389, 0.889]]))
     >>> found.allocated["first-fit"].round(3), found.bound.round(3)
@@ -117,7 +121,8 @@ def arrivals(
         raise Unsupported("there is nothing to compute; give a placement and a seed")
     for seed in numbers:
         check_whole_number("a seed", seed, 0)
-    check_workers(jobs, "loky", None)
+    workers = workers if jobs is None else jobs
+    check_workers(workers, "loky", None)
     if until / step > _MOST_POINTS:
         raise Unsupported(
             f"step is {written(step)}, which makes more than {_MOST_POINTS:,} points until {written(until)}; give a larger one, as 0.01"
@@ -125,7 +130,7 @@ def arrivals(
     points = np.unique(np.append(np.arange(0.0, until * (1 - _SAME), step), until))
     cells = [_Cell(k, int(seed), instance, measured, tuple(chosen.values()), carded, points) for k, seed in enumerate(numbers)]
     outcomes: dict[int, _Outcome] = {}
-    for outcome in run(_measure, cells, jobs=jobs):
+    for outcome in run(_measure, cells, workers=workers):
         outcomes[outcome.position] = outcome
         if done is not None:
             done(len(outcomes), len(cells))
@@ -141,6 +146,7 @@ def arrivals(
         bound=np.array([outcome.bound for outcome in in_order]),
         residual=max(outcome.residual for outcome in in_order),
         seconds=time.perf_counter() - began,
+        question=plain({"resource": resource, "placements": list(chosen), "cards": cards, "until": until, "step": step, "seeds": numbers}),
     )
 
 

@@ -88,7 +88,7 @@ def run_asynchronous(
     """Follow the servers from action to action. Keep a sample every ``step`` seconds, or at each period and change (thinned if many)."""
     if streams.tree is not None:
         raise Unsupported(
-            "servers that act alone know no queues, guarantees or weights of 0, and the cluster has some; use a schedule such as "
+            "servers that act alone do not support queues, guarantees or weights of 0, and the cluster has some; use a schedule such as "
             '"drfh:best-fit", or leave them out'
         )
     run = _Run(streams, turns, sharing, until, step)

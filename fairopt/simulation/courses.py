@@ -21,8 +21,8 @@ Integrals and indices are those of samples, ``step`` seconds apart.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,6 +33,7 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.formats.array_files import read_arrays
 from fairopt.instance import FloatArray, Instance
 from fairopt.simulation.baselines.options import half_life_of
+from fairopt.simulation.records import mean, several_schedulers, slowdowns
 from fairopt.simulation.result import Simulation
 from fairopt.trace import Trace
 from fairopt.wording import plural
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Course", "SideBySide"]
 
-_BOUND = 10.0  # seconds, of bounded slowdowns
 _WAITS = 1e-9  # tasks: fewer are rounding
 
 
@@ -159,6 +159,9 @@ class SideBySide:
         Seconds of a window of Jain's index.
     not_begun : tuple of str
         Schedulers that were asked for, and that had not begun when the work was stopped.
+    seconds : float
+    question : mapping
+        The arguments of `fairopt.compare_over_time`, as plain data.
     """
 
     trace: Trace
@@ -169,6 +172,8 @@ class SideBySide:
     exact: Course
     window: float
     not_begun: tuple[str, ...] = ()
+    seconds: float = float("nan")
+    question: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -216,12 +221,7 @@ class SideBySide:
 
     def slowdowns(self, course: Course) -> tuple[FloatArray, FloatArray]:
         """Return the slowdown and the bounded slowdown of each job of a course, (jobs,); nan: it has not ended."""
-        trace = self.trace
-        first = np.cumsum(trace.tasks) - trace.tasks
-        run = np.maximum.reduceat(trace.task_durations, first)
-        took = course.finished - trace.submit
-        slow = np.divide(took, run, out=np.full(run.size, np.nan), where=run > 0)
-        return np.maximum(slow, 1.0), np.maximum(took / np.maximum(run, _BOUND), 1.0)
+        return slowdowns(self.trace, course.finished)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per scheduler: jobs that ended, mean wait and slowdowns, utilization, shortfall and envy in hours, Jain's index.
@@ -247,15 +247,15 @@ class SideBySide:
             "jobs": self.trace.n_jobs,
             "started": int(np.isfinite(course.started).sum()),
             "ended": int(np.isfinite(course.finished).sum()),
-            "wait_s": _mean(course.started - self.trace.submit),
-            "slowdown": _mean(slow),
-            "bounded_slowdown": _mean(bounded),
+            "wait_s": mean(course.started - self.trace.submit),
+            "slowdown": mean(slow),
+            "bounded_slowdown": mean(bounded),
             "makespan_s": float(np.nanmax(course.finished)) if np.isfinite(course.finished).any() else np.nan,
             "utilization": float(lengths @ course.most_used() / lengths.sum()) if lengths.sum() > 0 else 0.0,
             "shortfall_h": shortfall,
             "regret": shortfall / due if due > 0 else np.nan,
             "envy_h": float(lengths @ self.envy(course).sum(axis=1)) / 3600,
-            "jain": _mean(self.jain(course)[1]),
+            "jain": mean(self.jain(course)[1]),
         }
 
     def users_frame(self) -> pd.DataFrame:
@@ -291,17 +291,8 @@ class SideBySide:
         return [str(user) for user in most.sort_values(["shortfall_h", "jobs"], ascending=False, kind="stable").index]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON: a row for each scheduler, and one for each user under it."""
-        rows = [{key: _plain(value) for key, value in row.items()} for row in self.to_frame().reset_index().to_dict("records")]
-        users = [{str(key): _plain(value) for key, value in row.items()} for row in self.users_frame().to_dict("records")]
-        return {
-            "exact": self.exact.name,
-            "window_s": self.window,
-            "complete": self.complete,
-            "not_begun": list(self.not_begun),
-            "schedulers": rows,
-            "users": users,
-        }
+        """Return plain data, ready for JSON, of the form of `Simulation.to_dict`: a row per scheduler, and one per scheduler and user."""
+        return several_schedulers(self)
 
     def plot(
         self,
@@ -330,15 +321,3 @@ class SideBySide:
     def __repr__(self) -> str:
         names = ", ".join(course.name for course in self.courses)
         return f"SideBySide({names}: {plural(self.trace.n_jobs, 'job')} of {plural(len(self.users), 'user')})"
-
-
-def _mean(values: FloatArray) -> float:
-    """Return the mean of the values that are numbers; nan where none is."""
-    there = values[np.isfinite(values)]
-    return float(there.mean()) if there.size else float("nan")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -9,10 +9,11 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.models import NOTIONS, Notion, Sharing
-from fairopt.registry import words
-from fairopt.simulation.baselines.options import BASELINES, Baseline, baseline_of, seconds_of
+from fairopt.registry import is_reference, words
+from fairopt.simulation.baselines.options import Baseline, baseline_of, seconds_of
 from fairopt.simulation.karma import Karma
 from fairopt.simulation.memory import Memory
+from fairopt.simulation.schedulers import no_scheduler
 from fairopt.solvers import Turns
 from fairopt.solving import notion_of
 from fairopt.specs import OwnScheduler, options_of, own_scheduler, read_notion, read_schedule
@@ -41,9 +42,6 @@ def scheduler_of(spec: Any) -> tuple[str, Notion | dict[str, Any] | Asynchronous
     name, word, options = options_of(spec)
     if word == "karma":
         return name, _karma_of(options)
-    hint = "" if word in NOTIONS or not isinstance(spec, str) else did_you_mean(word, (*NOTIONS, *BASELINES, "karma"))
-    if any(f'"{each}"' in hint for each in (*BASELINES, "karma")):
-        raise Unsupported(f'there is no scheduler "{word}"{hint}')
     if "half_life" in options:
         return name, _memory_of(word, options)
     if "period" in options or "phases" in options:
@@ -54,6 +52,8 @@ def scheduler_of(spec: Any) -> tuple[str, Notion | dict[str, Any] | Asynchronous
         or (isinstance(spec, str) and len(words(spec)) > 1 and "=" not in words(spec)[1])
     )
     if not greedy:
+        if isinstance(spec, str) and word not in NOTIONS and not is_reference(word):
+            raise Unsupported(no_scheduler(word))
         return _notion(spec, word, options)
     name, plan = read_schedule(spec)
     return name, dict(plan)  # type: ignore[arg-type]  # an allocation is no such spec

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +17,7 @@ from fairopt.files import write_files
 from fairopt.formats.results import KINDS, rendered
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.tree import Tree
+from fairopt.simulation.records import one_scheduler
 from fairopt.simulation.series import Series
 from fairopt.trace import Trace
 from fairopt.wording import did_you_mean, percent, plural
@@ -71,6 +72,8 @@ class Simulation(ShowsItself):
         Fluid simulations: ``solved``, the number of exact allocations computed, and ``residual``, the worst residual of their certificates.
         Asynchronous servers also have ``period``, ``phases``, ``seed``, ``sharing``, and ``actions``, the number of actions of all servers.
     seconds : float
+    question : mapping
+        The arguments of `fairopt.simulate`, as plain data.
     """
 
     trace: Trace
@@ -92,6 +95,7 @@ class Simulation(ShowsItself):
     settling: pd.DataFrame | None = None
     details: dict[str, Any] = field(default_factory=dict)
     seconds: float = float("nan")
+    question: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def fits_nowhere(self) -> tuple[str, ...]:
@@ -265,29 +269,11 @@ class Simulation(ShowsItself):
         return draw("simulation", self, ax=ax, figsize=figsize, title=title)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON: the request, the totals and the users. None stands for a missing or infinite number."""
-        over = np.isfinite(self.finished)
-        waits = self.completion[over]
-        return {
-            "scheduler": self.scheduler,
-            "kind": self.kind,
-            "until": _plain(self.until),
-            "complete": self.complete,
-            "jobs": self.trace.n_jobs,
-            "jobs_finished": int(over.sum()),
-            "tasks": self.trace.n_tasks,
-            "tasks_ended": float(self.ended.sum()),
-            "fits_nowhere": list(self.fits_nowhere),
-            "makespan": _plain(self.makespan),
-            "completion_mean": _plain(float(waits.mean()) if waits.size else np.nan),
-            "completion_median": _plain(float(np.median(waits)) if waits.size else np.nan),
-            "utilization": {name: _plain(value) for name, value in self.mean_utilization.items()},
-            "users": [{key: _plain(value) for key, value in row.items()} for row in self.users_frame.reset_index().to_dict("records")],
-            **({"queues": _records(self.queues_frame.reset_index())} if self.cluster.queues else {}),
-            "regret": _records(self.regret),
-            "settling": _records(self.settling),
-            "seconds": self.seconds,
-        } | self.details
+        """Return plain data, ready for JSON, of the same form as that of `SideBySide`: a row for the scheduler, and one for each user.
+
+        None stands for a missing or infinite number, and for what is not measured of one scheduler alone.
+        """
+        return one_scheduler(self)
 
     def __repr__(self) -> str:
         over = int(np.isfinite(self.finished).sum())
@@ -301,13 +287,3 @@ class Simulation(ShowsItself):
             *([] if self.complete else ["stopped early"]),
         ]
         return f"Simulation({self.scheduler}, {self.kind}: {where}; {'; '.join(parts)})"
-
-
-def _records(frame: pd.DataFrame | None) -> list[dict[str, Any]] | None:
-    return None if frame is None else [{str(key): _plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from fairopt.errors import Unsupported
 from fairopt.files import write_files
 from fairopt.instance import Instance
 from fairopt.registry import contents
+from fairopt.results import plain
 from fairopt.simulation.courses import Course, SideBySide
 from fairopt.simulation.keeping import digest_of, folder_of, state_file
 from fairopt.simulation.simulating import simulate
@@ -30,10 +32,12 @@ def compare_over_time(
     cluster: Instance,
     schedulers: Sequence[ScheduleSpec | NotionSpec],
     *,
-    exact: NotionSpec = "drfh",
+    reference: NotionSpec = "drfh",
+    exact: NotionSpec | None = None,
     until: float | None = None,
     step: float | None = None,
     window: float | None = None,
+    resume: Path | str | None = None,
     store: Path | str | None = None,
     done: Callable[[str, float, int], object] | None = None,
     stopped: Callable[[], bool] | None = None,
@@ -46,7 +50,7 @@ def compare_over_time(
     cluster : Instance
     schedulers : sequence
         As `fairopt.simulate` takes them.
-    exact : str
+    reference : str
         The exact fluid simulation that shortfalls are measured against, as `fairopt.simulate` takes it.
     until : float, optional
         End of the simulations, in seconds.
@@ -54,12 +58,14 @@ def compare_over_time(
         Seconds between samples; default: a five-hundredth of the time over which jobs are submitted.
     window : float, optional
         Seconds of a window of Jain's index; default: a twenty-fourth of that time.
-    store : path, optional
+    resume : path, optional
         A folder, made if it is not there, that keeps each scheduler once it has finished, and the state of the one that is simulated, as
         `fairopt.simulate` does. A run that is stopped goes on from there, if trace, cluster and options are the same. Only schedulers
         that are named by a string are kept.
     done : function, optional
         Called with the scheduler, the simulated time and the number of tasks so far.
+    exact, store : optional
+        The former names of ``reference`` and ``resume``.
     stopped : function, optional
         Called from time to time; True ends the simulation, and those that have not begun are left out (`SideBySide.not_begun`).
 
@@ -82,6 +88,9 @@ def compare_over_time(
     >>> found.to_frame()[["wait_s", "bounded_slowdown"]].round(2).reset_index().to_numpy().tolist()
     [['fifo', 113.75, 4.69], ['backfill', 62.5, 2.12], ['fairtree:half_life=1d', 65.0, 2.22]]
     """
+    began = time.perf_counter()
+    reference = reference if exact is None else exact
+    resume = resume if store is None else store
     if isinstance(schedulers, str):
         schedulers = [schedulers]
     if not schedulers:
@@ -93,7 +102,7 @@ def compare_over_time(
     own_step = step is not None
     step = step if step is not None else length / _SAMPLES if length > 0 else 1.0
     window = window if window is not None else length / _WINDOWS if length > 0 else 3600.0
-    keep = None if store is None else _Kept(Path(store), trace, cluster, until, step)
+    keep = None if resume is None else _Kept(Path(resume), trace, cluster, until, step)
 
     def course_of(spec: Any) -> Course:
         name = spec if isinstance(spec, str) else None
@@ -102,7 +111,7 @@ def compare_over_time(
         report = (lambda now, tasks: done(str(spec), now, tasks)) if done is not None else None
         state = None if keep is None or name is None else keep.folder
         try:
-            found = simulate(trace, cluster, spec, until=until, step=step, keep=state, done=report, stopped=stopped)
+            found = simulate(trace, cluster, spec, until=until, step=step, resume=state, done=report, stopped=stopped)
         except Unsupported as error:
             if own_step or "a sample every" not in str(error):
                 raise
@@ -115,16 +124,20 @@ def compare_over_time(
             keep.write(name, course)
         return course
 
-    reference = course_of(exact)
+    ideal = course_of(reference)
     courses: list[Course] = []
     not_begun: list[str] = []
     for spec in schedulers:
         if courses and stopped is not None and stopped():
             not_begun.append(str(spec))
         else:
-            courses.append(reference if isinstance(spec, str) and spec == exact else course_of(spec))
+            courses.append(ideal if isinstance(spec, str) and spec == reference else course_of(spec))
     streams = streams_of(trace, cluster)
-    return SideBySide(trace, cluster, streams.users, streams.weights, tuple(courses), reference, window, tuple(not_begun))
+    question = {"schedulers": schedulers, "reference": reference, "until_s": until, "step_s": step, "window_s": window}
+    return SideBySide(
+        trace, cluster, streams.users, streams.weights, tuple(courses), ideal, window, tuple(not_begun),
+        seconds=time.perf_counter() - began, question=plain(question),
+    )  # fmt: skip
 
 
 class _Kept:

@@ -42,7 +42,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -52,6 +52,7 @@ from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import Notion
 from fairopt.registry import line_at_fault
+from fairopt.results import plain
 from fairopt.simulation import Simulation
 from fairopt.simulation.asynchronous import run_asynchronous
 from fairopt.simulation.baselines.events import run_baseline
@@ -92,6 +93,7 @@ def simulate(
     until: float | None = None,
     step: float | None = None,
     regret: int = 0,
+    resume: str | os.PathLike[str] | None = None,
     keep: str | os.PathLike[str] | None = None,
     done: Callable[[float, int], object] | None = None,
     stopped: Callable[[], bool] | None = None,
@@ -140,10 +142,12 @@ def simulate(
     regret : int
         Number of evenly spaced times at which the running tasks are compared with the exact allocation of that moment. (Asynchronous
         servers are compared at every sample.)
-    keep : path, optional
+    resume : path, optional
         A folder, made if it is not there, in which the state is kept from time to time and at the end, so that a simulation that was
         stopped goes on from there: the same call again has the same results, bit for bit, as one in one go. The scheduler is named by a
         string. What a function of your own remembers by itself is not kept.
+    keep : path, optional
+        The former name of ``resume``.
     done : function, optional
         Called from time to time with the simulated time and the number of tasks so far (greedy: started; fluid: ended).
     stopped : function, optional
@@ -181,7 +185,7 @@ def simulate(
     last = float("inf") if until is None else float(until)
     if step is not None and streams.times.size:
         check_step(step, min(last, float(streams.times[-1])) - float(streams.times[0]))
-    keeper = _keeper(keep, trace, cluster, scheduler, (until, step))
+    keeper = _keeper(resume if keep is None else keep, trace, cluster, scheduler, (until, step))
     calls = _Calls()
     hooks = (calls.of(done or (lambda now, number: None)), calls.of(stopped or (lambda: False)), keeper)
     if isinstance(plan, Asynchronous):
@@ -189,7 +193,9 @@ def simulate(
     else:
         run = _fluid if isinstance(plan, Notion | OwnScheduler | Memory | Karma) else _whole_tasks
     try:
-        return run(streams, name, plan, last, step, regret, hooks, began)
+        found = run(streams, name, plan, last, step, regret, hooks, began)
+        question = {"schedulers": [scheduler if isinstance(scheduler, str) else name], "until_s": until, "step_s": step, "regret": regret}
+        return replace(found, question=plain(question))
     except (FairoptError, MemoryError):
         raise
     except Exception as error:
@@ -216,13 +222,13 @@ class _Calls:
         return call
 
 
-def _keeper(keep: str | os.PathLike[str] | None, trace: Trace, cluster: Instance, scheduler: Any, options: tuple[object, ...]) -> Keeper:
+def _keeper(resume: str | os.PathLike[str] | None, trace: Trace, cluster: Instance, scheduler: Any, options: tuple[object, ...]) -> Keeper:
     """Return what keeps the state; without a folder, nothing does."""
-    if keep is None:
+    if resume is None:
         return Keeper()
     if not isinstance(scheduler, str):
-        raise Unsupported("keep works only for a scheduler named by a string, which identifies its state; leave keep out")
-    folder = folder_of(Path(keep))
+        raise Unsupported("a run can be resumed only if its scheduler is named by a string, which identifies its state; leave resume out")
+    folder = folder_of(Path(resume))
     return Keeper(state_file(folder, scheduler), Request.of(trace, cluster, scheduler, options))
 
 

@@ -187,7 +187,7 @@ def _program(streams: Streams, notion: ShareNotion, times: FloatArray) -> tuple[
     kinds = np.full(keys.shape[0], int(LimitKind.CAPACITY))
     of_servers = Limits(sp.csr_array(sp.csr_array(sp.block_diag(blocks))[:, order]), np.concatenate(bounds), kinds, keys)
     by_time = sp.csr_array(sp.csr_array(sp.block_diag(of_users))[:, order])
-    of_times = Limits.of(LimitKind.QUEUE, by_time, np.concatenate(limits_of_users), np.arange(by_time.shape[0]))
+    of_times = Limits.of(LimitKind.NAMED, by_time, np.concatenate(limits_of_users), np.arange(by_time.shape[0]))
     work = np.bincount(streams.stream, weights=np.minimum(trace.job_work, 1e15), minlength=n) / length
     limited = np.flatnonzero(work < most)  # who has more work than it could do in the period needs no limit
     total = sp.csr_array((pair_users[order][None, :] == limited[:, None]).astype(float))

@@ -6,13 +6,14 @@
 ``answer``       from the solution of the merged program back to the rows that were given
 ``grouping``     leximins of one level with very many users: groups of users, and ``group_polish``, their last digits
 ``worth_groups`` the same for alpha-fair goals, with exact prices from ``piece_prices``
-``exact``        `solve`: all of it
+``optimum``      `solve`: all of it
+``fractions``    the same in fractions
 ===============  ==============================================================================================
 """
 
 from __future__ import annotations
 
-from fairopt.solving.exact import best_found, solve, without_remarks
 from fairopt.solving.formulation import checked, formulate, notion_of, to_pyomo
+from fairopt.solving.optimum import best_found, solve, without_remarks
 
 __all__ = ["best_found", "checked", "formulate", "notion_of", "solve", "to_pyomo", "without_remarks"]

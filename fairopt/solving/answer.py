@@ -13,20 +13,7 @@ from fairopt.allocation import Level
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, best_server
 from fairopt.instance.fractions import rounding
-from fairopt.program import (
-    AlphaFair,
-    Disjunctive,
-    Equalize,
-    Leximin,
-    LimitKind,
-    Nested,
-    Program,
-    Separate,
-    Solution,
-    Total,
-    Tradeoff,
-    TreeFilling,
-)
+from fairopt.program import Feature, LimitKind, Program, Solution, TreeFilling
 from fairopt.solving.tree_prices import prices_at_events
 
 __all__ = ["every_level", "levels_of", "prices_of", "queue_prices_by_stage", "queue_prices_of", "shares_of", "table_of", "unexpanded"]
@@ -58,13 +45,12 @@ def shares_of(program: Program, pairs: FloatArray, merging: Merging | None) -> F
     """U[n] / phi[n] of max-min goals, which all users of a group share, U[n] of sums; (users,), or per server where the goal is."""
     goal = program.inner_goal
     users, servers = program.pair_users, program.pair_servers
-    weights = np.ones(len(program.users)) if isinstance(goal, Disjunctive) else goal.weights
     counted = pairs[users, servers]
-    if isinstance(goal, Total | AlphaFair | Tradeoff | TreeFilling | Nested):  # no common level: the share is what a user's tasks are worth
+    if not goal.in_shares:  # no common level: the share is what a user's tasks are worth
         worth = program.per_user(program.utilities * counted)
         return worth if merging is None else worth[merging.user_group] * merging.user_part
-    per_pair = program.utilities * counted / weights[users]
-    if not isinstance(program.goal, Separate):
+    per_pair = program.utilities * counted / goal.weights[users]
+    if not program.is_separate:
         shares = program.per_user(per_pair)
         return shares if merging is None else shares[merging.user_group]
     table = np.zeros(pairs.shape)
@@ -104,7 +90,7 @@ def _of_queues(program: Program, prices: FloatArray | None) -> dict[str, float]:
         return {}
     own = prices[: len(limits)]
     spent = own * limits.bounds if own.dtype != object else own
-    rows = np.flatnonzero((limits.kinds == LimitKind.QUEUE) & (spent > rounding(_ROUNDING, own) * spent.max(initial=0)))
+    rows = np.flatnonzero(limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED) & (spent > rounding(_ROUNDING, own) * spent.max(initial=0)))
     return {program.queue_limits[limits.keys[row, 0]]: _number(own[row]) for row in rows}
 
 
@@ -125,17 +111,10 @@ def queue_prices_by_stage(program: Program, solution: Solution) -> list[dict[str
     if not program.queue_limits:
         return [{} for _ in solution.stages]
     found = [_of_queues(program, stage.prices) for stage in solution.stages]
-    if isinstance(program.goal, TreeFilling) and not program.integral:
-        at_events = prices_at_events(program, program.goal, solution)
+    if program.goal.feature is Feature.TREE and not program.integral:
+        at_events = prices_at_events(program, program.goal_as(TreeFilling), solution)
         found = [prices | more for prices, more in zip(found, at_events, strict=True)]
     return found
-
-
-def _part(program: Program, part: int) -> str:
-    """Return the name of a part of the filling of a tree, or of a depth of a nested leximin; "" of other goals."""
-    if isinstance(program.goal, TreeFilling):
-        return program.goal.parts[part].title
-    return f"depth {part}" if isinstance(program.goal, Nested) else ""
 
 
 def levels_of(
@@ -154,7 +133,7 @@ def levels_of(
     for stage, of_queues in zip(solution.stages, by_stage, strict=True):
         if not stage.users.size:
             continue
-        title = _part(program, stage.part)
+        title = program.goal.part_title(stage.part)
         merged = np.zeros(len(program.users), bool)
         merged[stage.users] = True
         members = merged if merging is None else merged[merging.user_group]
@@ -191,16 +170,17 @@ def every_level(
     same : float
         Relative: shares that differ by at most this part are one level.
     """
-    if program.integral or not isinstance(program.goal, Leximin | Equalize | TreeFilling):
+    fills = program.goal.feature is Feature.TREE
+    if program.integral or not (fills or program.goal.has_levels):
         return levels
     position = {name: n for n, name in enumerate(instance.users)}
     open_to = program.per_user(program.largest()) > 0
     group = np.arange(instance.n_users) if merging is None else merging.user_group
     open_to &= np.isin(np.arange(open_to.size), program.members)
-    if isinstance(program.goal, TreeFilling):
+    if fills:
         found = [
             level
-            for part in program.goal.parts
+            for part in program.goal_as(TreeFilling).parts
             for level in _with_those_at_0(levels, part.title, [instance.users[n] for n in np.flatnonzero((part.users & open_to)[group])])
         ]
     else:

@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 
 from fairopt.errors import CertificateError, NoSolution
-from fairopt.program import AlphaFair, Solution, Tradeoff
+from fairopt.program import Solution
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers import candidates, points_near
 from fairopt.solvers.backend import Deadline
@@ -26,7 +26,7 @@ _LEAST_MORE = 8
 
 def is_enclosed(program: ExactProgram) -> bool:
     """Is the goal one whose optimum is irrational in general?"""
-    return isinstance(program.goal, AlphaFair | Tradeoff)
+    return program.goal.has_gradient
 
 
 def answer_in_floats(program: ExactProgram, deadline: Deadline) -> Solution:

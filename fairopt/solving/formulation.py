@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from typing import Any
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import expand
-from fairopt.models import NOTIONS, OPTIONS_OF_TREES, Notion, ShareNotion, Sharing, default_sharing
+from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.program import Program
 from fairopt.wording import did_you_mean, figure
 
@@ -38,15 +39,15 @@ def notion_of(notion: str | Notion | type[Notion], **options: Any) -> Notion:
 
 
 def _made(kind: type[Notion], options: dict[str, Any]) -> Notion:
-    known: list[str] = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
-    rules = {word: options[word] for word in OPTIONS_OF_TREES if word in options and word not in known and issubclass(kind, ShareNotion)}
-    for word in set(options) - set(rules):
+    fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    known = [field.name for field in sorted(fields, key=lambda each: bool(each.kw_only))]
+    for word in options:
         if word not in known:
-            known += OPTIONS_OF_TREES if issubclass(kind, ShareNotion) else ()
             takes = f"it takes {', '.join(known)}" if known else "it takes no options"
             raise Unsupported(f'the notion "{kind.name}" takes no option "{word}"{did_you_mean(word, known)}; {takes}')
-    notion = kind(**{word: value for word, value in options.items() if word not in rules})
-    return notion.changed(**rules) if rules else notion
+    taken = inspect.signature(kind).parameters  # a class with an __init__ of its own need not take the options of trees
+    notion = kind(**{word: value for word, value in options.items() if word in taken})
+    return notion.changed(**{word: value for word, value in options.items() if word not in taken})
 
 
 def formulate(

@@ -137,7 +137,7 @@ def fits(instance: Instance, notion: Notion, sharing: Sharing, solver: str | Non
 
 
 def alike(instance: Instance, sharing: Sharing) -> bool:
-    """Do users differ only in weights and demands, all positive, and are they so many that groups are faster?"""
+    """Are all users eligible everywhere, with positive demands and no limits, and are there enough pairs for groups to be faster?"""
     n, k = instance.n_users, instance.n_servers
     if sharing != "rdm" or instance.is_tree or instance.weights.ndim > 1:
         return False

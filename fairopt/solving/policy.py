@@ -21,10 +21,10 @@ import numpy as np
 
 from fairopt.certificate import Certificate, certify
 from fairopt.errors import FairoptError, NoSolution
-from fairopt.program import Program, Separate, Solution
+from fairopt.program import Program, Solution
 from fairopt.solvers import candidates, polishes
 from fairopt.solvers.backend import Backend, Deadline, Way
-from fairopt.wording import plural
+from fairopt.wording import SMALLER_RATIOS, plural
 
 __all__ = ["Found", "find", "other_engines"]
 
@@ -90,7 +90,7 @@ def find(program: Program, engines: Sequence[Backend], tolerance: float, deadlin
     """
     if program.n_pairs == 0:
         return Found(Solution(np.empty(0), programs_solved=0), Certificate.combine([]), "", None, (), program)
-    if not isinstance(program.goal, Separate):
+    if not program.is_separate:
         return _find_within(program, engines, tolerance, deadline, rough)
     x = np.zeros(program.n_pairs)
     parts: list[Found] = []
@@ -193,7 +193,7 @@ def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadli
 def _lost(program: Program, engines: Sequence[Backend]) -> NoSolution:
     names = " and ".join(f'"{engine.name}"' for engine in engines)
     others = other_engines(program, engines)
-    return NoSolution(f'{names} found no answer to "{program.name}"; use {" or ".join(others) or "numbers that are closer together"}', {})
+    return NoSolution(f'{names} found no answer to "{program.name}"; use {" or ".join(others) or SMALLER_RATIOS}', {})
 
 
 def _try(program: Program, engine: Backend, way: Way, tolerance: float, deadline: Deadline, best: Solution | None) -> _Answer | None:

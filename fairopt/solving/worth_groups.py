@@ -87,7 +87,7 @@ class _Round(NamedTuple):
 
 
 def fits_worth(instance: Instance, notion: Notion, sharing: Sharing, solver: str | None) -> bool:
-    """Is this an alpha-fair goal, alpha not far from 1, of so many users that groups are faster?"""
+    """Is this an alpha-fair goal, alpha not far from 1, of enough users for groups to be faster?"""
     if solver not in (None, _ENGINE) or not isinstance(notion, ShareNotion) or type(notion).formulate is not ShareNotion.formulate:
         return False
     if instance.demands.shape[1] == 1 or instance.n_servers > _MOST_SERVERS or not alike(instance, sharing):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import importlib.metadata
 import json
@@ -185,10 +184,7 @@ def _described(value: Any) -> str:
 
     def plain(value: Any) -> Any:
         if isinstance(value, Notion):
-            named: dict[str, Any] = (
-                {f.name: getattr(value, f.name) for f in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else {}
-            )
-            return {"notion": value.name, **named}
+            return {"notion": value.name, **value.chosen_options}
         if isinstance(value, OwnScheduler):
             return {"scheduler": value.name, **value.options}
         if isinstance(value, np.ndarray | list | tuple):

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import write_files
-from fairopt.formats.parquet import arrow_table
+from fairopt.tables.parquet import arrow_table
 
 if TYPE_CHECKING:
     import pandas as pd

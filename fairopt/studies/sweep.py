@@ -41,8 +41,10 @@ def study(
     integral: bool = False,
     sharing: Sharing | None = None,
     time_limit: float | None = None,
+    resume: str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
-    jobs: int = -1,
+    workers: int = -1,
+    jobs: int | None = None,
     backend: str = "loky",
     address: str | None = None,
     done: Callable[[int, int], object] | None = None,
@@ -61,15 +63,17 @@ def study(
         Seeds of each instance; distinct, >= 0.
     integral, sharing, time_limit
         As in `fairopt.compare`: whether to solve for whole tasks too, the sharing of servers, and the seconds for each exact allocation.
-    output : path, optional
-        A file that ends in .parquet, or a folder that shall hold study.parquet. The file is written while the study runs. The same study
+    resume : path, optional
+        A folder that shall hold study.parquet, or a file that ends in .parquet. The file is written while the study runs. The same study
         later computes only missing cells, also with more seeds or more instances. Any other request (other notions, a changed instance,
         another version of fairopt) is refused, and so is a second study at the same time.
-    jobs : int
+    workers : int
         Number of workers; -1: one worker on each core. A Dask cluster at an address uses all its workers.
     backend : {"loky", "threading", "dask", "ray"}
         Processes of this machine, threads, or a cluster at its ``address`` ("tcp://10.0.0.1:8786"; default: a cluster on this machine). If
         a cluster loses a worker, other workers compute its cells.
+    output, jobs : optional
+        The former names of ``resume`` and ``workers``.
     done : function of two ints, optional
         Called at the start and after each cell, with the number of finished cells and the number of all cells.
     stop : function, optional
@@ -106,7 +110,7 @@ def study(
 
     Examples
     --------
-    >>> frame = study({"pairs": "kesidis:users=4"}, notions=["drfh", "psdsf"], schedules=["drfh:best-fit"], seeds=range(2), jobs=1)
+    >>> frame = study({"pairs": "kesidis:users=4"}, notions=["drfh", "psdsf"], schedules=["drfh:best-fit"], seeds=range(2), workers=1)
     >>> print(frame[["instance", "seed", "entry", "kind", "tasks", "efficiency", "regret level"]].round(3).to_string(index=False))
     instance  seed         entry   kind  tasks  efficiency  regret level
        pairs     0          drfh  exact 46.659       0.859           NaN
@@ -121,9 +125,11 @@ def study(
             psdsf      2       0.865             0.044
     drfh:best-fit      2       0.897             0.068
     """
-    check_workers(jobs, backend, address)
+    workers = workers if jobs is None else jobs
+    resume = resume if output is None else output
+    check_workers(workers, backend, address)
     grid = Grid(instances, notions, schedules, seeds, {"integral": integral, "sharing": sharing, "time_limit": time_limit})
-    path = None if output is None else output_file(Path(output))
+    path = None if resume is None else output_file(Path(resume))
     with Store(path) as store:
         store.ask(grid.request(store.request, path), grid.order(store.request), grid.kinds)
         missing = [cell for cell in grid.cells() if (cell.name, cell.seed) not in store.rows]
@@ -136,7 +142,7 @@ def study(
         computed = 0
         tell()
         try:
-            with contextlib.closing(run(measure, missing, jobs=jobs, backend=backend, address=address)) as results:
+            with contextlib.closing(run(measure, missing, workers=workers, backend=backend, address=address)) as results:
                 for name, seed, rows in results:
                     if rows is None:
                         raise KeyboardInterrupt
@@ -148,7 +154,7 @@ def study(
         except (KeyboardInterrupt, NoSolution) as error:  # Ctrl-C may end the workers first
             there = f"{total - len(missing) + computed:,} of {plural(total, 'cell')}"
             hint = (
-                "nothing is kept without an output"
+                "nothing is kept without a folder to resume from (resume=, --resume)"
                 if path is None
                 else f"{there} are in {path}; run the same study again to compute the rest"
             )

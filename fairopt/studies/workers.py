@@ -3,7 +3,7 @@
 Results arrive in the order in which they are finished. Only the calling process writes them, so a task that another worker repeats, because
 its first worker was lost, is not counted twice.
 
->>> sorted(run(abs, [-3, 2, -1], jobs=2, backend="threading"))
+>>> sorted(run(abs, [-3, 2, -1], workers=2, backend="threading"))
 [1, 2, 3]
 """
 
@@ -17,8 +17,9 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
 from fairopt.errors import FairoptError, NoSolution, SolverUnavailable, Unsupported
-from fairopt.processes import carrying, safe_path, workers
-from fairopt.validation import check_jobs
+from fairopt.processes import carrying, safe_path
+from fairopt.processes import workers as processes
+from fairopt.validation import check_number_of_workers
 from fairopt.wording import did_you_mean, installing
 
 __all__ = ["BACKENDS", "check_workers", "run"]
@@ -32,18 +33,18 @@ _BLOCK = 4  # tasks for each Ray worker at a time: Ray's pool returns results on
 _PATIENCE = 30  # seconds to wait for the answer of a cluster
 
 
-def check_workers(jobs: Any, backend: Any, address: Any) -> None:
+def check_workers(workers: Any, backend: Any, address: Any) -> None:
     """Refuse an unknown backend, an invalid number of workers, and an address that the backend does not use."""
     if backend not in BACKENDS:
         hint = did_you_mean(backend, BACKENDS) if isinstance(backend, str) else ""
         raise Unsupported(f'there is no backend "{backend}"{hint}; there are {", ".join(BACKENDS)}')
-    check_jobs(jobs)
+    check_number_of_workers(workers)
     if address is not None and backend not in _CLUSTERS:
         raise Unsupported(f'the backend "{backend}" has no address; give backend="dask" or "ray" with it')
 
 
 def run(
-    function: Callable[[T], R], tasks: Sequence[T], *, jobs: int = -1, backend: str = "loky", address: str | None = None
+    function: Callable[[T], R], tasks: Sequence[T], *, workers: int = -1, backend: str = "loky", address: str | None = None
 ) -> Generator[R, None, None]:
     """Yield function(task) for every task, in the order in which the results are finished.
 
@@ -62,12 +63,12 @@ def run(
         return
     # joblib warns about unfinished tasks after Ctrl-C, or if the caller stops early. The caller knows this already.
     warnings.filterwarnings("ignore", r".*You could benefit from adjusting the input task iterator", UserWarning, r"joblib\.")
-    with safe_path(), _connected(backend, jobs, address):
-        step = _BLOCK * effective_n_jobs(jobs) if backend == "ray" else len(tasks)
+    with safe_path(), _connected(backend, workers, address):
+        step = _BLOCK * effective_n_jobs(workers) if backend == "ray" else len(tasks)
         how = "list" if backend == "ray" else "generator_unordered"
         for first in range(0, len(tasks), step):
             # A batch of one: a finished result is returned at once, and an unfinished task cannot lose it.
-            parallel = (workers if backend == "loky" else carrying())(jobs, batch_size=1, return_as=how)
+            parallel = (processes if backend == "loky" else carrying())(workers, batch_size=1, return_as=how)
             results = parallel(delayed(function)(task) for task in tasks[first : first + step])
             try:
                 yield from results
@@ -84,7 +85,7 @@ def run(
 
 
 @contextlib.contextmanager
-def _connected(backend: str, jobs: int, address: str | None) -> Iterator[None]:
+def _connected(backend: str, workers: int, address: str | None) -> Iterator[None]:
     """Connect joblib to the backend, for the duration of a context."""
     from joblib import parallel_config
 
@@ -92,7 +93,7 @@ def _connected(backend: str, jobs: int, address: str | None) -> Iterator[None]:
         distributed = _package("distributed", backend)
         options: dict[str, Any] = {"address": address, "timeout": _PATIENCE}
         if address is None:  # start a cluster on this machine
-            options = {"n_workers": None if jobs == -1 else jobs, "threads_per_worker": 1, "dashboard_address": None}
+            options = {"n_workers": None if workers == -1 else workers, "threads_per_worker": 1, "dashboard_address": None}
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(distributed.Client(**options))
@@ -109,7 +110,7 @@ def _connected(backend: str, jobs: int, address: str | None) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             if not ray.is_initialized():
                 try:
-                    cores = None if jobs == -1 or address else jobs
+                    cores = None if workers == -1 or address else workers
                     quiet = {"log_to_driver": False, "logging_level": "error"}
                     ray.init(address=address, num_cpus=cores, job_config=_job(ray), **quiet)
                 except (OSError, ValueError) as error:  # includes ConnectionError

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from fairopt.program import Equilibrium, Feature, Program, Solution
-from fairopt.solvers.backend import Backend, Deadline
+from fairopt.solvers.backend import Backend, Deadline, Way
 
 __all__ = ["BestResponse"]
 
@@ -16,6 +19,11 @@ class BestResponse(Backend):
     features = frozenset({Feature.EQUILIBRIUM, Feature.MARKET, Feature.SEVERAL_SERVERS})
     package = "numba"
     requirement = "pip install numba"
+
+    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
+        """Return the one way; its answer is polished unless it is exact to rounding."""
+        (way,) = super().ways(program, tolerance)
+        return (replace(way, polish_above=1e-13),)
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Sweep until a point satisfies the condition of the equilibrium."""

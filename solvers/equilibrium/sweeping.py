@@ -4,7 +4,8 @@ Every server i solves its own problem, a leximin over (y[n] + x[n,i]) / g[n,i] g
 (`fairopt.solvers.equilibrium.kernel`). The first sweep starts from the empty allocation, so it is DRF on each server in order. This is
 Algorithm I of Khamse-Ashari et al. (2017), with its inner loop replaced by its limit.
 
-Most instances converge in a few sweeps; some converge geometrically, over thousands. Three methods propose points that may be better:
+Most instances converge in a few sweeps, or in some dozens; some converge geometrically, over thousands. After 200 sweeps (fewer where a
+sweep has many pairs and takes long) three methods propose points that may be better:
 
 * the equations of the active sets that the sweeps have found (which pairs hold something, and which limit stopped each) are solved every
   few sweeps (`fairopt.solvers.equilibrium.equations`); where their solution satisfies the condition of the equilibrium, it is the answer;
@@ -44,6 +45,7 @@ from fairopt.solvers.equilibrium.record import Record
 __all__ = ["find_equilibrium"]
 
 _SWEEPS = 20_000
+_HELP_AFTER, _HELP_AFTER_PAIRS = 200, 300_000  # sweeps, and pairs in all of them: the other methods begin at the first of the two
 _AIM = 1e-10  # residual at which no better point is tried
 _SPARE = 10  # attempts at a better point once the tolerance is met
 _STILL = 1e-15  # a relative change that is rounding
@@ -71,6 +73,7 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
     in_turn = goal.order == "sequential"
     best, violation = layout.by_pair(state.x), np.inf
     due, leap, last, spare, stuck = 1, 2 * _EVERY, np.inf, _SPARE, 0
+    help_from = min(_HELP_AFTER, _HELP_AFTER_PAIRS / max(1, state.x.size))
     for sweep in range(1, _SWEEPS + 1):
         if sweep == _PATIENCE and not in_turn:
             act, in_turn = _turns(Equilibrium(goal.weights), layout, state, steps), True
@@ -79,8 +82,9 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
         if change <= _STILL or sweep >= due or deadline.left == 0.0:
             due = min(2 * sweep, sweep + _EVERY)
             near, before = layout.by_pair(state.x), violation
+            help_now = sweep >= help_from or change <= _STILL
             reached = nearest = record.violations[-1] = layout.violation(near, checks)
-            for x in [near, *(solved_equations(layout, state, change) if reached > _AIM else [])]:
+            for x in [near, *(solved_equations(layout, state, change) if reached > _AIM and help_now else [])]:
                 worst = reached if x is near else layout.violation(x, checks)
                 if worst < violation:
                     best, violation = x, worst
@@ -96,12 +100,12 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
             alone = enough or (change < CLOSE and reached < 0.5 * last)  # the sweeps converge by themselves
             last = reached
             ahead = None
-            if in_turn and sweep >= leap and CREEP < change < _NEAR and not alone:
+            if in_turn and help_now and sweep >= leap and CREEP < change < _NEAR and not alone:
                 leap = sweep + _EVERY * (1 if state.x.size <= FEW else 2)
                 ahead = smoothed(layout, state)
             elif in_turn and nearest < 0.5 * reached:
                 ahead = near[layout.order]
-            elif in_turn and not alone:
+            elif in_turn and not alone and help_now:
                 ahead = drifted(layout, state, record.recent)
             if ahead is not None:
                 state.go_to(layout, ahead)

@@ -58,7 +58,7 @@ def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: in
     if cards is None:
         return placement
     if type(placement).prepare is not Placement.prepare:
-        raise Unsupported(f'"{placement.name}" knows no cards; leave cards out')
+        raise Unsupported(f'"{placement.name}" does not support cards; leave cards out')
     name, of_server, of_task = instance.resources[cards], instance.capacities[:, cards], instance.demands[:, cards]
     odd = np.flatnonzero((of_server != np.round(of_server)) | (of_server > _MOST_CARDS))
     if odd.size:

@@ -6,61 +6,31 @@ That is slow, but simple enough to compare with the definition.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 
-from fairopt.program.filling import Filling, Kind, Queues, Rule
-from fairopt.solvers.filling.in_fractions import Servers, chosen_by, draw, rounds
-from fairopt.solvers.filling.placements import Chooser, Placement
-from fairopt.solvers.filling.progressive_filling import Filled
+from fairopt.program.filling import Filling, Kind, Queues
 from fairopt.solvers.filling.queue_state import QueueState
+from fairopt.solvers.filling.servers_in_fractions import Servers
 
-__all__ = ["fill_tree_in_fractions"]
-
-
-def fill_tree_in_fractions(filling: Filling, placement: Placement | Chooser, *, random_ties: bool, seed: int) -> Filled:
-    """Place tasks until no more fit, as `fairopt.solvers.filling.progressive_filling.fill` does with queues.
-
-    Parameters
-    ----------
-    filling : Filling
-        With queues. Its numbers, and those of the queues, are Fractions.
-    placement, random_ties, seed : as there
-    """
-    assert filling.queues is not None
-    servers = Servers(filling, int(placement.rule) if isinstance(placement, Placement) else int(Rule.FIRST))
-    tree = _Tree(servers, filling, filling.queues, random_ties)
-    rng = np.random.default_rng(seed)
-    if isinstance(placement, Placement) and placement.server_first:
-        for i, closed in rounds(len(servers.row), servers.rule == Rule.RANDOM, rng):
-            turn = tree.turn(tree.needs_on(i), rng)
-            if turn is None:
-                closed()
-            else:
-                tree.place(turn[0], i)
-        return servers.filled()
-    while (turn := tree.turn(tree.needs(), rng)) is not None:
-        n, level = turn
-        with tree.narrowed(n, level):
-            i = servers.choose(n, rng) if isinstance(placement, Placement) else chosen_by(placement, servers, n, servers.fitting(n))
-        tree.place(n, i)
-    return servers.filled()
+__all__ = ["Tree"]
 
 
-class _Tree:
+class Tree:
     """The queues: what is held below each place, and what their guarantees and limits say of the next task of each user."""
 
-    def __init__(self, servers: Servers, filling: Filling, queues: Queues, random_ties: bool) -> None:
-        self.servers, self.queues, self.random_ties = servers, queues, random_ties
+    def __init__(self, servers: Servers, filling: Filling, queues: Queues) -> None:
+        self.servers, self.queues = servers, queues
         shape = QueueState.begin(filling, queues, np.argsort(filling.order))
         self.parent, self.depth, self.closed = shape.parent.tolist(), shape.depth.tolist(), shape.closed.tolist()
         self.tier, self.leaf, self.level = shape.tier.tolist(), shape.leaf.tolist(), shape.level.tolist()
         starts, children = shape.children_from.tolist(), shape.children.tolist()
         self.children = [children[starts[node] : starts[node + 1]] for node in range(len(starts) - 1)]
         starts, accounts = shape.accounts_from.tolist(), shape.accounts.tolist()
-        self.accounts = [accounts[starts[n] : starts[n + 1]] for n in range(servers.n_users)]
+        self.accounts = [accounts[starts[n] : starts[n + 1]] for n in range(len(servers.wanted))]
         self.rows: list[list[bool]] = shape.rows.tolist()
         places = len(self.parent)
         self.weight = [*queues.weights, *queues.leaf_weights]
@@ -72,19 +42,19 @@ class _Tree:
         width = 1 if queues.parts is None else queues.parts.shape[1]
         self.usage = [[Fraction(0)] * width for _ in range(places)]
         self.held = [Fraction(0)] * len(queues.amounts)
-        self.open = [list(row) for row in servers.eligible]  # without limits
-        for n in range(servers.n_users):
+        self.allowed = [[True] * len(row) for row in servers.eligible]  # on which rows a task of each user exceeds no limit
+        for n in range(len(servers.wanted)):
             self._bar(n)
 
     # What the next task of a user would do ---------------------------------------------------------------------------------------
 
     def _bar(self, n: int) -> None:
         """Let the user only on rows where its task exceeds no limit."""
-        allowed = list(self.open[n])
+        allowed = [True] * len(self.allowed[n])
         for a in self.accounts[n]:
             if self.queues.kinds[a] != Kind.GUARANTEE and self._adds_to(n, a) > self._room(a):
                 allowed = [ok and not counted for ok, counted in zip(allowed, self.rows[a], strict=True)]
-        self.servers.eligible[n] = allowed
+        self.allowed[n] = allowed
 
     def _room(self, a: int) -> Fraction:
         """Return how much more the users of a limit may hold, or of a queue beside what others keep."""
@@ -120,30 +90,28 @@ class _Tree:
         if self._below_own(n):
             need = self.depth[self.leaf[n]]
         else:
-            rows = set(rows)
-            need = max((self.level[a] for a in self._unmet(n) if any(self.rows[a][k] for k in rows)), default=0)
+            unmet = list(self._unmet(n))
+            rows = set(rows) if unmet else ()
+            need = max((self.level[a] for a in unmet if any(self.rows[a][k] for k in rows)), default=0)
         return -1 if need < self.closed[self.leaf[n]] else need  # a weight of 0 below that guarantee
 
-    def needs(self) -> dict[int, int]:
+    def _needs(self, fitting: Callable[[int], Iterable[int]]) -> dict[int, int]:
         """Return the need of each user whose task can be placed somewhere."""
-        servers, found = self.servers, {}
-        for n in range(servers.n_users):
-            if servers.wanted[n] > 0 and servers.first_fit(n) >= 0:
-                need = self._need(n, {servers.row[i] for i in servers.different(n)} if any(True for _ in self._unmet(n)) else ())
+        found = {}
+        for n, allowed in enumerate(self.allowed):
+            rows = (row for i in fitting(n) if allowed[row := self.servers.row[i]])
+            for row in rows:
+                need = self._need(n, chain([row], rows))
                 if need >= 0:
                     found[n] = need
+                break
         return found
-
-    def needs_on(self, i: int) -> dict[int, int]:
-        """Return the need of each user whose task can be placed on a server."""
-        servers, row = self.servers, self.servers.row[i]
-        able = (n for n in range(servers.n_users) if servers.wanted[n] > 0 and servers.eligible[n][row] and servers.fits(n, i))
-        return {n: need for n in able if (need := self._need(n, (row,))) >= 0}
 
     # The walk --------------------------------------------------------------------------------------------------------------------
 
-    def turn(self, needs: dict[int, int], rng: np.random.Generator) -> tuple[int, int] | None:
-        """Walk down from the root; return the user of the next task and the depth of the guarantee that it must add to, 0 for none."""
+    def next(self, fitting: Callable[[int], Iterable[int]], one_of: Callable[[list[int]], int]) -> tuple[int, list[bool]] | None:
+        """Walk down from the root; return the user of the next task and the rows on which it adds to the guarantee that it must add to."""
+        needs = self._needs(fitting)
         if not needs:
             return None
         of_leaf: dict[int, int] = {}
@@ -170,8 +138,8 @@ class _Tree:
                 able = [child for child in able if level > 0 or best[child][1] == top]
                 measures = [self._share(child) / self.weight[child] for child in able]
             tied = [child for child, measure in zip(able, measures, strict=True) if measure == min(measures)]
-            place = tied[draw(rng, len(tied)) if self.random_ties else 0]
-        return of_leaf[place], level
+            place = one_of(tied)
+        return of_leaf[place], self._rows(of_leaf[place], level)
 
     def _parts(self, best: dict[int, tuple[int, int]]) -> dict[int, Fraction]:
         """Return use / guarantee of each place at or below which a guarantee is unmet."""
@@ -198,18 +166,18 @@ class _Tree:
     def _share(self, place: int) -> Fraction:
         return max(self.usage[place])
 
-    def narrowed(self, n: int, level: int) -> _Narrowed:
-        """Let the user, within a ``with`` block, only on the rows where its task adds to a guarantee of this depth or below."""
+    def _rows(self, n: int, level: int) -> list[bool]:
+        """Return the rows on which a task of n exceeds no limit and adds to a guarantee of this depth or below; 0: to none."""
         if level == 0 or self._below_own(n):
-            return _Narrowed(self.servers, n, None)
+            return self.allowed[n]
         accounts = [a for a in self._unmet(n) if self.level[a] >= level]
-        return _Narrowed(self.servers, n, [ok and any(self.rows[a][k] for a in accounts) for k, ok in enumerate(self.servers.eligible[n])])
+        return [ok and any(self.rows[a][k] for a in accounts) for k, ok in enumerate(self.allowed[n])]
 
     def place(self, n: int, i: int) -> None:
         """Place one task, and count it everywhere above and in the accounts."""
         servers, row, queues = self.servers, self.servers.row[i], self.queues
         servers.place(n, i)
-        worth = servers.worth[n][row if len(servers.worth[n]) > 1 else 0]
+        worth = servers.worth[n][row]
         leaf = place = self.leaf[n]
         while place >= 0:
             self.running[place] += 1
@@ -225,21 +193,5 @@ class _Tree:
                 self.held[a] += self._adds_to(n, a)
                 barred |= bool(queues.kinds[a] != Kind.GUARANTEE)
         if barred:
-            for other in range(servers.n_users):
+            for other in range(len(servers.wanted)):
                 self._bar(other)
-
-
-class _Narrowed:
-    """A block in which a user is eligible on fewer rows."""
-
-    def __init__(self, servers: Servers, n: int, rows: list[bool] | None) -> None:
-        self.servers, self.n, self.rows = servers, n, rows
-
-    def __enter__(self) -> list[bool] | None:
-        self.before = self.servers.eligible[self.n], self.servers.first[self.n]
-        if self.rows is not None:
-            self.servers.eligible[self.n] = self.rows
-        return self.rows
-
-    def __exit__(self, *_: object) -> None:
-        self.servers.eligible[self.n], self.servers.first[self.n] = self.before

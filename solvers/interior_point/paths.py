@@ -28,6 +28,7 @@ from fairopt.solvers.interior_point.regions import solve_in_regions
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.interior_point.tree import solve_filling
 from fairopt.solvers.structure.arrays import Arrays
+from fairopt.wording import SMALLER_RATIOS
 
 __all__ = [
     "PAIRS_TO_POLISH",
@@ -163,5 +164,5 @@ def follow_tradeoff(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadlin
         return solve_near(problem, start) or follow_in_logarithms(problem, deadline)
     found = find_total_worth(problem, goal, deadline, lambda at, near: solve_near(at, near) or follow(at), start)
     if found is None:
-        raise NoSolution("the weight of the total was not found; try another solver, or numbers that are closer together", {})
+        raise NoSolution(f"the weight of the total was not found; try another solver, or {SMALLER_RATIOS}", {})
     return found

@@ -19,8 +19,8 @@ and then U is rounded, (2) is solved in rationals, and x is rounded down. Since 
 exactly.
 
 Prices that are not unique are made so: of the prices >= 0 that solve (1), a vertex. Where a price or a part of x turns out negative, or a
-pair is worth more than it costs, or a limit overflows, the sets are corrected. If (1) makes the z of a user 0, moving tasks among the
-pairs of S gives this user more and takes nothing from anybody: the first pair that becomes empty on the way leaves.
+pair is worth more than it costs, or a limit overflows, the sets are corrected. Equal numbers are no difficulty; where demands or capacities
+differ by a part of 10^-12, none of the sets may have a solution, and the answer is refused.
 
 Nothing is proved here. How far from the optimum this allocation can be at most, `fairopt.certificate.enclosure` finds out from the
 allocation and the prices alone.
@@ -36,7 +36,6 @@ import numpy as np
 from flint import arb, ctx, fmpq
 
 from fairopt.errors import NoSolution
-from fairopt.instance import FloatArray
 from fairopt.instance.fractions import rationals
 from fairopt.program import Solution
 from fairopt.program.exact import ExactProgram
@@ -52,16 +51,13 @@ from fairopt.solvers.rational.enclosing import (
     utilities_of,
     within_limits,
 )
-from fairopt.solvers.rational.pivots import combination, independent
-from fairopt.solvers.rational.placing import LITTLE, Sets, placed_near
+from fairopt.solvers.rational.placing import Sets, placed_near
 from fairopt.solvers.rational.reduced_kkt import Reduced, newton, reduced_conditions, utilities_at, worth_and_prices
 
 __all__ = ["Point", "points_near", "solve_near"]
 
 _TOLERANCES = (1e-9, 1e-7, 1e-11, 1e-5, 1e-12, 1e-13)
-_GUESSES = tuple(
-    product((True, False), ("either", "cost", "held"), (False, True), _TOLERANCES)
-)  # limits by price, pairs by, pivoting, tolerance
+_GUESSES = tuple(product((True, False), ("either", "cost", "held"), _TOLERANCES))  # limits by price, pairs by, tolerance
 _ROUNDS = 25  # of correcting the sets
 _FIRST_DIGITS = 120  # with which sets are tried: users may differ by 10^-30, and what they hold by the square of that
 _GUARD = 12  # digits beyond those asked for
@@ -120,17 +116,15 @@ def solve_near(goal: Enclosing, x: Sequence[float], prices: Sequence[float], dig
     try:
         ctx.prec = int(_FIRST_DIGITS * BITS)
         money = in_worth(goal, x, prices)
-        seen: set[tuple[Sets, bool]] = set()
-        for by_price, by, pivoting, tolerance in _GUESSES:
+        seen: set[Sets] = set()
+        for by_price, by, tolerance in _GUESSES:
             sets = _sets_near(goal, x, money, tolerance, by_price, by)
-            if sets is not None and pivoting:
-                sets = _independent(goal, *sets, x, money)
             for _ in range(_ROUNDS):
-                if sets is None or (sets, pivoting) in seen or not go_on():
+                if sets is None or sets in seen or not go_on():
                     break
-                seen.add((sets, pivoting))
+                seen.add(sets)
                 ctx.prec = int(_FIRST_DIGITS * BITS)
-                found = _try(goal, *sets, x, money, digits, pivoting)
+                found = _try(goal, *sets, x, money, digits)
                 if isinstance(found, list):
                     return found
                 sets = found
@@ -181,13 +175,12 @@ def _try(
     x: Sequence[float],
     prices: Sequence[arb],
     digits: int,
-    pivoting: bool,
 ) -> list[Point] | Sets | None:
     """Return points of these sets; or better sets; or None where the sets tell nothing."""
     start = utilities_of(goal, [arb(value) for value in x])
     reduced = reduced_conditions(goal, tied, priced, prices, start)
     if reduced is None:
-        return _without_free_gain(goal, tied, priced, x)
+        return None
     solved = newton(goal, reduced, start)
     if solved is None:
         return None
@@ -195,12 +188,11 @@ def _try(
     z, price = worth_and_prices(reduced, c)
     utility = utilities_at(goal, z, kappa)
     placed = placed_near(goal, reduced, tied, priced, [midpoint(value) for value in utility], x)
-    here = [float(value) for value in placed] if isinstance(placed, list) else x
-    better = _corrected_by_prices(goal, tied, priced, z, price, here if pivoting else None)
+    better = _corrected_by_prices(goal, tied, priced, z, price)
     if better is not None:
         return better
     if isinstance(placed, tuple):
-        return placed if not pivoting else _one_limit(goal, tied, priced, placed, price)
+        return placed
     if placed is None:
         return None
     points = []
@@ -224,12 +216,7 @@ def _try(
 
 
 def _corrected_by_prices(
-    goal: Enclosing,
-    tied: frozenset[int],
-    priced: frozenset[int],
-    z: Sequence[arb],
-    price: dict[int, arb],
-    x: Sequence[float] | None,
+    goal: Enclosing, tied: frozenset[int], priced: frozenset[int], z: Sequence[arb], price: dict[int, arb]
 ) -> Sets | None:
     """Return sets without limits whose price is negative, and with pairs that are worth more than they cost; None: nothing to do."""
     money = sum((value * arb(goal.bounds[j]) for j, value in price.items() if value > 0), arb(0))
@@ -241,21 +228,8 @@ def _corrected_by_prices(
     for j, value in price.items():
         for p, a in goal.limits[j].items():
             cost[p] += arb(a) * value
-    cheap = {p: float(cost[p] / (arb(goal.worth[p]) * z[n]) - 1) for p, n in enumerate(goal.user) if p not in tied}
-    join = {p for p, n in enumerate(goal.user) if p in cheap and cost[p] < arb(goal.worth[p]) * z[n] * (1 - little)}
-    if not join:
-        return None
-    if x is None:
-        return tied | join, priced
-    enters = min(join, key=lambda p: cheap[p])
-    pairs = sorted(tied)
-    columns = _columns(goal, pairs, priced)
-    made_of = combination(columns, _columns(goal, [enters], priced)[:, 0])
-    if made_of is None:
-        return tied | {enters}, priced
-    held = [x[p] * _size(goal, p, priced) for p in pairs]
-    ratios = [(have / a, p) for have, a, p in zip(held, made_of, pairs, strict=True) if a > LITTLE]
-    return ((tied - {min(ratios)[1]}) | {enters}, priced) if ratios else None
+    join = {p for p, n in enumerate(goal.user) if p not in tied and cost[p] < arb(goal.worth[p]) * z[n] * (1 - little)}
+    return (tied | join, priced) if join else None
 
 
 def _guessed(
@@ -285,70 +259,3 @@ def _guessed(
     for j, own in reduced.P.items():
         prices[j] = sum((a * exact[k] for k, a in own.items()), fmpq(0))
     return Point(placed, prices, rational=True)
-
-
-# Nearly dependent pairs and limits -------------------------------------------------------------------------------------------------
-
-
-def _size(goal: Enclosing, p: int, priced: frozenset[int]) -> float:
-    """Return the largest entry of a pair's column, by which it is divided."""
-    return max([float(goal.limits[j][p] / goal.bounds[j]) for j in priced if p in goal.limits[j]], default=0.0) or 1.0
-
-
-def _columns(goal: Enclosing, pairs: Sequence[int], priced: frozenset[int]) -> FloatArray:
-    """Return the columns of pairs: the parts of priced limits that they take, and what they are worth to their users, scaled."""
-    limits = sorted(priced)
-    table = np.zeros((len(limits) + len(goal.phi), len(pairs)))
-    for k, p in enumerate(pairs):
-        for row, j in enumerate(limits):
-            if p in goal.limits[j]:
-                table[row, k] = float(goal.limits[j][p] / goal.bounds[j])
-        table[:, k] /= _size(goal, p, priced)
-        table[len(limits) + goal.user[p], k] = float(goal.worth[p]) / _size(goal, p, priced)
-    users = np.zeros(len(goal.phi))
-    for p, n in enumerate(goal.user):
-        users[n] = max(users[n], float(goal.worth[p]) / _size(goal, p, priced))
-    table[len(limits) :] /= users[:, None]
-    return table
-
-
-def _independent(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], x: Sequence[float], prices: Sequence[arb]) -> Sets:
-    """Return pairs whose columns are independent even if nearly equal numbers are taken for equal, and limits likewise."""
-    pairs, limits = sorted(tied), sorted(priced)
-    columns = _columns(goal, pairs, priced)
-    used = independent(columns, [x[p] * _size(goal, p, priced) for p in pairs])
-    money = [prices[j] * arb(goal.bounds[j]) for j in limits]
-    total = sum(money, arb(0))
-    rows = columns[: len(limits), used].T
-    kept = independent(rows, [float(value / total) if total > 0 else 1.0 for value in money])
-    return frozenset(pairs[k] for k in used), frozenset(limits[k] for k in kept)
-
-
-def _without_free_gain(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], x: Sequence[float]) -> Sets | None:
-    """Return the sets without the pair that stops a user from gaining at nobody's cost; None if no user can gain like that."""
-    pairs = sorted(tied)
-    columns = _columns(goal, pairs, priced)
-    for gains in np.eye(columns.shape[0])[len(priced) :]:
-        moved = combination(columns, gains)
-        if moved is None:
-            continue
-        ratios = [(x[p] * _size(goal, p, priced) / -a, p) for a, p in zip(moved, pairs, strict=True) if a < -LITTLE]
-        if ratios:
-            return tied - {min(ratios)[1]}, priced
-    return None
-
-
-def _one_limit(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], better: Sets, price: dict[int, arb]) -> Sets | None:
-    """Return better sets in which at most one limit joins, in exchange for another if it nearly depends on those with a price."""
-    joins = sorted(better[1] - priced)
-    if not joins:
-        return better
-    pairs, limits = sorted(better[0]), sorted(priced)
-    rows = _columns(goal, pairs, priced | {joins[0]})
-    order = sorted(priced | {joins[0]})
-    made_of = combination(rows[[order.index(j) for j in limits]].T, rows[order.index(joins[0])])
-    if made_of is None:
-        return better[0], priced | {joins[0]}
-    money = [float(price[j] * arb(goal.bounds[j])) if j in price else 0.0 for j in limits]
-    ratios = [(have / a, j) for have, a, j in zip(money, made_of, limits, strict=True) if a > LITTLE]
-    return (better[0], (priced - {min(ratios)[1]}) | {joins[0]}) if ratios else None

@@ -15,11 +15,8 @@ user needs a full limit of its server that it uses, where its share is the large
 
 *Doubtful members.* Sets that are read off floats can be wrong where two shares, or a limit and what is in use, differ by less than floats
 show. A pair that turns out negative holds nothing; where the check fails at a pair, its other limits, and whether its user has all its
-tasks, are tried in turn, those with the fewest changes first. Nothing that fails the check is returned.
-
-*Responses of servers.* If several resources are full to within 1e-12, floats do not show which is full. The best response of a server in
-rationals does (`fairopt.solvers.rational.sweeps`). All servers respond in turn, and the limits that stopped each pair give active sets. If
-every sweep moves the same tasks from server to server, 10^-12 of a task each, one step moves them until a pair holds none.
+tasks, are tried in turn, those with the fewest changes first. Nothing that fails the check is returned. Equal numbers are no difficulty;
+where demands or resources differ by a part of 10^-12, none of the sets may pass, and the answer is refused.
 
 *Which equilibrium.* Where the equations leave the totals t[n] open, they are simple fractions near the floats: another equilibrium of the
 same face. The placement is a vertex of those with the same totals.
@@ -30,7 +27,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from flint import fmpq
@@ -39,20 +35,14 @@ from fairopt.errors import NoSolution
 from fairopt.program import Solution
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.rational.near import Tableau, fraction, rational
-from fairopt.solvers.rational.pivots import combination, independent
+from fairopt.solvers.rational.near import Tableau
 from fairopt.solvers.rational.servers import Servers
-from fairopt.solvers.rational.sweeps import ahead, groups_of, shortened, swept
 
 __all__ = ["Servers", "equilibrium_near", "solve_equilibrium", "unstopped"]
 
 _TOLERANCES = (1e-9, 1e-7, 1e-11, 1e-5)
 _MOST_TRIALS = 400
-_PIVOTS = 60  # trials in which nearly dependent pairs are exchanged as well
-_LITTLE = 1e-9  # a smaller coefficient of a combination is rounding
 _CLOSE = 1e-6  # shares that differ by a smaller part may be equal
-_SWEEPS = 60  # of all servers
-_NEARBY = 1e-6  # relative difference between a user's tasks and those in floats
 _ROUNDS = 40  # of leaving out pairs that turned negative
 
 
@@ -111,14 +101,6 @@ def equilibrium_near(servers: Servers, x: list[float], go_on: Callable[[], bool]
             answer = _solved(servers, sets, x)
             if answer is not None and not unstopped(servers, answer):
                 return answer
-            if trials == 1:
-                answer = _by_responses(servers, x, go_on)
-                if answer is not None:
-                    return answer
-            if trials <= _PIVOTS:
-                answer = _exchanged(servers, sets, x)
-                if answer is not None:
-                    return answer
     return None
 
 
@@ -243,83 +225,6 @@ def _solved(servers: Servers, sets: _Sets, x: list[float]) -> list[fmpq] | None:
     for p, column in equations.column.items():
         answer[p] = z[column]
     return answer
-
-
-def _by_responses(servers: Servers, x: list[float], go_on: Callable[[], bool]) -> list[fmpq] | None:
-    """Return an equilibrium of the active sets of the servers' responses; None if there is none."""
-    groups = groups_of(servers)
-    now = [rational(Fraction(max(value, 0.0))) for value in x]
-    seen: set[_Sets] = set()
-    drift: list[fmpq] = []
-    for _ in range(_SWEEPS):
-        if not go_on():
-            return None
-        stops, after = swept(servers, groups, now)
-        sets = _Sets(*stops)
-        if not unstopped(servers, after):
-            return after if _is_near(servers, after, x) else None
-        if sets not in seen:
-            seen.add(sets)
-            answer = _solved(servers, sets, [float(fraction(value)) for value in after])
-            if answer is not None and not unstopped(servers, answer) and _is_near(servers, answer, x):
-                return answer
-        before, drift = drift, [new - old for new, old in zip(after, now, strict=True)]
-        now = ahead(after, before, drift) if before else after
-        now = [shortened(value) for value in now]
-    return None
-
-
-def _is_near(servers: Servers, answer: list[fmpq], x: list[float]) -> bool:
-    """Has every user the same tasks as in floats, up to the accuracy of floats?"""
-    off = [0.0] * len(servers.tasks)
-    held = [0.0] * len(servers.tasks)
-    for n, value, near in zip(servers.user, answer, x, strict=True):
-        off[n] += float(fraction(value)) - near
-        held[n] += near
-    return all(abs(each) <= _NEARBY * total for each, total in zip(off, held, strict=True))
-
-
-def _exchanged(servers: Servers, sets: _Sets, x: list[float]) -> list[fmpq] | None:
-    """Return an equilibrium in which only pairs hold something whose columns are independent even if nearly equal numbers count as equal.
-
-    Of nearly tied pairs these are a guess. A pair that nothing stops enters, and another leaves by the ratio test (`..pivots`).
-    """
-    full = sorted({j for j in sets.stop if j >= 0})
-    total = [0.0] * len(servers.tasks)
-    for p, n in enumerate(servers.user):
-        total[n] += x[p]
-    table = np.zeros((len(full) + len(total), len(x)))
-    for row, j in enumerate(full):
-        for p, a in servers.limits[j].items():
-            table[row, p] = float(a / servers.bounds[j]) if servers.bounds[j] > 0 else 0.0
-    for p, n in enumerate(servers.user):
-        table[len(full) + n, p] = 1.0 / total[n] if total[n] > 0 else 1.0
-    size = table.max(axis=0)
-    table /= size
-    held = sorted(sets.holds)
-    basis = frozenset(held[k] for k in independent(table[:, held], [x[p] * size[p] for p in held]))
-    seen: set[frozenset[int]] = set()
-    while basis not in seen and len(seen) < _ROUNDS:
-        seen.add(basis)
-        answer = _solved(servers, _Sets(basis, sets.complete, sets.stop), x)
-        if answer is None:
-            return None
-        bad = unstopped(servers, answer)
-        if not bad:
-            return answer
-        enters = next((p for p in bad if answer[p] == 0), None)
-        if enters is None:
-            return None
-        pairs = sorted(p for p in basis if answer[p] > 0)
-        made_of = combination(table[:, pairs], table[:, enters])
-        if made_of is None:
-            basis = frozenset([*pairs, enters])
-            continue
-        ratios = [(float(answer[p]) * size[p] / a, p) for p, a in zip(pairs, made_of, strict=True) if a > _LITTLE]
-        if not ratios:
-            return None
-        basis = frozenset([*pairs, enters]) - {min(ratios)[1]}
-    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from flint import ctx, fmpq
 
+from fairopt.instance import FloatArray
 from fairopt.solvers.rational.enclosing import Enclosing
 from fairopt.solvers.rational.near import Tableau
-from fairopt.solvers.rational.pivots import vertex_of
 from fairopt.solvers.rational.reduced_kkt import Reduced
 
-__all__ = ["LITTLE", "Sets", "placed_near"]
+__all__ = ["Sets", "placed_near", "vertex_of"]
 
-LITTLE = 1e-9  # a smaller coefficient of a combination, or part of a limit, is rounding
+_DEPENDENT = 1e-7  # of the size of a column
+_LITTLE = 1e-9  # a smaller part of a limit is rounding
 
 Sets = tuple[frozenset[int], frozenset[int]]
 """Used pairs and priced limits."""
@@ -53,7 +54,7 @@ def _corner(goal: Enclosing, tied: frozenset[int], x: Sequence[float]) -> tuple[
     size = np.append(table[:, : len(pairs)].max(axis=0, initial=0.0), np.ones(len(limits)))
     held = np.array([x[p] for p in pairs])
     left = np.maximum(1.0 - table[: len(limits), : len(pairs)] @ held, 0.0)
-    left[left < LITTLE] = 0.0
+    left[left < _LITTLE] = 0.0
     basis, sizes = vertex_of(table / size, np.append(held * size[: len(pairs)], left).tolist())
     at = [0.0] * len(x)
     for p, k in place.items():
@@ -106,3 +107,45 @@ def _placed_on(
     for p in pairs:
         answer[p] = max(z[column[p]], fmpq(0))
     return answer
+
+
+def vertex_of(columns: FloatArray, sizes: Sequence[float]) -> tuple[list[int], FloatArray]:
+    """Return the basis of a vertex of all sizes >= 0 with the same combination of the columns, and the sizes there.
+
+    Dependent columns are taken out one by one, and what they contributed goes to the others; where one of these would become negative, it
+    is taken out instead.
+    """
+    table, value = np.array(columns, float), np.array(sizes, float)
+    largest = np.abs(table).max(axis=0, initial=0.0)
+    open_rows = np.ones(table.shape[0], bool)
+    basis = np.full(table.shape[0], -1)
+    free: list[int] = []
+    for k in np.argsort(-value, kind="stable").tolist():
+        row = int(np.where(open_rows, np.abs(table[:, k]), -1.0).argmax()) if open_rows.any() else -1
+        if row < 0 or abs(table[row, k]) <= _DEPENDENT * largest[k]:
+            free.append(k)
+            continue
+        _pivot(table, row, k)
+        basis[row], open_rows[row] = k, False
+    used = np.flatnonzero(basis >= 0)
+    for k in free:
+        made_of = table[used, k]
+        falling = np.flatnonzero(made_of < -_DEPENDENT)
+        steps = value[basis[used[falling]]] / -made_of[falling]
+        step = min(float(steps.min(initial=np.inf)), value[k])
+        value[basis[used]] += step * made_of
+        value[k] -= step
+        if value[k] > 0 and falling.size:
+            row = used[falling[steps.argmin()]]
+            value[basis[row]] = 0.0
+            basis[row] = k
+            _pivot(table, row, k)
+    return sorted(basis[used].tolist()), value
+
+
+def _pivot(table: FloatArray, row: int, column: int) -> None:
+    table[row] /= table[row, column]
+    others = table[:, column].copy()
+    others[row] = 0.0
+    touched = np.flatnonzero(others)
+    table[touched] -= others[touched, None] * table[row]

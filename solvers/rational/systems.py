@@ -67,11 +67,6 @@ class System:
         self._table = table
         self._matrices: dict[bool, fmpz_mat] = {}
 
-    @property
-    def kernel_size(self) -> int:
-        """How many equations are left for FLINT."""
-        return len(self._kernel_rows)
-
     def _peel(self, size: int) -> None:
         """Take out rows and columns with one entry among those that are left: pairs (row, column), in order."""
         in_row, in_column = [len(row) for row in self.rows], [len(column) for column in self.columns]

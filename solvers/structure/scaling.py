@@ -27,10 +27,12 @@ SAME_WORTH = 1e-15  # relative: utilities of a user that differ by no more are t
 def obstacle(program: Program) -> str:
     """Return what of a program does not fit into this layout, as the end of a sentence that begins "the program has"; "" if it fits."""
     limits, users = program.limits, program.pair_users
-    if (limits.kinds == LimitKind.SLICE).any():
+    if limits.of_kinds(LimitKind.SLICE, LimitKind.PAST).any():
         return "slices of servers that are set aside for users"
     if (limits.kinds == LimitKind.PARALLELISM).any():
         return "users who are limited to some servers at once"
+    if (limits.of_kinds(LimitKind.NAMED) & (limits.bounds > 0)).any():
+        return "rows of the notion's own that are not limits on shares"
     if ((limits.kinds == LimitKind.QUEUE) & (limits.bounds > 0)).any():
         return "limits of queues that are not limits on shares, but on some servers alone"
     limited = limits.keys[limits.kinds == LimitKind.TASKS, 0]

@@ -56,9 +56,7 @@ _RTOL, _ATOL = 1e-8, 1e-10
 _LONGEST_PATH = 3000  # steps of the integration
 _CENTRINGS = 200  # steps of Newton's method at the start
 _FULL = 1e-6  # a limit with this part left is a bottleneck
-_ROUNDING = 1e-13  # a residual that needs no polish
-
-_NEWTON_STEPS = 3  # on the active sets of the end
+_ALWAYS = -1.0  # as a residual above which to polish: where a limit is full at price 0, x is off by the root of the residual
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,9 +126,9 @@ class Trajectory(Backend):
     features = frozenset({Feature.ALPHA_FAIR, Feature.SEVERAL_SERVERS})
 
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
-        """Return the one way; its answer is polished unless it is exact to rounding."""
+        """Return the one way; its answer is always polished."""
         (way,) = super().ways(program, tolerance)
-        return (replace(way, polish_above=_ROUNDING),)
+        return (replace(way, polish_above=_ALWAYS),)
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Follow the path to its end; return it with its prices.
@@ -156,43 +154,8 @@ class Trajectory(Backend):
         y, s = _split(path, states[-1])
         last = path.at(y, s, path.c(y, s))
         end, steps = path.follow(last, falling(float(np.median(last.s * last.p))), deadline)
-        end = _on_active_sets(path, end)
         x, prices = path.scaled.tasks(end.y), path.scaled.prices(end.p * path.total)
         return Solution(x, prices=prices, iterations=evaluations + steps, trace=_trace(path, t, states, end))
-
-
-def _on_active_sets(path: CentralPath, end: Point) -> Point:
-    """Return the solution of the KKT equations of the full limits and the used columns, where it violates the KKT conditions no more.
-
-    A limit may be full at price 0, when a user's request just fits. The path then ends with s = p = sqrt(mu), and the polish, which tells
-    full limits by their prices, does not find that limit.
-    """
-    rows, held = np.flatnonzero(end.s <= _FULL), np.flatnonzero(end.y > _FULL * path.several)
-    a = path.a[np.ix_(rows, held)]
-    y, p = end.y[held], end.p[rows]
-    for _ in range(_NEWTON_STEPS):
-        every = np.zeros_like(end.y)
-        every[held] = y
-        utility = path.utility(every)[held]
-        if (utility <= 0).any():
-            return end
-        gradient = path.phi[held] * path.u[held] / utility
-        curvature = np.where(path.same[np.ix_(held, held)], np.outer(gradient / utility, path.u[held]), 0.0)
-        matrix = np.block([[curvature, a.T], [a, np.zeros((rows.size, rows.size))]])
-        step = np.linalg.lstsq(matrix, np.concatenate([gradient - a.T @ p, 1 - a @ y]), rcond=1e-13)[0]
-        y, p = y + step[: held.size], p + step[held.size :]
-    exact = replace(end, y=np.zeros_like(end.y), p=np.zeros_like(end.p), z=np.zeros_like(end.z))
-    exact.y[held], exact.p[rows] = y, np.where(np.abs(p) < _ROUNDING, 0.0, p)
-    return exact if _kkt_violation(path, exact) <= max(_kkt_violation(path, end), _ROUNDING) else end
-
-
-def _kkt_violation(path: CentralPath, point: Point) -> float:
-    """Return the largest violation of the KKT conditions, all in parts of the whole."""
-    if not ((point.y >= 0).all() and (point.p >= 0).all() and np.isfinite(point.p).all() and (path.utility(point.y) > 0).all()):
-        return float("inf")
-    slack = 1 - path.a @ point.y
-    reduced = path.a.T @ point.p - path.phi * path.u / path.utility(point.y)
-    return float(max(-slack.min(), (point.p * slack).max(), (-reduced).max(), np.abs(reduced * point.y).max()))
 
 
 def _split(path: CentralPath, state: FloatArray) -> tuple[FloatArray, FloatArray]:

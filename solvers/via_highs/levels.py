@@ -38,7 +38,6 @@ from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle
 from fairopt.solvers.leximin.levels import solve_levels as by_levels
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
-from fairopt.solvers.via_highs.user_classes import ClassPrograms, UserClasses
 
 __all__ = ["CappedLevels", "CappedPrograms", "Caps", "reached_caps", "solve_levels"]
 
@@ -47,7 +46,6 @@ log = logging.getLogger(__name__)
 _ROUNDING = 1e-15
 _REACHED = 1e-11  # relative: a guess counts as reached if all users come this close
 _SAME_CAP = 1e-14
-_MANY_USERS, _FEW_CLASSES = 30, 0.5  # LPs of classes are faster from so many users on, if classes are at most this part of them
 _FREE = 1e-9  # a pair is free if filling it costs at most this part of all spending
 
 
@@ -60,22 +58,10 @@ def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, d
         At the deadline, or where HiGHS finds no solution of a program that has one.
     """
     problem = LevelProblem.of(program, goal)
-    programs = _programs(problem, goal, deadline)
+    programs = LevelPrograms(problem, deadline)
     solver = _Levels(programs, goal, settle_below(tolerance))
     found = by_levels(program, problem.per_level, solver, Together(problem.members, problem.equal), settle_below(tolerance))
     return replace(found, iterations=programs.iterations, programs_solved=programs.programs)
-
-
-def _programs(problem: LevelProblem, goal: Leximin | Equalize, deadline: Deadline) -> LevelPrograms | ClassPrograms:
-    """Return the programs of classes of users, where these are much fewer than the users, else those of all users."""
-    members, program = np.count_nonzero(problem.members), problem.program
-    if members >= _MANY_USERS and not problem.equal and problem.own.even.all():
-        first = np.flatnonzero(np.diff(program.pair_users, prepend=-1))  # pair of each user
-        may_be_few = np.unique(program.utilities[first]).size <= _FEW_CLASSES * members
-        classes = UserClasses.of(problem, goal.weights) if may_be_few else None
-        if classes is not None and classes.number <= _FEW_CLASSES * members:
-            return ClassPrograms(problem, classes, deadline)
-    return LevelPrograms(problem, deadline)
 
 
 # Caps ----------------------------------------------------------------------------------------------------------------------------
@@ -155,7 +141,7 @@ def reached_caps(course: Course, cap: FloatArray, t: float) -> IntArray:
 class _Levels:
     """Steps of a leximin of all users: by Newton's method as long as caps matter, and then without caps."""
 
-    def __init__(self, programs: LevelPrograms | ClassPrograms, goal: Leximin | Equalize, settle_at: float) -> None:
+    def __init__(self, programs: LevelPrograms, goal: Leximin | Equalize, settle_at: float) -> None:
         problem = programs.problem
         self.programs, self.settle_at = programs, settle_at
         self.first_unit = problem.first_unit() if problem.members.any() else 0.0
@@ -163,7 +149,7 @@ class _Levels:
         ignored = problem.equal or bool(problem.own.even.all())
         cap = Caps.of(problem).level if ignored else np.empty(0)
         self.cap = cap if np.isfinite(cap).any() else None
-        self.capped = None if ignored or isinstance(programs, ClassPrograms) else CappedLevels(_Guessed(programs), problem)
+        self.capped = None if ignored else CappedLevels(_Guessed(programs), problem)
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
         """Solve one LP."""

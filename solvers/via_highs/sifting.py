@@ -51,7 +51,7 @@ _USERS, _USERS_PER_LIMIT = 200, 30
 def wins(program: Program) -> bool:
     """Is sifting faster for this leximin of users with limits of their own? See ``_USERS``."""
     limits = program.limits
-    if not isinstance(program.goal, Leximin) or (limits.kinds == LimitKind.SLICE).any():
+    if not isinstance(program.goal, Leximin) or limits.of_kinds(LimitKind.SLICE, LimitKind.PAST).any():
         return False
     own = limits.keys[limits.kinds == LimitKind.PARALLELISM, 0]
     shared = int(limits.of_servers.sum())

@@ -42,6 +42,9 @@ COMPONENT = {
     LimitKind.SLICE: "slices",
     LimitKind.PARALLELISM: "parallelism",
     LimitKind.QUEUE: "queues",
+    LimitKind.NAMED: "rows",
+    LimitKind.PAST: "past",
+    LimitKind.WITH_PAST: "tasks_and_past",
 }
 _HIGHS = ("appsi_highs", "highs")
 _NOISE = 1e-12  # a multiplier below this part of the largest is none

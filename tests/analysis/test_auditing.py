@@ -63,7 +63,7 @@ def test_some_properties() -> None:
     [
         ({"effort": 0}, "effort is 0"),
         ({"seed": -1}, "seed is -1"),
-        ({"jobs": 0}, "jobs is 0"),
+        ({"workers": 0}, "workers is 0"),
         ({"time_limit": -1.0}, "time_limit is -1.0"),
     ],
 )
@@ -253,7 +253,7 @@ def test_the_same_for_a_seed_with_any_number_of_workers() -> None:
     """Lies and users who leave are handed out in an order of their own."""
     instance = fo.load(EXAMPLES / "psdsf-figure-2.yaml")
     allocation = fo.schedule(instance, "tsf", placement="random-round-robin", seed=1)
-    one, two = (fo.audit(allocation, ["population-monotonicity", "strategy-proofness"], effort=10, seed=3, jobs=jobs) for jobs in (1, 2))
+    one, two = (fo.audit(allocation, ["population-monotonicity", "strategy-proofness"], effort=10, seed=3, workers=jobs) for jobs in (1, 2))
     assert one.to_dict() == two.to_dict()
     assert one["strategy-proofness"].searched == two["strategy-proofness"].searched
 
@@ -316,7 +316,7 @@ def test_command_audits_an_allocation_of_ones_own(tmp_path: Path) -> None:
         (["--schedule", "drfh:best-fit", "--integral"], "--integral works with --notion only"),
         (["--notion", "drfhh"], 'did you mean "drfh"'),
         (["--allocation", "missing.csv"], "missing.csv"),
-        (["--sharing", "xdm"], 'there is no sharing "xdm"'),
+        (["--sharing", "xdm"], '--sharing: there is no "xdm"; use rdm or tdm'),
         (["--effort", "0"], "effort is 0"),
     ],
 )

@@ -27,8 +27,9 @@ from fairopt.analysis import comparing, rerun
 from fairopt.analysis.measures import Envy, dominant_shares, jain_index, largest_envy, takes_part, violations
 from fairopt.analysis.regrets import shortfall
 from fairopt.cli import app
-from fairopt.commands.comparison_table import print_comparison
 from fairopt.formats.allocations import read
+from fairopt.reporting.tables.comparison import comparison_blocks
+from fairopt.show.terminal import print_blocks
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 KESIDIS = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]], users=["A", "B"], servers=["left", "right"], resources=["cpu", "memory"])
@@ -323,7 +324,7 @@ def test_no_error_of_one_row_stops_the_others(monkeypatch: pytest.MonkeyPatch) -
     assert "no task efficiency: the answer is not within the tolerance" in rows[1].note
     assert "no regret against psdsf: failed unexpectedly with OverflowError" in rows[5].note
     assert json.loads(json.dumps(comparison.to_dict(), allow_nan=False))["largest_total"] is None
-    print_comparison(Console(), comparison)
+    print_blocks(Console(), comparison_blocks(comparison, 100))
 
 
 def test_whole_tasks_found_within_a_time_limit_are_not_thrown_away() -> None:
@@ -349,7 +350,7 @@ def test_whole_tasks_found_within_a_time_limit_are_not_thrown_away() -> None:
     entry = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))["rows"][2]["regret"]
     assert (entry["best_found"], entry["gap"]) == (True, details["gap"])
     console = Console(width=100, file=io.StringIO())
-    print_comparison(console, comparison)
+    print_blocks(console, comparison_blocks(comparison, console.width))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert re.search(r"drfh, whole tasks +best found", text)
     assert re.search(r"drfh:best-fit +drfh, best found .* %\s*$", text, re.MULTILINE)
@@ -696,4 +697,4 @@ def test_the_page_has_what_each_queue_holds() -> None:
     narrow = run("compare", EXAMPLES / "research-queues.yaml", width=60).output
     line = next(line for line in narrow.splitlines() if line.startswith("queues "))
     assert line.split() == ["queues", "research", "teaching", "guests"]
-    assert "!: it gets less of a guarantee" in wide
+    assert "!: below its guarantee" in wide

@@ -56,12 +56,12 @@ def test_users_that_are_not_there() -> None:
 
 
 def test_users_side_by_side() -> None:
-    """compare has a row for each user that is chosen, with its tasks in each allocation; with --what-if its changes."""
+    """compare has a row for each user that is chosen, with its tasks in each allocation; what-if its changes."""
     line = ("--schedules", "drfh:best-fit", "--sort", "tasks", "--top", 2)
     assert shown(*line, command="compare") == ["simulation", "statistics"]
     assert "and 6 more users" in run("compare", LAB, *line).stdout
     assert shown("--user", "vision", command="compare") == ["vision"]
-    text = run("compare", LAB, "--what-if", "users.vision.weight=3", "--user", "language", "--user", "vision").stdout
+    text = run("what-if", LAB, "--set", "users.vision.weight=3", "--user", "language", "--user", "vision").stdout
     assert [line.split()[0] for line in text.split("drfh ")[1].splitlines()[2:4]] == ["language", "vision"]
     assert "and 6 more users\n" in text
     assert "there is no user" in run("compare", LAB, "--user", "visoin", status=2).stderr

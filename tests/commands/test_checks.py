@@ -80,9 +80,9 @@ def test_an_impossible_allocation_is_said_to_pass_for_nothing(cluster: Path) -> 
     """1,000 tasks of each, of another cluster: nobody falls short, and the warning says that this proves little."""
     own = held(cluster, "other", 1000, 1000)
     result = run("compare", cluster, "--allocation", own, "--fail-if", "regret > 0.1")
-    assert "warning: other exceeds its limits" in flat(result.stderr)
+    assert "warning: other exceeds capacity" in flat(result.stderr)
     result = run("audit", cluster, "--allocation", own, "--fail-on", "sharing-incentive")
-    assert "warning: the allocation exceeds its limits" in flat(result.stderr)
+    assert "warning: the allocation exceeds capacity" in flat(result.stderr)
     assert "exceeds" not in run("audit", cluster, "--allocation", held(cluster, "exact", 3, 2), "--fail-on", "sharing-incentive").stderr
 
 

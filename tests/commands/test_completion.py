@@ -41,7 +41,7 @@ def offered(line: str) -> list[str]:
             "solve {LAB} --set servers.dgx.capacity.",
             ["servers.dgx.capacity.gpu=", "servers.dgx.capacity.cpu=", "servers.dgx.capacity.memory="],
         ),
-        ("compare {TREE} --what-if queues.interns.limit.g", ["queues.interns.limit.gpu="]),
+        ("what-if {TREE} --set queues.interns.limit.g", ["queues.interns.limit.gpu="]),
         ("compare {TREE} --by ", ["user", "queue", "owner"]),
         ("reproduce psdsf-t", ["psdsf-table-1"]),
         ("generate goo", ["google"]),

@@ -26,8 +26,10 @@ from support.command_line import EXAMPLES, PAPER, flat, run
 
 import fairopt as fo
 from fairopt.commands.console import Console, as_text, work
-from fairopt.commands.tables import print_note
-from fairopt.formats import allocations, spreadsheets
+from fairopt.formats import allocations
+from fairopt.show.blocks import Note
+from fairopt.show.terminal import print_blocks
+from fairopt.tables import spreadsheets
 
 FORMULAS = [
     '=HYPERLINK("http://example.com")',
@@ -66,13 +68,13 @@ def hostile(tmp_path: Path) -> Path:
 COMMANDS = {
     "solve": ["solve", "FILE"],
     "tsf": ["solve", "FILE", "--notion", "tsf", "--all"],
-    "schedule": ["schedule", "FILE", "--criterion", "drfh"],
+    "schedule": ["schedule", "FILE", "--schedule", "drfh:first-fit"],
     "compare": ["compare", "FILE", "--notions", "drfh,tsf", "--schedules", "drfh:first-fit"],
     "audit": ["audit", "FILE"],
     "explain": ["explain", "FILE", "--user", FORMULAS[0]],
     "frontier": ["frontier", "FILE", "--notions", "drfh", "--alphas", "1"],
-    "arrivals": ["arrivals", "FILE", "--resource", "=cpu", "--step", "0.5", "--seeds", "1"],
-    "study": ["study", "FILE", "--notions", "drfh", "--jobs", "1"],
+    "arrivals": ["arrivals", "FILE", "--resource", "=cpu", "--load-step", "0.5", "--seeds", "1"],
+    "study": ["study", "FILE", "--notions", "drfh", "--workers", "1"],
 }
 WITH_CSV = ("solve", "schedule", "compare", "frontier", "arrivals", "study")
 
@@ -252,7 +254,7 @@ def test_notes_break_between_words_on_a_terminal_alone(terminal: bool) -> None:
     """What a program reads is one line."""
     written = io.StringIO()
     note = "Note: limits are hard: what an account does not use stays idle"
-    print_note(Console(file=written, width=30, force_terminal=terminal, color_system=None), note)
+    print_blocks(Console(file=written, width=30, force_terminal=terminal, color_system=None), [Note(note, whole=True)])
     lines = written.getvalue().splitlines()
     assert " ".join(map(str.strip, lines)) == note
     assert (max(map(len, lines)) <= 30) is (len(lines) > 1) is terminal

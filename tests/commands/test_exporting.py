@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.command_line import EXAMPLES, flat, run
 
-from fairopt.exports import rounding
+from fairopt.clusters import rounding
 
 LAB = EXAMPLES / "gpu-lab"
 
@@ -51,7 +51,7 @@ def test_with_the_other_script_alone_the_limits_are_printed(tmp_path: Path) -> N
 def test_json_has_the_files_the_placement_and_the_notes() -> None:
     """For other programs."""
     found = json.loads(run("export", "kueue", LAB, "--json", "--headroom", "1", "--flavor", "dgx=model=A100,net=ib").stdout)
-    assert set(found) == {"kind", "notion", "units", "users", "groups", "names", "notes", "files"}
+    assert set(found) == {"schema", "command", "question", "kind", "notion", "units", "users", "groups", "names", "notes", "files"}
     assert "model: A100" in found["files"]["queues"]
     for user in found["users"]:
         assert sum(user["placed"].values()) == user["whole"]
@@ -76,8 +76,8 @@ def test_a_file_that_exists_is_not_replaced_without_force(tmp_path: Path) -> Non
         (["slurm", LAB, "-o", "nowhere/limits.sh"], "there is no folder nowhere"),
         (["slurm", LAB, "-o", "same.sh", "--undo", "same.sh"], "two outputs cannot go to one file"),
         (["slurm", LAB, "--headroom", "0.5"], "a factor >= 1"),
-        (["slurm", LAB, "--level", "account-partition"], "--user language=USER"),
-        (["slurm", LAB, "--resource", "gpu"], '"gpu" is not NAME=VALUE'),
+        (["slurm", LAB, "--level", "account-partition"], "--user-of language=USER"),
+        (["slurm", LAB, "--resource-name", "gpu"], '"gpu" is not NAME=VALUE'),
         (["slurm", LAB, "--partition", "dgx=a", "--partition", "dgx=b"], '"dgx" is given twice'),
         (["kueue", LAB, "--flavor", "dgx=A100"], "is not ROW=KEY=VALUE"),
         (["resourcequota", LAB, "--unit", "memory=Gib"], 'did you mean "GiB"'),

@@ -11,7 +11,7 @@ from support.command_line import run
 
 import fairopt as fo
 
-EXPORTS = Path(__file__).parents[1] / "imports" / "exports"
+EXPORTS = Path(__file__).parents[1] / "clusters" / "exports"
 KINDS: dict[str, list[object]] = {
     "kubernetes": ["--nodes", EXPORTS / "kubernetes_nodes.json", "--pods", EXPORTS / "kubernetes_pods.json"],
     "slurm": [
@@ -81,7 +81,7 @@ def test_the_list_of_kinds() -> None:
 def test_options_reach_the_import(tmp_path: Path) -> None:
     """Owners, weights, the mean, DaemonSets."""
     run(
-        *("import", "kubernetes", *KINDS["kubernetes"], "--users", "label:team", "--weight", "blue=2", "--tasks", "mean"),
+        *("import", "kubernetes", *KINDS["kubernetes"], "--owners", "label:team", "--weight", "blue=2", "--demand", "mean"),
         *("--daemonsets", "tasks", "-o", tmp_path / "c.json"),
     )
     instance = fo.load(tmp_path / "c.json")

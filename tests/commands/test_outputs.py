@@ -39,13 +39,13 @@ OUTPUTS = {  # a command, and what it writes
         "r.html",
     ),
     "simulate": ("simulate lab/jobs.csv --cluster lab --until 9000 -o OUT --plot OUT2", "a.json", "a.svg"),
-    "arrivals": ("arrivals tasks.json --resource gpu --jobs 1 --seeds 1 -o OUT --plot OUT2", "a.csv", "a.svg"),
-    "study": ("study tasks.json --jobs 1 --table OUT --plot OUT2", "a.csv", "a.svg"),
-    "worst-case": ("worst-case drfh:first-fit --users 2 --tries 5 -o OUT", "a.yaml"),
+    "arrivals": ("arrivals tasks.json --resource gpu --workers 1 --seeds 1 -o OUT --plot OUT2", "a.csv", "a.svg"),
+    "study": ("study tasks.json --workers 1 --table OUT --plot OUT2", "a.csv", "a.svg"),
+    "worst-case": ("worst-case drfh:first-fit --users 2 --tries 5 --instance OUT", "a.yaml"),
     "generate": ("generate google:users=4:servers=3 -o OUT", "a.yaml"),
     "import": ("import swf log.swf -o OUT --current OUT2", "a.yaml", "a.csv"),
     "export": ("export slurm lab -o OUT --undo OUT2", "a.sh", "b.sh"),
-    "reproduce": ("reproduce psdsf-figure-6 --quick --plot .", "psdsf-figure-6.png"),
+    "reproduce": ("reproduce psdsf-figure-6 --quick --plots .", "psdsf-figure-6.png"),
 }
 
 
@@ -103,7 +103,7 @@ def test_what_exists_is_replaced_by_force_only(here: Path, command: str) -> None
         ("export slurm lab --notion mine.py:Share -o mine.py", "mine.py"),
         ("compare cluster.yaml --schedules drfh:mine.py:in_turn --json -o mine.py", "mine.py"),
         ("solve cluster.yaml --prefer held.csv --notion bbf --csv -o held.csv", "held.csv"),
-        ("study cluster.yaml -o store.parquet", "cluster.yaml"),
+        ("study cluster.yaml --resume store.parquet", "cluster.yaml"),
     ],
 )
 def test_what_is_read_is_not_written(here: Path, command: str, name: str) -> None:
@@ -124,11 +124,11 @@ def test_what_is_read_is_not_written(here: Path, command: str, name: str) -> Non
 
 def test_a_store_is_continued_and_stays_a_store(here: Path) -> None:
     """The same study goes on without --force; another one is refused with it."""
-    study = ["study", "tasks.json", "--jobs", "1", "-o", "s.parquet"]
+    study = ["study", "tasks.json", "--workers", "1", "--resume", "s.parquet"]
     run(*study)
     run(*study)
     assert "another" in flat(run(*study, "--notions", "tsf", "--integral", "--force", status=2).stderr)
-    simulate = ["simulate", "lab/jobs.csv", "--cluster", "lab", "--until", "9000", "--keep", "kept"]
+    simulate = ["simulate", "lab/jobs.csv", "--cluster", "lab", "--until", "9000", "--resume", "kept"]
     run(*simulate)
     run(*simulate)
 
@@ -149,11 +149,11 @@ def test_links_in_a_circle(here: Path) -> None:
     for one, other in (("l.json", "m.json"), ("m.json", "l.json"), ("l.py", "l.py"), ("l", "l"), ("s.parquet", "s.parquet")):
         os.symlink(other, one)
     assert "l.json is a link that leads in a circle" in flat(run("solve", "cluster.yaml", "-o", "l.json", status=2).stderr)
-    assert "s.parquet is a link that leads in a circle" in flat(run("study", "cluster.yaml", "-o", "s.parquet", status=2).stderr)
+    assert "s.parquet is a link that leads in a circle" in flat(run("study", "cluster.yaml", "--resume", "s.parquet", status=2).stderr)
     assert "there is no folder l" in flat(run("solve", "cluster.yaml", "-o", "l/a.json", status=2).stderr)
     assert "l.json" in run("solve", "l.json", status=2).stderr
     assert "there is no file l.py" in run("solve", "cluster.yaml", "--notion", "l.py:Share", status=2).stderr
-    assert "l" in run("simulate", "lab/jobs.csv", "--cluster", "lab", "--keep", "l", status=2).stderr
+    assert "l" in run("simulate", "lab/jobs.csv", "--cluster", "lab", "--resume", "l", status=2).stderr
     assert (here / "l.json").is_symlink()
 
 

@@ -12,7 +12,7 @@ from support.command_line import EXAMPLES, PAPER, flat, run
 def test_schedule_prints_what_python_gives() -> None:
     """As JSON, as CSV and for people; and it says that it is greedy."""
     kesidis = EXAMPLES / "kesidis.yaml"
-    arguments = ("schedule", kesidis, "--criterion", "psdsf", "--placement", "joint")
+    arguments = ("schedule", kesidis, "--schedule", "psdsf:joint")
     data = json.loads(run(*arguments, "--json").stdout)
     assert (data["notion"], data["solver"]) == ("psdsf", "progressive-filling:joint")
     assert [user["servers"] for user in data["users"]] == [{"server-1": 19.0}, {"server-1": 2.0, "server-2": 20.0}]
@@ -34,9 +34,22 @@ def test_schedule_in_fractions(tmp_path: Path) -> None:
 def test_schedule_options_reach_the_schedule(tmp_path: Path) -> None:
     """Metric, slots, ties, seed, stop, picture and file."""
     drf = EXAMPLES / "drf.yaml"
-    run("schedule", drf, "--placement", "best-fit", "--metric", "cosine", "--ties", "random", "--seed", "3", "--plot", tmp_path / "a.svg")
+    run(
+        "schedule",
+        drf,
+        "--schedule",
+        "drfh:best-fit",
+        "--metric",
+        "cosine",
+        "--ties",
+        "random",
+        "--seed",
+        "3",
+        "--plot",
+        tmp_path / "a.svg",
+    )
     assert (tmp_path / "a.svg").exists()
-    run("schedule", drf, "--placement", "slots", "--slots", "3", "--json", "-o", tmp_path / "a.json")
+    run("schedule", drf, "--schedule", "drfh:slots", "--slots", "3", "--json", "-o", tmp_path / "a.json")
     assert sum(user["tasks"] for user in json.loads((tmp_path / "a.json").read_text())["users"]) == 3
     assert "stopped at" in flat(run("schedule", drf, "--stop", "first-block").stdout)
 
@@ -44,10 +57,10 @@ def test_schedule_options_reach_the_schedule(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--placement", "bestfit"], 'there is no placement "bestfit" (did you mean "best-fit"?)'),
-        (["--criterion", "uniform"], '"uniform" equalises no share'),
+        (["--schedule", "drfh:bestfit"], 'there is no placement "bestfit" (did you mean "best-fit"?)'),
+        (["--schedule", "uniform:first-fit"], '"uniform" equalises no share'),
         (["--metric", "l2"], '"metric" is an option of the placement "best-fit"'),
-        (["--ties", "none"], 'ties cannot be "none"'),
+        (["--ties", "none"], '--ties: there is no "none"; use index, largest-demand or random'),
         (["--seed", "-1"], "seed is -1"),
     ],
 )

@@ -170,7 +170,7 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
         ([PAPER, "--notion", "drf"], 'error: "drf" is defined on one server and the instance has 2; use "drfh"'),
         ([PAPER, "--solver", "hihgs"], 'error: there is no solver "hihgs" (did you mean "highs"?)'),
         ([PAPER, "--solver", "water-filling"], 'error: "water-filling" cannot solve "drfh" here'),
-        ([PAPER, "--sharing", "both"], 'error: there is no sharing "both"'),
+        ([PAPER, "--sharing", "both"], 'error: --sharing: there is no "both"; use rdm or tdm'),
         ([PAPER, "--formulation", "both"], 'error: drfh has no formulation "both"'),
         ([PAPER, "--notion", "tsf", "--formulation", "equalize"], 'error: the notion "tsf" takes no option "formulation"'),
         ([PAPER, "--order", "random"], 'error: the notion "drfh" takes no option "order"; it takes formulation'),
@@ -179,7 +179,10 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
             'error: the notion "tsf" takes no option "seed"; it takes guarantees, queue_share, tree',
         ),
         ([PAPER, "--notion", "bbf", "--delay", "1"], 'error: the notion "bbf" takes no option "delay"; it takes prefer'),
-        ([PAPER, "--notion", "psdsf", "--order", "backwards"], 'error: psdsf has no order "backwards"; it has sequential, random'),
+        (
+            [PAPER, "--notion", "psdsf", "--order", "backwards"],
+            'error: --order: there is no "backwards"; use sequential, random or asynchronous',
+        ),
         ([PAPER, "--notion", "psdsf", "--order", "random", "--seed", "-1"], "error: the seed of psdsf is -1; give a whole number >= 0"),
         ([PAPER, "--notion", "psdsf", "--order", "asynchronous", "--delay", str(2**63)], "the delay of psdsf is 9223372036854775808; give"),
         (

@@ -18,7 +18,7 @@ TABLES: dict[str, tuple[object, ...]] = {
     "schedule": ("schedule", PAPER),
     "compare": ("compare", PAPER),
     "frontier": ("frontier", PAPER, "--notions", "drfh", "--alphas", "1"),
-    "arrivals": ("arrivals", PAPER, *FINITE, "--resource", "cpu", "--seeds", "1", "--jobs", "1", "--step", "0.5"),
+    "arrivals": ("arrivals", PAPER, *FINITE, "--resource", "cpu", "--seeds", "1", "--workers", "1", "--load-step", "0.5"),
     "simulate": ("simulate", JOBS, "--cluster", EXAMPLES / "gpu-lab", "--until", "600"),
 }
 
@@ -40,7 +40,7 @@ def test_every_kind_of_table(command: tuple[object, ...], tmp_path: Path) -> Non
 
 def test_the_means_of_a_study(tmp_path: Path) -> None:
     """Beside what is printed."""
-    printed = run("study", PAPER, "--jobs", "1", "--backend", "threading", "--csv", "--table", tmp_path / "means.tex").stdout
+    printed = run("study", PAPER, "--workers", "1", "--backend", "threading", "--csv", "--table", tmp_path / "means.tex").stdout
     assert printed.startswith("instance,entry,")
     assert (tmp_path / "means.tex").read_text().startswith("\\begin{tabular}")
     assert "end its name in .csv, .parquet, .xlsx, .md or .tex" in flat(run("study", PAPER, "--table", "means.dat", status=2).stderr)
@@ -73,7 +73,7 @@ def test_held_tasks_in_other_files(tmp_path: Path) -> None:
 def test_a_missing_package_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit status 2, and nothing is computed."""
     fo.save(fo.load(PAPER), tmp_path / "lab.xlsx")
-    monkeypatch.setattr("fairopt.formats.workbooks.find_spec", lambda name: None)
+    monkeypatch.setattr("fairopt.tables.workbooks.find_spec", lambda name: None)
     for command in (
         ("solve", PAPER, "-o", tmp_path / "out.xlsx"),
         ("solve", tmp_path / "lab.xlsx"),

@@ -1,4 +1,4 @@
-"""`fairopt compare` of two instances."""
+"""`fairopt what-if`: two instances side by side."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from support.command_line import EXAMPLES, flat, run
 import fairopt as fo
 
 LAB = EXAMPLES / "gpu-lab"
-WHAT_IF = ("--what-if", "servers.dgx.count+=2", "--what-if", "users.vision.weight=4")
+WHAT_IF = ("--set", "servers.dgx.count+=2", "--set", "users.vision.weight=4")
 
 
 def test_a_file_and_the_same_changed(tmp_path: Path) -> None:
     """What differs, who gains, and through which difference; the same as with the other file."""
-    text = run("compare", LAB, *WHAT_IF).stdout
+    text = run("what-if", LAB, *WHAT_IF).stdout
     assert "1  servers.dgx.count    2       4" in text
     assert "vision         4.8  9.333   +4.533  +94.4 %    +0.8    +3.2" in text
     assert "drfh: 2 users gain, 5 lose, 1 is as before" in text
     other = tmp_path / "more.yaml"
     fo.save(fo.load(LAB).replace(counts={"dgx": 4}, weights={"vision": 4}), other)
-    both = [json.loads(run("compare", *words, "--json").stdout)["rows"] for words in ((LAB, *WHAT_IF), (LAB, other))]
+    both = [json.loads(run("what-if", *words, "--json").stdout)["rows"] for words in ((LAB, *WHAT_IF), (LAB, other))]
     assert both[0] == both[1]
 
 
-def test_set_changes_both() -> None:
+def test_given_changes_both() -> None:
     """So that nothing differs."""
-    text = run("compare", LAB, LAB, "--set", "users.vision.weight=4").stdout
+    text = run("what-if", LAB, LAB, "--given", "users.vision.weight=4").stdout
     assert text.startswith("The two instances are the same.")
     assert "drfh: 8 users are as before" in text
-    held = json.loads(run("compare", LAB, LAB, "--set", "users.vision.weight=4", "--json").stdout)["rows"][0]["users"]
+    held = json.loads(run("what-if", LAB, LAB, "--given", "users.vision.weight=4", "--json").stdout)["rows"][0]["users"]
     assert held[1]["before"] == held[1]["after"] == pytest.approx(8)
 
 
@@ -39,8 +39,8 @@ def test_set_changes_both() -> None:
 def test_no_word_of_the_tables_is_broken(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What does not fit beside stands below."""
     monkeypatch.setenv("COLUMNS", str(width))
-    changes = [word for user in ("vision", "speech", "robotics", "language") for word in ("--what-if", f"users.{user}.weight*=2")]
-    text = run("compare", LAB, *WHAT_IF, *changes, "--notions", "drfh,tsf", "--schedules", "drfh:best-fit").stdout
+    changes = [word for user in ("vision", "speech", "robotics", "language") for word in ("--set", f"users.{user}.weight*=2")]
+    text = run("what-if", LAB, *WHAT_IF, *changes, "--notions", "drfh,tsf", "--schedules", "drfh:best-fit").stdout
     lines = text.splitlines()
     for user in fo.load(LAB).users:
         assert any(line.startswith(f"{user} ") for line in lines)
@@ -52,19 +52,18 @@ def test_no_word_of_the_tables_is_broken(width: int, monkeypatch: pytest.MonkeyP
 def test_csv_has_a_row_for_each_user(tmp_path: Path) -> None:
     """And a column for each difference."""
     table = tmp_path / "changes.csv"
-    run("compare", LAB, *WHAT_IF, "-o", table)
+    run("what-if", LAB, *WHAT_IF, "-o", table)
     header, *rows = table.read_text().splitlines()
     assert header.endswith(",only servers.dgx.count,only users.vision.weight")
     assert len(rows) == 8
 
 
-@pytest.mark.parametrize("option", [("--plot-queues", "x.svg"), ("--fail-if", "regret > 1"), ("--by", "owner"), ("--reference", "drfh")])
-def test_options_about_one_instance_are_refused(option: tuple[str, str]) -> None:
-    """They would mean nothing."""
-    assert f"{option[0]} is about one instance" in flat(run("compare", LAB, LAB, *option, status=2).stderr)
+def test_without_a_change_nothing_can_be_compared() -> None:
+    """Neither --set nor OTHER."""
+    assert "--set: say what changes" in flat(run("what-if", LAB, status=2).stderr)
 
 
 def test_instances_without_a_common_user() -> None:
     """There is nobody to gain or lose."""
-    message = flat(run("compare", LAB, EXAMPLES / "drf.yaml", status=2).stderr)
+    message = flat(run("what-if", LAB, EXAMPLES / "drf.yaml", status=2).stderr)
     assert "no user is in both instances: there are language, vision" in message

@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 
 import fairopt as fo
 from fairopt.commands.options import read_preference, read_utility
-from fairopt.exports.slurm_associations import read_associations
 from fairopt.formats.allocations import read as read_allocation
 from fairopt.histories.reading import read_log_file
+from fairopt.slurm.associations import current_limits
 
-EXPORTS = Path(__file__).parents[1] / "imports" / "exports"
+EXPORTS = Path(__file__).parents[1] / "clusters" / "exports"
 DOCUMENT = """
 title: a lab
 resources: [cpu, memory]
@@ -232,7 +232,7 @@ SEEDS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
     "utility.csv": (b"user,A,B\nalice,1,1/3\nbob,2,0\n", lambda path: unused(read_utility(path, CLUSTER))),
     "preference.csv": (b"user,weight\nalice,1\nbob,1/3\n", lambda path: unused(read_preference(path, CLUSTER))),
     "allocation.csv": (b"user,A,B\nalice,1,1\nbob,2,0\n", lambda path: unused(read_allocation(path, CLUSTER))),
-    "associations.txt": (ASSOCIATIONS.encode(), lambda path: unused(read_associations(path))),
+    "associations.txt": (ASSOCIATIONS.encode(), lambda path: unused(current_limits(path))),
     **exported(fo.import_kubernetes, KUBERNETES),
     "kubernetes_queues.yaml": (
         (EXPORTS / "kubernetes_queues.yaml").read_bytes(),

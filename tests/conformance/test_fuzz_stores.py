@@ -53,7 +53,7 @@ LOG = "job,user,submit,start,end,cpu,memory,tasks\n" + "".join(
 
 def study(folder: Path) -> None:
     """Two schedules with two seeds, of one small instance."""
-    fo.study({"small": SMALL}, schedules=["drfh:random"], seeds=range(2), output=folder / "study.parquet", jobs=1)
+    fo.study({"small": SMALL}, schedules=["drfh:random"], seeds=range(2), resume=folder / "study.parquet", workers=1)
 
 
 def simulating(scheduler: str) -> Callable[[Path], None]:
@@ -62,7 +62,7 @@ def simulating(scheduler: str) -> Callable[[Path], None]:
 
     def run(folder: Path) -> None:
         asked = iter([False] * (500 if any(folder.iterdir()) else 3))
-        fo.simulate(trace, cluster, scheduler, keep=folder, stopped=lambda: next(asked, True))
+        fo.simulate(trace, cluster, scheduler, resume=folder, stopped=lambda: next(asked, True))
 
     return run
 
@@ -72,7 +72,7 @@ def history(folder: Path) -> None:
     log = folder.with_name("log.csv")
     log.write_text(LOG)
     asked = iter([False] * 500)
-    fo.history(log, SMALL, every=4.0, keep=folder, stopped=lambda: next(asked, True))
+    fo.history(log, SMALL, every=4.0, resume=folder, stopped=lambda: next(asked, True))
 
 
 STORES: dict[str, Callable[[Path], None]] = {

@@ -112,7 +112,7 @@ def test_several_indices_are_columns() -> None:
 
 def test_without_openpyxl(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence, before anything is computed."""
-    monkeypatch.setattr("fairopt.formats.workbooks.find_spec", lambda name: None)
+    monkeypatch.setattr("fairopt.tables.workbooks.find_spec", lambda name: None)
     with pytest.raises(
         SolverUnavailable, match=r"^writing a.xlsx needs the package openpyxl, which is not installed; install it with: pip"
     ):

@@ -10,8 +10,9 @@ import pytest
 
 from fairopt import formats
 from fairopt.errors import InvalidInstance
-from fairopt.formats.cells import read_table
+from fairopt.formats import tables
 from fairopt.instance import Instance
+from fairopt.tables import read
 
 SERVERS = 'name,cpu,memory,count,hosts,gpu,zone\nA,9,12,8,"n[1-3,5,7-10]",V100,a\nB,4.5,0,,,,b\n'
 USERS = "name,cpu,memory,weight,owner,tasks,requires,servers\nalice,1,2,2,lab/vision,100,gpu in V100|T4,\nbob,0.5,0,,,inf,,A|B\n"
@@ -303,6 +304,6 @@ def test_an_instance_file_is_no_table(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text("resources: [cpu, memory]\nservers:\n")
     with pytest.raises(InvalidInstance) as refused:
-        read_table(path, "user")
+        read(path, tables.MATRIX)
     said = 'a table is expected here, and this is no CSV file; give one whose first line names the columns, "user" first'
     assert str(refused.value) == f"{path}: {said}"

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairopt as fo
-from fairopt.exports.kubernetes_objects import documents
 from fairopt.formats.syntax import Parsed, to_yaml
 from fairopt.formats.yaml_core import dump
+from fairopt.kubernetes.objects import documents
 
 # What unquoted text means to a reader, as their sources have it.
 CORE_1_2 = re.compile(  # the table of section 10.3.2

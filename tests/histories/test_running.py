@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.history import slow_loop
 
 import fairopt as fo
 from fairopt.errors import InvalidInstance, NoSolution
@@ -136,46 +136,12 @@ DRAWS = st.lists(
 )
 
 
-def slow_loop(frame: pd.DataFrame, window: tuple[float, float] = (-1.0, 1e9)) -> dict[str, np.ndarray]:
-    """Return the four sums of each owner in share-hours, second by second of the changes, each solved anew."""
-    rows = frame.to_dict("records")
-    over = [row | {"start": row["end"] if np.isnan(row["start"]) else row["start"]} for row in rows]
-    times = sorted({float(row[name]) for row in over for name in ("submit", "start", "end")} | {min(max(t, 0.0), 500.0) for t in window})
-    total = CLUSTER.total_capacity
-    found = {name: np.zeros(4) for name in sorted(set(frame["user"]))}
-    for first, last in itertools.pairwise(times):
-        if first < window[0] or last > window[1]:
-            continue
-        asked, held = dict.fromkeys(SHAPES, 0.0), dict.fromkeys(SHAPES, 0.0)
-        for row in over:
-            asked[row["user"]] += row["tasks"] * (row["submit"] <= first < row["end"])
-            held[row["user"]] += row["tasks"] * (row["start"] <= first < row["end"])
-        due = dict(held)
-        if asked != held:
-            names = [name for name in SHAPES if asked[name]]
-            small = CLUSTER.replace(
-                demands=[SHAPES[name] for name in names],
-                users=names,
-                weights=[2.0 if name == "A" else 1.0 for name in names],
-                tasks=[asked[name] for name in names],
-                queue_of=None,
-                parallelism=None,
-                guarantees=None,
-            )
-            due = dict.fromkeys(SHAPES, 0.0) | dict(zip(names, fo.solve(small, "drfh").tasks_per_user.tolist(), strict=True))
-        for name, sums in found.items():
-            share = max(amount / capacity for amount, capacity in zip(SHAPES[name], total, strict=True))
-            gap = (due[name] - held[name]) * share
-            sums += np.array([due[name] * share, held[name] * share, max(gap, 0.0), max(-gap, 0.0)]) * (last - first) / 3600
-    return found
-
-
 @settings(max_examples=15, deadline=None)
 @given(DRAWS)
 def test_agrees_with_a_slow_loop(draws: list[tuple[int, int, int, int, int]]) -> None:
     """Every change solved anew, in plain Python."""
     frame = jobs_of(draws)
-    found, expected = fo.history(frame, CLUSTER, moments="all").to_frame(), slow_loop(frame)
+    found, expected = fo.history(frame, CLUSTER, moments="all").to_frame(), slow_loop(frame, CLUSTER, SHAPES)
     for name, sums in expected.items():
         assert found.loc[name, WORDS].to_numpy().tolist() == pytest.approx(sums.tolist(), rel=1e-9, abs=1e-12)
 
@@ -227,16 +193,16 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
         asked[0] += 1
         return asked[0] > 50
 
-    with pytest.raises(NoSolution, match=r"stopped after 40 of \d+ moments, at .*; the same again goes on from there"):
-        fo.history(frame, CLUSTER, moments="all", keep=tmp_path / "kept", stopped=stopped)
+    with pytest.raises(NoSolution, match=r"stopped after 40 of \d+ moments, at .*; the same again continues from there"):
+        fo.history(frame, CLUSTER, moments="all", resume=tmp_path / "kept", stopped=stopped)
     assert len(list((tmp_path / "kept").iterdir())) == 2
     judged: list[int] = []
-    found = fo.history(frame, CLUSTER, moments="all", keep=tmp_path / "kept", done=lambda now, total: judged.append(now))
+    found = fo.history(frame, CLUSTER, moments="all", resume=tmp_path / "kept", done=lambda now, total: judged.append(now))
     assert judged[:2] == [20, 40]
     whole = fo.history(frame, CLUSTER, moments="all")
     pd.testing.assert_frame_equal(found.to_frame(), whole.to_frame())
     (tmp_path / "kept" / min(path.name for path in (tmp_path / "kept").iterdir())).write_bytes(b"half")
-    pd.testing.assert_frame_equal(fo.history(frame, CLUSTER, moments="all", keep=tmp_path / "kept").to_frame(), whole.to_frame())
+    pd.testing.assert_frame_equal(fo.history(frame, CLUSTER, moments="all", resume=tmp_path / "kept").to_frame(), whole.to_frame())
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_a_tree_has_at_most_100_levels(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["volcano", "hierarchy", "kai", "kueue", "capacity", "fair"])
 def test_deep_trees_of_other_schedulers_are_refused(tmp_path: Path, kind: str) -> None:
     """Exports with 150 levels, lists of objects and lists in lists."""
-    exports = Path(__file__).parents[1] / "imports" / "exports"
+    exports = Path(__file__).parents[1] / "clusters" / "exports"
     names = [f"q{j}" for j in range(150)]
 
     def queue(group: str, j: int, **spec: object) -> dict[str, object]:

@@ -63,7 +63,7 @@ def test_jain_and_axes_of_the_caller() -> None:
 def test_the_option_draws_it(tmp_path: Path) -> None:
     """Beside the table; another ending is refused before anything is computed."""
     fo.save(SMALL, tmp_path / "small.yaml")
-    command = ["study", str(tmp_path / "small.yaml"), "--notions", "drf,efficiency", "--jobs", "1", "--plot"]
+    command = ["study", str(tmp_path / "small.yaml"), "--notions", "drf,efficiency", "--workers", "1", "--plot"]
     result = CliRunner().invoke(app, [*command, str(tmp_path / "out.svg")])
     assert result.exit_code == 0, result.output
     assert ">efficiency<" in (tmp_path / "out.svg").read_text()

@@ -23,7 +23,7 @@ LAB = fo.Instance([[10]], [[1], [1]], queues=[fo.Queue("a", weight=4), fo.Queue(
 CLUSTER = fo.Instance([[9, 18], [4, 4]], [[1, 1]], resources=["cpu", "memory"])
 TRACE = fo.Trace(["A", "B"], [0, 5], [4, 4], [[1, 4], [3, 1]], [10, 10], resources=["cpu", "memory"])
 RUN = fo.simulate(TRACE, CLUSTER, "psdsf")
-ARRIVALS = fo.arrivals(fo.Instance([[4.0]], [[0.6], [2.0]], tasks=[8, 2], resources=["gpu"]), "gpu", seeds=range(2), step=0.5, jobs=1)
+ARRIVALS = fo.arrivals(fo.Instance([[4.0]], [[0.6], [2.0]], tasks=[8, 2], resources=["gpu"]), "gpu", seeds=range(2), step=0.5, workers=1)
 TWO = {"slots": [0.5, 1.0], "best-fit": [1.0, 0.9]}
 
 ONE_PANEL: dict[str, Callable[..., Figure]] = {

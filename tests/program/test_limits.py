@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
+import fairopt as fo
+from fairopt.models.drfh import DRFH
+from fairopt.program import Program
 from fairopt.program.limits import LimitKind, Limits
 
 
@@ -32,3 +40,49 @@ def test_blocks_are_stacked_over_the_same_columns() -> None:
     assert both.keys.tolist() == [[0, -1], [0, 1], [2, 3]]
     assert both.kinds.tolist() == [LimitKind.TASKS, LimitKind.TIME, LimitKind.TIME]
     assert len(Limits.stack([Limits.none(2), Limits.none(2)])) == 0
+
+
+class Apart(DRFH):
+    """DRFH with a row of its own: a and b together have at most so many tasks on server-1."""
+
+    name = "apart"
+
+    def merges(self, instance: fo.Instance) -> bool:
+        """Return False: the row tells users apart."""
+        return False
+
+    def formulate(self, instance: fo.Instance, *, sharing: Any, integral: bool) -> Program:
+        """Return the program with the row."""
+        program = super().formulate(instance, sharing=sharing, integral=integral)
+        here = (program.pair_servers == 0) & np.isin(program.pair_users, (0, 1))
+        row = Limits.of(LimitKind.NAMED, sp.csr_array(here[None, :].astype(float)), [0.1], [len(program.queue_limits)])
+        limits = Limits.stack([program.limits, row])
+        return replace(program, limits=limits, queue_limits=(*program.queue_limits, "a and b on server-1"))
+
+
+def test_a_row_of_the_notions_own() -> None:
+    """Its price proves the level, in floats and in fractions, where 0.1 is 1/10; an explanation names it."""
+    instance = fo.Instance([[9, 18], [6, 6]], [[1, 4], [3, 1], [1, 1]], users=["a", "b", "c"])
+    floats, exact = fo.solve(instance, Apart()), fo.solve(instance, Apart(), exact=True)
+    assert exact.exact is not None
+    assert exact.exact.tasks[:2, 0].sum() == Fraction(1, 10)
+    np.testing.assert_allclose(floats.tasks_per_user, exact.tasks_per_user, rtol=1e-9)
+    assert floats.queue_prices["a and b on server-1"] > 0
+    assert 'What apart itself allows is used up, too: "a and b on server-1".' in str(fo.explain(floats, "a"))
+    assert "itself allows" not in str(fo.explain(floats, "c"))
+    with pytest.raises(fo.Unsupported, match="rows of the notion's own"):
+        fo.solve(instance, Apart(), solver="interior-point")
+
+
+def test_slices_of_a_stranger_in_fractions() -> None:
+    """A notion that has slices and says nothing of them in fractions is refused."""
+
+    class Sliced(DRFH):
+        def formulate(self, instance: fo.Instance, *, sharing: Any, integral: bool) -> Program:
+            program = super().formulate(instance, sharing=sharing, integral=integral)
+            keys = np.column_stack([program.pair_users, program.pair_servers])
+            slices = Limits.of(LimitKind.SLICE, sp.eye_array(program.n_pairs, format="csr"), np.ones(program.n_pairs), keys)
+            return replace(program, limits=Limits.stack([program.limits, slices]))
+
+    with pytest.raises(fo.Unsupported, match="gives no slices in fractions; leave exact out"):
+        fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), Sliced(), exact=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from reference.kept import all_rows
-from reference.simulation import exact, most_servers
+from reference.simulation import change, exact, most_servers
 
 import fairopt as fo
 from fairopt.program.queue_limits import Row, limit_rows
@@ -332,14 +332,8 @@ class SlowJobs:
                 if kinds[kind] == "submit":
                     if self.place(what, self.wants(what), self.empty, closed=True) is not None or self._alone(what):
                         self.waits.append(what)
-                elif kinds[kind] in ("join", "leave"):
-                    self.present[self.users.index(what)] = kinds[kind] == "join"
                 else:
-                    own = [s for s, i in enumerate(self.row) if i == self.cluster.servers.index(what)]
-                    for s in own if kinds[kind] == "add" else own[::-1]:
-                        if number and self.there[s] != (kinds[kind] == "add"):
-                            self.there[s] = not self.there[s]
-                            number -= 1
+                    change(self, kinds[kind], what, number)
             self.limits = self.limits_of(self.open_servers)
             self.schedule(now)
         return self.starts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from math import ceil, floor, isinf
@@ -170,19 +171,23 @@ def schedule(
 
 
 def _by_server(state: Reference, order: list[int], ties: str, rng: np.random.Generator, in_rounds: bool) -> None:
-    servers = list(state.servers)
+    def serve(i: int) -> bool:
+        users = [user for user in range(state.n) if state.fits(user, i)]
+        if users:
+            share = {user: state.share(user, i) for user in users}
+            state.place(first([user for user in users if share[user] == min(share.values())], order, ties, rng), i)
+        return bool(users)
+
+    take_turns(list(state.servers), rng, in_rounds, serve)
+
+
+def take_turns(servers: list[int], rng: np.random.Generator, in_rounds: bool, serve: Callable[[int], bool]) -> None:
+    """Let servers give one task each in rounds of a random order, or one random server each time, until none can."""
     while servers:
         for k in range(len(servers) - 1, 0, -1):  # Fisher and Yates
             other = draw(rng, k + 1)
             servers[k], servers[other] = servers[other], servers[k]
             if not in_rounds:
                 break
-        closed = []
-        for i in servers if in_rounds else servers[-1:]:
-            users = [user for user in range(state.n) if state.fits(user, i)]
-            if not users:
-                closed.append(i)
-                continue
-            share = {user: state.share(user, i) for user in users}
-            state.place(first([user for user in users if share[user] == min(share.values())], order, ties, rng), i)
+        closed = [i for i in (servers if in_rounds else servers[-1:]) if not serve(i)]
         servers = [i for i in servers if i not in closed]

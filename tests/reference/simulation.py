@@ -143,18 +143,19 @@ class Reference:
                 return
             _, _, job, servers = min(found, key=lambda entry: entry[:3])
             s = min(servers, key=lambda s: (self.score(job, s), s))
-            task = self.first_task[job] + int(self.trace.tasks[job]) - self.left[job]
-            self.left[job] -= 1
-            if not self.left[job]:
-                self.waits.remove(job)
-            for r in self.m:
-                self.free[s][r] -= self.d[job][r]
-            self.start[task] = (now, s)
-            length = float(self.trace.task_durations[task])
-            if length < float("inf"):
-                self.running.append((now + exact(length), task, job, s))
-            else:
-                self.running.append((Fraction(10**12), task, job, s))
+            self.begin(now, job, s)
+
+    def begin(self, now: Fraction, job: int, s: int) -> None:
+        """Start a task of the job on the server."""
+        task = self.first_task[job] + int(self.trace.tasks[job]) - self.left[job]
+        self.left[job] -= 1
+        if not self.left[job]:
+            self.waits.remove(job)
+        for r in self.m:
+            self.free[s][r] -= self.d[job][r]
+        self.start[task] = (now, s)
+        length = float(self.trace.task_durations[task])
+        self.running.append((now + exact(length) if length < float("inf") else Fraction(10**12), task, job, s))
 
     def simulate(self) -> dict[int, tuple[Fraction, int]]:
         """Return start and server of each task that was started."""
@@ -173,13 +174,19 @@ class Reference:
                 if kinds[kind] == "submit":
                     if any(self.able(what, s) and all(self.d[what][r] <= self.c[i][r] for r in self.m) for s, i in enumerate(self.row)):
                         self.waits.append(what)
-                elif kinds[kind] in ("join", "leave"):
-                    self.present[self.users.index(what)] = kinds[kind] == "join"
                 else:
-                    own = [s for s, i in enumerate(self.row) if i == self.cluster.servers.index(what)]
-                    for s in own if kinds[kind] == "add" else own[::-1]:
-                        if number and self.there[s] != (kinds[kind] == "add"):
-                            self.there[s] = not self.there[s]
-                            number -= 1
+                    change(self, kinds[kind], what, number)
             self.fill(now)
         return self.start
+
+
+def change(state: Any, kind: str, what: str, number: int) -> None:
+    """Let a user join or leave, or add or remove servers of a row: the last ones first."""
+    if kind in ("join", "leave"):
+        state.present[state.users.index(what)] = kind == "join"
+        return
+    own = [s for s, i in enumerate(state.row) if i == state.cluster.servers.index(what)]
+    for s in own if kind == "add" else own[::-1]:
+        if number and state.there[s] != (kind == "add"):
+            state.there[s] = not state.there[s]
+            number -= 1

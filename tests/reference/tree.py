@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from typing import TypeAlias
 
 import numpy as np
-from reference.schedule import Reference, draw, order_of
+from reference.schedule import Reference, draw, order_of, take_turns
 
 import fairopt as fo
 
@@ -285,18 +285,10 @@ def schedule(
 
 
 def _by_server(state: TreeReference, can_place: object, rank: list[int], ties: str, rng: np.random.Generator, in_rounds: bool) -> None:
-    servers = list(state.servers)
-    while servers:
-        for k in range(len(servers) - 1, 0, -1):  # Fisher and Yates
-            other = draw(rng, k + 1)
-            servers[k], servers[other] = servers[other], servers[k]
-            if not in_rounds:
-                break
-        closed = []
-        for i in servers if in_rounds else servers[-1:]:
-            turn = state.turn(can_place([i]), rank, ties, rng)  # type: ignore[operator]
-            if turn is None:
-                closed.append(i)
-            else:
-                state.place(turn[0], i)
-        servers = [i for i in servers if i not in closed]
+    def serve(i: int) -> bool:
+        turn = state.turn(can_place([i]), rank, ties, rng)  # type: ignore[operator]
+        if turn is not None:
+            state.place(turn[0], i)
+        return turn is not None
+
+    take_turns(list(state.servers), rng, in_rounds, serve)

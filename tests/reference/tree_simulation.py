@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from reference.simulation import Reference, exact, most_servers
+from reference.simulation import Reference, most_servers
 from reference.tree import Place, TreeReference
 
 import fairopt as fo
@@ -32,18 +32,6 @@ class TreeSimulation(Reference):
                 return
             job, servers = turn
             self.begin(now, job, min(servers, key=lambda s: (self.score(job, s), s)))
-
-    def begin(self, now: Fraction, job: int, s: int) -> None:
-        """Start a task of the job on the server."""
-        task = self.first_task[job] + int(self.trace.tasks[job]) - self.left[job]
-        self.left[job] -= 1
-        if not self.left[job]:
-            self.waits.remove(job)
-        for r in self.m:
-            self.free[s][r] -= self.d[job][r]
-        self.start[task] = (now, s)
-        length = float(self.trace.task_durations[task])
-        self.running.append((now + exact(length) if length < float("inf") else Fraction(10**12), task, job, s))
 
 
 class _Walk(TreeReference):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.browser import HOSTILE, TAKEN, WHY_NOT, chromium
+from support.browser import HOSTILE, TAKEN, WHY_NOT, chromium, hostile_cluster
 
 import fairopt as fo
 from fairopt.reporting.composing import report
@@ -140,23 +140,6 @@ def test_a_label_is_inert(window: Window, small: Path) -> None:
     assert "tasks" in tooltip
     assert window.run("return document.querySelectorAll('#vg-tooltip-element script').length") == 0
     assert window.driver.title == "Fair shares of a cluster"
-
-
-def hostile_cluster() -> fo.Instance:
-    """Return a cluster in which every name would be more than text: of users, servers, resources and queues."""
-    number = len(HOSTILE)
-    demands = 1 + np.arange(2 * number).reshape(number, 2) % 3
-    names = [f"{name} queue" for name in HOSTILE]
-    return fo.Instance(
-        [[9, 12], [12, 9]],
-        demands,
-        tasks=np.full(number, 5.0),
-        users=HOSTILE,
-        servers=[f"{name} server" for name in HOSTILE[:2]],
-        resources=[f"{name} resource" for name in HOSTILE[2:4]],
-        queues=[fo.Queue(name, weight=2.0) for name in names],
-        queue_of=names,
-    )
 
 
 def hostile_report(folder: Path) -> Path:

@@ -35,7 +35,7 @@ def page(found: fo.SideBySide, tmp_path_factory: pytest.TempPathFactory) -> str:
 def rows(page: str, heading: str) -> list[list[str]]:
     """Return the cells of the first table after a heading, without tags."""
     table = page[page.index(heading) :].partition("<tbody>")[2].partition("</tbody>")[0]
-    return [[re.sub("<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)] for row in table.split("</tr>")[:-1]]
+    return [[re.sub("<[^>]+>", "", cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row)] for row in table.split("</tr>")[:-1]]
 
 
 def test_numbers_are_those_of_the_frames(found: fo.SideBySide, page: str) -> None:
@@ -57,7 +57,7 @@ def test_each_scheduler_has_one_colour_everywhere(found: fo.SideBySide, page: st
     look = looks(NAMES)
     assert len({*look.values()}) == len(NAMES)
     for name in NAMES:
-        marks = re.findall(rf'<svg class="mark"[^>]*><line [^>]*stroke="(#\w+)"[^>]*></svg>{re.escape(name)}[< ]', page)
+        marks = re.findall(rf'<svg class="mark"[^>]*><line [^>]*stroke="(#\w+)"[^>]*></svg>(?:<bdi>)?{re.escape(name)}[< ]', page)
         assert len(marks) == 8  # the legend, the table of schedulers, that of windows, five of users
         assert {*marks} == {look[name].colour}
     for figure in (found.plot(), found.plot("user")):

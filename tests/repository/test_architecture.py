@@ -23,10 +23,11 @@ from fairopt import solvers
 
 ROOT = Path(__file__).parents[2]
 ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor of its own
-    *("doors", "wording", "errors", "drawing", "validation", "limits", "surroundings", "streams", "files", "registry", "processes"),
-    *("instance", "trace", "papers", "program", "formats", "certificate"),
+    *("doors", "wording", "errors", "drawing", "validation", "limits", "surroundings", "streams", "show"),
+    *("files", "registry", "processes", "results"),
+    *("instance", "trace", "papers", "program", "tables", "formats", "certificate"),
     *("models", "solvers", "allocation", "solving", "scheduling", "generators", "specs"),
-    *("analysis", "studies", "imports", "exports", "simulation", "histories"),
+    *("analysis", "studies", "clusters", "slurm", "kubernetes", "simulation", "histories"),
     *("plots", "reproduction", "reporting", "commands", "cli", "__main__"),
 )
 SHARED = ("backend", "compiled", "highs_model", "structure", "leximin", "active_sets")  # of fairopt.solvers, from the lowest floor
@@ -262,7 +263,7 @@ def test_a_wrong_arrow_is_seen(module: str, source: str, expected: str) -> None:
         ("fairopt.program.text", "from fairopt.instance import Instance"),
         ("fairopt.solving", "from fairopt.models import NOTIONS\nfrom fairopt.solvers.backend import Backend"),
         ("fairopt.models.drfh", "from fairopt.models.share_notion import ShareNotion"),
-        ("fairopt.cli", "import fairopt as fo\nfrom fairopt.commands import tables"),
+        ("fairopt.cli", "import fairopt as fo\nfrom fairopt.commands import options"),
         ("fairopt.solvers.interior_point.engine", "from fairopt.solvers.active_sets import problem"),
     ],
 )

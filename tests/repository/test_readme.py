@@ -26,7 +26,7 @@ COMMANDS = [line.partition("#")[0].strip() for block in texts("") for line in bl
 
 def test_python_blocks_are_true() -> None:
     """One session from the first block to the last."""
-    assert len(texts("python")) >= 5
+    assert len(texts("python")) >= 2
     assert run_python("\n".join(texts("python")), {}) == []
 
 
@@ -46,17 +46,18 @@ def test_yaml_can_be_solved(tmp_path: Path) -> None:
     assert fo.solve(fo.load(tmp_path / "cluster.yaml")).tasks_per_user.min() > 0
 
 
-@pytest.mark.parametrize(("title", "registry"), [("Notions", fo.NOTIONS), ("Schedules", fo.PLACEMENTS), ("Engines", fo.SOLVERS)])
-def test_tables_are_complete(title: str, registry: dict[str, object]) -> None:
-    """In the order of the registry."""
-    section = README.split(f"## {title}\n")[1].split("\n## ")[0]
-    assert re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE) == list(registry)
+@pytest.mark.skipif(not (ROOT / "docs").exists(), reason="about the repository, and this is a copy of the tests")
+def test_every_command_is_on_the_page_of_questions() -> None:
+    """And the page names no command that there is not."""
+    page = (ROOT / "docs" / "how-to" / "which-command.md").read_text()
+    assert set(re.findall(r"`fairopt ([a-z-]+)", page)) == set(get_command(app).commands)  # type: ignore[attr-defined]
 
 
-def test_every_command_is_named() -> None:
-    """In the section on the command line."""
-    section = README.split("\n## On the command line\n")[1].split("\n## ")[0]
-    assert set(get_command(app).commands) <= set(re.findall(r"(?:fairopt |`)([a-z-]+)", section))  # type: ignore[attr-defined]
+@pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="about the repository, and this is a copy of the tests")
+@pytest.mark.parametrize(("name", "most"), [("README.md", 10_240), ("CHANGELOG.md", 6_144)])
+def test_what_a_newcomer_reads_is_short(name: str, most: int) -> None:
+    """In bytes."""
+    assert (ROOT / name).stat().st_size <= most
 
 
 @pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="about the repository, and this is a copy of the tests")
@@ -81,7 +82,7 @@ def test_every_benchmark_is_in_the_table_and_run_by_make() -> None:
 
 @pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="about the repository, and this is a copy of the tests")
 def test_every_notebook_is_counted() -> None:
-    """So many studies, each with a few words."""
-    ((number, studies),) = re.findall(r"`notebooks/` \| (\w+) studies, each run by the tests: (.*) \|", README)
-    words = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-    assert words.index(number) == len(studies.split("; ")) == len(list((ROOT / "notebooks").glob("*.ipynb")))
+    """In words."""
+    (number,) = re.findall(r"`notebooks/` \| (\w+) studies", README)
+    words = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    assert words.index(number) == len(list((ROOT / "notebooks").glob("*.ipynb")))

@@ -253,7 +253,7 @@ def quick(simulated: Simulated) -> tuple[dict[str, Row], dict[str, Callable[[], 
     pictures: dict[str, Callable[[], Figure]] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trace_trials, "_simulated", simulated)
-        ((_, rows),) = reproduce(["drfh-trace"], quick=True, jobs=2, draw=pictures.__setitem__)
+        ((_, rows),) = reproduce(["drfh-trace"], quick=True, workers=2, draw=pictures.__setitem__)
     return {row.id.removeprefix("drfh-trace-"): row for row in rows}, pictures
 
 
@@ -296,7 +296,7 @@ def test_another_number_than_the_known_one_is_unexpected(simulated: Simulated, m
         return trace_trials.Day(day.trace, day.until, day.found | {"best-fit": day.found["14 slots"]})
 
     monkeypatch.setattr(trace_trials, "_simulated", swapped)
-    ((_, rows),) = reproduce(["drfh-trace"], quick=True, jobs=2)
+    ((_, rows),) = reproduce(["drfh-trace"], quick=True, workers=2)
     verdicts = {row.id.removeprefix("drfh-trace-"): row.verdict for row in rows}
     assert verdicts["best-fit"] is verdicts["over-first-fit"] is verdicts["larger"] is Verdict.DIFFERS
     assert verdicts["over-slots"] is Verdict.AGREES
@@ -305,7 +305,7 @@ def test_another_number_than_the_known_one_is_unexpected(simulated: Simulated, m
 @needs("google2011")
 def test_a_slice_of_the_public_trace() -> None:
     """The same statements; the slots with the highest utilization are neither the largest nor the smallest."""
-    ((_, found),) = reproduce(["drfh-trace"], quick=True, jobs=2, data=DATA)
+    ((_, found),) = reproduce(["drfh-trace"], quick=True, workers=2, data=DATA)
     rows = {row.id.removeprefix("drfh-trace-"): row for row in found}
     assert not [row.id for row in found if row.verdict is Verdict.DIFFERS]
     for name in ("over-slots", "over-first-fit", "no-less", "higher"):

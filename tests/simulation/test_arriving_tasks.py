@@ -223,7 +223,7 @@ def turns_of(instance: fo.Instance, seed: int, number: int) -> list[int]:
 def test_ratios_and_bounds(instance: fo.Instance, seed: int) -> None:
     """What arrives only grows; what is given out is the reference's, and never above the bound, which is another program's too."""
     capacity = instance.total_capacity[0]
-    found = fo.arrivals(instance, "gpu", ["first-fit", "best-fit"], cards="gpu", seeds=[seed], until=1.3, step=0.13, jobs=1)
+    found = fo.arrivals(instance, "gpu", ["first-fit", "best-fit"], cards="gpu", seeds=[seed], until=1.3, step=0.13, workers=1)
     (arrived,), (bound,) = found.arrived, found.bound
     assert (np.diff(arrived) >= 0).all()
     assert (arrived <= found.points + 1e-9).all()
@@ -259,7 +259,9 @@ def test_the_bound_holds_for_the_best_whole_tasks() -> None:
         cores = [sum(instance.demands[n, 1] for n, i in zip(turns, servers, strict=True) if i == server) for server in (0, 1)]
         if max(whole) <= 2 and cores[0] <= 4 and cores[1] <= 9:  # 0.6 fits no card twice, so that each takes one
             best = max(best, sum(instance.demands[n, 0] for n, i in zip(turns, servers, strict=True) if i >= 0))
-    found = fo.arrivals(instance, "gpu", ["first-fit", "best-fit", "worst-fit"], cards="gpu", seeds=range(6), until=1.3, step=1.3, jobs=1)
+    found = fo.arrivals(
+        instance, "gpu", ["first-fit", "best-fit", "worst-fit"], cards="gpu", seeds=range(6), until=1.3, step=1.3, workers=1
+    )
     assert found.arrived[:, -1] * 4 == pytest.approx(5.2)  # of every order, all five
     assert best == pytest.approx(4.0)
     assert (found.bound[:, -1] * 4 >= best - 1e-9).all()
@@ -270,7 +272,7 @@ def test_the_bound_holds_for_the_best_whole_tasks() -> None:
 
 def test_by_hand() -> None:
     """Eight cards. All ten tasks ask for 8.8; without cards 8 can be given out, with each 0.6 on a card of its own 0.6 a card is most."""
-    found = fo.arrivals(TWO_SERVERS, "gpu", ["first-fit"], cards="gpu", seeds=range(5), until=1.1, step=0.05, jobs=1)
+    found = fo.arrivals(TWO_SERVERS, "gpu", ["first-fit"], cards="gpu", seeds=range(5), until=1.1, step=0.05, workers=1)
     assert found.at(1.1)["bound"] == pytest.approx(1.0)
     assert set(np.round(8 * found.at(1.1)["first-fit"], 9)) <= {round(0.6 * a + 2 * b, 9) for a in range(9) for b in range(3)}
     assert (found.at(1.1)["first-fit"] <= 6.4 / 8 + 1e-9).all()  # two pairs of whole cards and four parts
@@ -280,25 +282,25 @@ def test_by_hand() -> None:
 
 def test_tasks_come_again_beyond_the_instance() -> None:
     """Ten tasks ask for 110 %; to 500 % they are drawn again, with replacement, in proportion to their numbers."""
-    found = fo.arrivals(TWO_SERVERS, "gpu", ["first-fit"], until=500.0, step=500.0, seeds=[1], jobs=1)
+    found = fo.arrivals(TWO_SERVERS, "gpu", ["first-fit"], until=500.0, step=500.0, seeds=[1], workers=1)
     assert found.arrived[0, -1] == pytest.approx(500, abs=2 / 8)
     assert found.at(500.0)["bound"] == pytest.approx(1.0)
 
 
 def test_workers_and_order_of_seeds_change_nothing() -> None:
     """A seed is an order of arrival, whoever computes it."""
-    one = fo.arrivals(GPUS, "gpu", cards="gpu", seeds=[3, 1], step=0.1, jobs=1)
-    two = fo.arrivals(GPUS, "gpu", cards="gpu", seeds=[1, 3], step=0.1, jobs=2)
+    one = fo.arrivals(GPUS, "gpu", cards="gpu", seeds=[3, 1], step=0.1, workers=1)
+    two = fo.arrivals(GPUS, "gpu", cards="gpu", seeds=[1, 3], step=0.1, workers=2)
     for name, values in one.curves.items():
         np.testing.assert_array_equal(values, two.curves[name][::-1])
     told: list[tuple[int, int]] = []
-    fo.arrivals(GPUS, "gpu", seeds=range(3), step=1.0, jobs=1, done=lambda now, total: told.append((now, total)))
+    fo.arrivals(GPUS, "gpu", seeds=range(3), step=1.0, workers=1, done=lambda now, total: told.append((now, total)))
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_tables_hold_the_curves() -> None:
     """A row for each seed, point and curve; quantiles in the data."""
-    found = fo.arrivals(GPUS, "gpu", ["first-fit"], cards="gpu", seeds=range(3), step=0.65, jobs=1)
+    found = fo.arrivals(GPUS, "gpu", ["first-fit"], cards="gpu", seeds=range(3), step=0.65, workers=1)
     frame = found.to_frame()
     assert list(frame.columns) == ["seed", "point", "arrived", "schedule", "ratio"]
     assert len(frame) == 2 * 3 * 3
@@ -311,7 +313,7 @@ def test_tables_hold_the_curves() -> None:
 
 def test_the_picture_is_what_the_numbers_say() -> None:
     """Medians above, and what is missing to the bound below."""
-    found = fo.arrivals(GPUS, "gpu", cards="gpu", seeds=range(4), step=0.1, jobs=1)
+    found = fo.arrivals(GPUS, "gpu", cards="gpu", seeds=range(4), step=0.1, workers=1)
     upper, lower = found.plot().axes
     drawn = {str(line.get_label()): np.asarray(line.get_ydata(), float) for line in upper.lines}
     for name in ("first-fit", "best-fit"):
@@ -342,14 +344,14 @@ def test_the_picture_is_what_the_numbers_say() -> None:
         ({"tasks": [1e9, 1]}, {}, "tasks would arrive, more than"),
         ({}, {"placements": ["joint"]}, "tasks here come one by one"),
         ({}, {"placements": ["random-round-robin"]}, "tasks here come one by one"),
-        ({}, {"placements": ["slots"], "cards": "gpu"}, '"slots" knows no cards'),
+        ({}, {"placements": ["slots"], "cards": "gpu"}, '"slots" does not support cards'),
         ({}, {"placements": ["best-fitt"]}, 'there is no placement "best-fitt" (did you mean "best-fit"?)'),
         ({}, {"placements": ["best-fit:metrik=l2"]}, '"best-fit" takes no option "metrik"'),
         ({}, {"placements": []}, "give a placement and a seed"),
         ({}, {"seeds": [-1]}, "a seed is -1; give a whole number >= 0"),
         ({}, {"until": 0}, "until is 0; give a part of the capacity > 0"),
         ({}, {"step": 1e-9}, "which makes more than 10,000 points"),
-        ({}, {"jobs": 0}, "jobs is 0"),
+        ({}, {"workers": 0}, "workers is 0"),
     ],
 )
 def test_bad_input_says_what_to_do(changes: dict[str, object], arguments: dict[str, object], message: str) -> None:
@@ -362,7 +364,7 @@ def test_bad_input_says_what_to_do(changes: dict[str, object], arguments: dict[s
 def test_parallelism_that_nobody_feels_changes_nothing() -> None:
     """A limit of as many servers as there are, on users of whom one alone has tasks that fit."""
     cluster = fo.Instance([[4.0], [2.0]], [[5.0], [0.6], [2.0]], tasks=[1, 9, 9], resources=["gpu"])
-    found, same = (fo.arrivals(each, "gpu", seeds=[1], jobs=1) for each in (cluster, cluster.replace(parallelism=[2.0, 2.0, 3.0])))
+    found, same = (fo.arrivals(each, "gpu", seeds=[1], workers=1) for each in (cluster, cluster.replace(parallelism=[2.0, 2.0, 3.0])))
     np.testing.assert_array_equal(same.bound, found.bound)
 
 
@@ -375,7 +377,7 @@ def test_a_placement_of_your_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_there_is_not_is_refused() -> None:
     """Points, and placements, of the answer."""
-    found = fo.arrivals(TWO_SERVERS, "gpu", step=0.5, seeds=[0], jobs=1)
+    found = fo.arrivals(TWO_SERVERS, "gpu", step=0.5, seeds=[0], workers=1)
     with pytest.raises(fo.Unsupported, match="no point at"):
         found.at(0.7)
     with pytest.raises(fo.Unsupported, match='no placement "best"'):
@@ -389,7 +391,7 @@ def test_the_command(tmp_path: Path) -> None:
     """A table, JSON, CSV and a picture."""
     picture, table, cluster = tmp_path / "ratio.svg", tmp_path / "ratio.csv", tmp_path / "gpus.yaml"
     fo.save(GPUS, cluster)
-    common = ["arrivals", str(cluster), "--resource", "gpu", "--cards", "gpu", "--seeds", "2", "--step", "0.1", "--jobs", "1"]
+    common = ["arrivals", str(cluster), "--resource", "gpu", "--cards", "gpu", "--seeds", "2", "--load-step", "0.1", "--workers", "1"]
     shown = RUNNER.invoke(app, [*common, "--plot", str(picture)])
     assert shown.exit_code == 0, shown.output
     assert [word in shown.output for word in ("first-fit", "best-fit", "fluid bound", "a relaxation")] == [True] * 4
@@ -410,7 +412,7 @@ def test_openb_by_other_means() -> None:
     """1,523 nodes and 6,212 GPUs: first-fit on cards with arrays of NumPy, all servers at once; no ratio above the bound."""
     instance = fo.import_openb(OPENB / "openb_nodes.csv.gz", OPENB / "openb_pods_default_gpuspec33.csv.gz").instance
     gpu = instance.resources.index("gpu")
-    found = fo.arrivals(instance, "gpu", cards="gpu", seeds=[0], step=0.13, jobs=1)
+    found = fo.arrivals(instance, "gpu", cards="gpu", seeds=[0], step=0.13, workers=1)
     assert found.instance.total_capacity[gpu] == 6212
     for values in found.allocated.values():
         assert (values <= found.bound + 1e-9).all()

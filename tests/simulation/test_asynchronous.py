@@ -390,6 +390,6 @@ def test_the_command(tmp_path: Path) -> None:
     assert (tmp_path / "a.png").stat().st_size > 10_000
     data = json.loads(run(*base, "psdsf:period=0.5:phases=sweep", "--json").stdout)
     assert data["settling"][0]["distance_0.001"] == 0
-    run(*base, "psdsf:period=0.5", "-o", str(tmp_path / "samples.parquet"))
+    run(*base, "psdsf:period=0.5", "--by", "time", "-o", str(tmp_path / "samples.parquet"))
     assert "exact share" in set(pd.read_parquet(tmp_path / "samples.parquet")["quantity"])
     assert "the period of the servers is 0" in " ".join(run(*base, "psdsf:period=0", status=2).stderr.split())

@@ -91,7 +91,7 @@ def follow(trace: fo.Trace, cluster: fo.Instance, scheduler: str, folder: Path, 
     """Stop after so many moments, again and again; compare with one simulation in one go."""
     parts, complete = 0, False
     while not complete:
-        found = fo.simulate(trace, cluster, scheduler, step=step, keep=folder, stopped=after(number))
+        found = fo.simulate(trace, cluster, scheduler, step=step, resume=folder, stopped=after(number))
         parts, complete = parts + 1, found.complete
         assert parts < 100
     agree(found, fo.simulate(trace, cluster, scheduler, step=step))
@@ -130,9 +130,9 @@ def test_a_choice_of_ones_own(tmp_path: Path) -> None:
         follow(trace, cluster, f"drfh:{file}:last", tmp_path / "kept", 12)
         file.write_text("def last(user, free, demand, fits):\n    return fits[0]\n")
         with pytest.raises(fo.InvalidInstance, match="of another scheduler"):
-            fo.simulate(trace, cluster, f"drfh:{file}:last", keep=tmp_path / "kept")
+            fo.simulate(trace, cluster, f"drfh:{file}:last", resume=tmp_path / "kept")
     with pytest.raises(fo.Unsupported, match="named by a string"):
-        fo.simulate(trace, cluster, ("drfh", "best-fit"), keep=tmp_path / "kept")
+        fo.simulate(trace, cluster, ("drfh", "best-fit"), resume=tmp_path / "kept")
 
 
 def test_often_and_at_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,36 +152,36 @@ def test_often_and_at_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for scheduler in ("drfh", "backfill", "drfh:best-fit"):
         asked = iter(range(99))
         with pytest.raises(KeyboardInterrupt):
-            fo.simulate(trace, cluster, scheduler, keep=tmp_path, stopped=killed)
+            fo.simulate(trace, cluster, scheduler, resume=tmp_path, stopped=killed)
         seen: list[float] = []
-        found = fo.simulate(trace, cluster, scheduler, keep=tmp_path, done=partial(note, seen))
+        found = fo.simulate(trace, cluster, scheduler, resume=tmp_path, done=partial(note, seen))
         whole: list[float] = []
         agree(found, fo.simulate(trace, cluster, scheduler, done=partial(note, whole)))
         assert scheduler == "drfh" or len(seen) < len(whole)
-        agree(fo.simulate(trace, cluster, scheduler, keep=tmp_path), found)  # its state at the end
+        agree(fo.simulate(trace, cluster, scheduler, resume=tmp_path), found)  # its state at the end
 
 
 def test_what_is_kept_of_something_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another trace, cluster, option or version; a file that is damaged."""
     trace, cluster = some(1)
-    fo.simulate(trace, cluster, "backfill", keep=tmp_path, stopped=after(9))
+    fo.simulate(trace, cluster, "backfill", resume=tmp_path, stopped=after(9))
     with pytest.raises(fo.InvalidInstance, match="of another trace; give another folder, or delete the file"):
-        fo.simulate(some(2)[0], cluster, "backfill", keep=tmp_path)
+        fo.simulate(some(2)[0], cluster, "backfill", resume=tmp_path)
     with pytest.raises(fo.InvalidInstance, match="of another cluster"):
-        fo.simulate(trace, cluster.replace(counts=[3, 1]), "backfill", keep=tmp_path)
+        fo.simulate(trace, cluster.replace(counts=[3, 1]), "backfill", resume=tmp_path)
     with pytest.raises(fo.InvalidInstance, match="with other options"):
-        fo.simulate(trace, cluster, "backfill", until=70.0, keep=tmp_path)
+        fo.simulate(trace, cluster, "backfill", until=70.0, resume=tmp_path)
     monkeypatch.setattr(fo, "__version__", "9.9")
     with pytest.raises(fo.InvalidInstance, match=r"that fairopt \d\S+ began, and this is fairopt 9\.9; delete it"):
-        fo.simulate(trace, cluster, "backfill", keep=tmp_path)
+        fo.simulate(trace, cluster, "backfill", resume=tmp_path)
     state = next(tmp_path.glob("backfill-*.state"))
     for damaged in (state.read_bytes()[:-99], b"nothing", b""):
         state.write_bytes(damaged)
         with pytest.raises(fo.InvalidInstance, match=r"holds no state of a simulation: .*delete it"):
-            fo.simulate(trace, cluster, "backfill", keep=tmp_path)
+            fo.simulate(trace, cluster, "backfill", resume=tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(fo.InvalidInstance, match="cannot be made"):
-        fo.simulate(trace, cluster, "backfill", keep=tmp_path / "file")
+        fo.simulate(trace, cluster, "backfill", resume=tmp_path / "file")
 
 
 @pytest.mark.parametrize("scheduler", ["drfh:best-fit", "backfill", "fairtree:half_life=20", "drfh", "psdsf:period=1"])
@@ -189,7 +189,7 @@ def test_a_state_of_somebody_else_is_refused_or_does_no_harm(scheduler: str, tmp
     """Each of its arrays left out, of another shape, of texts, or of numbers that point nowhere: a sentence, or a result."""
     trace, cluster = some(1)
     until = 60.0
-    fo.simulate(trace, cluster, scheduler, until=until, keep=tmp_path, stopped=after(9))
+    fo.simulate(trace, cluster, scheduler, until=until, resume=tmp_path, stopped=after(9))
     (state,) = tmp_path.glob("*.state")
     with np.load(state) as held:
         arrays = {name: held[name] for name in held.files}
@@ -199,7 +199,7 @@ def test_a_state_of_somebody_else_is_refused_or_does_no_harm(scheduler: str, tmp
         np.savez(tmp_path / "changed.npz", **changed)  # type: ignore[arg-type]
         state.write_bytes((tmp_path / "changed.npz").read_bytes())
         try:
-            fo.simulate(trace, cluster, scheduler, until=until, keep=tmp_path)
+            fo.simulate(trace, cluster, scheduler, until=until, resume=tmp_path)
         except fo.InvalidInstance as error:
             return "refused" if str(error).startswith(f"{state} ") and "delete it, and the simulation begins anew" in str(error) else "?"
         return "done"
@@ -222,20 +222,20 @@ def test_a_state_of_somebody_else_is_refused_or_does_no_harm(scheduler: str, tmp
 def test_an_error_of_the_caller_is_no_fault_of_the_state(scheduler: str, raised: type[Exception], tmp_path: Path) -> None:
     """It is raised as it is: nobody is told to delete what took hours."""
     trace, cluster = some(1)
-    fo.simulate(trace, cluster, scheduler, keep=tmp_path, stopped=after(9))
+    fo.simulate(trace, cluster, scheduler, resume=tmp_path, stopped=after(9))
 
     def fails(*_: object) -> bool:
         raise raised
 
     for calls in ({"done": fails}, {"stopped": fails}):
         with pytest.raises(raised):
-            fo.simulate(trace, cluster, scheduler, keep=tmp_path, **calls)  # type: ignore[arg-type]
+            fo.simulate(trace, cluster, scheduler, resume=tmp_path, **calls)  # type: ignore[arg-type]
 
 
 def test_a_course_of_somebody_else_is_refused(tmp_path: Path) -> None:
     """Each of its arrays left out, of another shape or kind, or not finite."""
     trace, cluster = some(1)
-    fo.compare_over_time(trace, cluster, ["backfill"], exact="drfh", store=tmp_path)
+    fo.compare_over_time(trace, cluster, ["backfill"], reference="drfh", resume=tmp_path)
     path = next(tmp_path.glob("backfill-*.npz"))
     whole = path.read_bytes()
     with np.load(path) as held:
@@ -244,7 +244,7 @@ def test_a_course_of_somebody_else_is_refused(tmp_path: Path) -> None:
     def refused(changed: dict[str, object]) -> None:
         np.savez(path, **changed)  # type: ignore[arg-type]
         with pytest.raises(fo.InvalidInstance, match=r"holds no finished scheduler: .*; delete it, and it is simulated again"):
-            fo.compare_over_time(trace, cluster, ["backfill"], exact="drfh", store=tmp_path)
+            fo.compare_over_time(trace, cluster, ["backfill"], reference="drfh", resume=tmp_path)
 
     for name, value in arrays.items():
         refused({each: kept for each, kept in arrays.items() if each != name})
@@ -254,17 +254,17 @@ def test_a_course_of_somebody_else_is_refused(tmp_path: Path) -> None:
         refused({**arrays, name: np.full_like(arrays[name], np.inf)})
     refused({**arrays, "times": arrays["times"][::-1]})
     path.write_bytes(whole)
-    fo.compare_over_time(trace, cluster, ["backfill"], exact="drfh", store=tmp_path)
+    fo.compare_over_time(trace, cluster, ["backfill"], reference="drfh", resume=tmp_path)
 
 
 def test_side_by_side(tmp_path: Path) -> None:
     """The scheduler that was being simulated goes on, and its state is gone once it has finished."""
     trace, cluster = some(1)
     schedulers = ["backfill", "drfh:best-fit"]
-    part = fo.compare_over_time(trace, cluster, schedulers, exact="drfh", store=tmp_path, stopped=after(60))
+    part = fo.compare_over_time(trace, cluster, schedulers, reference="drfh", resume=tmp_path, stopped=after(60))
     assert not part.courses[-1].complete
     assert len(list(tmp_path.glob("*.state"))) == 1
-    found = fo.compare_over_time(trace, cluster, schedulers, exact="drfh", store=tmp_path)
+    found = fo.compare_over_time(trace, cluster, schedulers, reference="drfh", resume=tmp_path)
     assert not list(tmp_path.glob("*.state"))
     for course, whole in zip(found.courses, fo.compare_over_time(trace, cluster, schedulers).courses, strict=True):
         for field in fields(courses.Course):
@@ -290,9 +290,9 @@ def test_the_command_goes_on_after_sigterm(tmp_path: Path, monkeypatch: pytest.M
 
     command = ["simulate", str(tmp_path / "jobs.csv"), "--cluster", str(tmp_path / "cluster.yaml"), "--scheduler", "backfill", "--csv"]
     monkeypatch.setattr(events.JobRun, "start", start)
-    stopped = CliRunner().invoke(app, [*command, "--keep", str(tmp_path / "kept")])
+    stopped = CliRunner().invoke(app, [*command, "--resume", str(tmp_path / "kept")])
     assert stopped.exit_code == 0, stopped.output
-    assert "the same command goes on from there" in stopped.output
+    assert "the same command continues from there" in stopped.output
     monkeypatch.setattr(events.JobRun, "start", begins)
-    again = CliRunner().invoke(app, [*command, "--keep", str(tmp_path / "kept")])
+    again = CliRunner().invoke(app, [*command, "--resume", str(tmp_path / "kept")])
     assert again.stdout == CliRunner().invoke(app, command).stdout != stopped.stdout

@@ -247,7 +247,7 @@ def test_one_queue_of_everybody_changes_nothing(scheduler: str) -> None:
 def test_what_cannot_follow_a_tree_says_so() -> None:
     """Servers that act alone, criteria without one share, and users who are in no queue that is known."""
     trace = jobs_of("A", "B", demands=[[1], [1]])
-    with pytest.raises(fo.Unsupported, match="know no queues"):
+    with pytest.raises(fo.Unsupported, match="do not support queues"):
         fo.simulate(trace, two_owners(), "psdsf:period=1")
     with pytest.raises(fo.Unsupported, match="queues"):
         fo.simulate(trace, two_owners(), "psdsf:first-fit")

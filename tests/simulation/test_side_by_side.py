@@ -73,20 +73,20 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(side_by_side, "simulate", counted)
     with pytest.raises(KeyboardInterrupt):
-        fo.compare_over_time(trace, cluster, ["fifo", "backfill", "fairtree"], store=tmp_path)
-    again = fo.compare_over_time(trace, cluster, ["fifo", "backfill", "fairtree"], store=tmp_path)
+        fo.compare_over_time(trace, cluster, ["fifo", "backfill", "fairtree"], resume=tmp_path)
+    again = fo.compare_over_time(trace, cluster, ["fifo", "backfill", "fairtree"], resume=tmp_path)
     assert asked == ["drfh", "fifo", "backfill", "backfill", "fairtree"]
     whole = fo.compare_over_time(trace, cluster, ["fifo", "backfill", "fairtree"])
-    assert again.to_dict() == whole.to_dict()
+    assert again.to_dict() == whole.to_dict() | {"time_s": again.seconds}
     asked.clear()
     other = fo.Trace(["A", "B"], [0, 51], [4, 4], [[1], [1]], [100, 5], gangs=[1, 1], resources=["cpu"])
-    fo.compare_over_time(other, cluster, ["fifo"], store=tmp_path)
+    fo.compare_over_time(other, cluster, ["fifo"], resume=tmp_path)
     assert asked == ["drfh", "fifo"]
     damaged = next(tmp_path.glob("fifo-*.npz"))
     for file in tmp_path.glob("fifo-*.npz"):
         file.write_bytes(b"nothing")
     with pytest.raises(fo.InvalidInstance, match=f"{damaged.name[:5]}.*delete it"):
-        fo.compare_over_time(trace, cluster, ["fifo"], store=tmp_path)
+        fo.compare_over_time(trace, cluster, ["fifo"], resume=tmp_path)
 
 
 def test_a_scheduler_that_was_stopped_is_named() -> None:
@@ -96,14 +96,15 @@ def test_a_scheduler_that_was_stopped_is_named() -> None:
 
     from rich.console import Console
 
-    from fairopt.commands.side_by_side_table import print_side_by_side
+    from fairopt.reporting.tables.side_by_side import side_by_side_blocks
+    from fairopt.show.terminal import print_blocks
 
     trace, cluster = two_users()
     found = fo.compare_over_time(trace, cluster, ["fifo", "backfill"])
     part = replace(found, courses=(found.courses[0], replace(found.courses[1], complete=False)))
     for shown, said in ((found, 0), (part, 1)):
         page = io.StringIO()
-        print_side_by_side(Console(file=page, width=80), shown)
+        print_blocks(Console(file=page, width=80), side_by_side_blocks(shown))
         assert page.getvalue().count("stopped early") == page.getvalue().count("\nbackfill: stopped early") == said
 
 
@@ -140,12 +141,13 @@ def test_a_wait_says_which_jobs_it_is_of() -> None:
 
     from rich.console import Console
 
-    from fairopt.commands.side_by_side_table import print_side_by_side
+    from fairopt.reporting.tables.side_by_side import side_by_side_blocks
+    from fairopt.show.terminal import print_blocks
 
     found = fo.compare_over_time(*two_users(), ["fifo", "drfh"], until=60)
     assert found.to_frame()[["jobs", "started", "wait_s"]].to_numpy().tolist() == [[2, 1, 0], [2, 2, 0]]
     page = io.StringIO()
-    print_side_by_side(Console(file=page, width=200), found)
+    print_blocks(Console(file=page, width=200), side_by_side_blocks(found))
     assert "of the jobs that started; without 1 job under fifo that did not" in page.getvalue()
 
 
@@ -172,12 +174,13 @@ def test_a_default_half_life_is_shown() -> None:
 
     from rich.console import Console
 
-    from fairopt.commands.side_by_side_table import print_side_by_side
+    from fairopt.reporting.tables.side_by_side import side_by_side_blocks
+    from fairopt.show.terminal import print_blocks
 
     found = fo.compare_over_time(*two_users(), ["fairtree", "priority:half_life=2d", "fifo"])
     assert found.to_frame()["half_life_s"].tolist() == pytest.approx([7 * 86_400, 2 * 86_400, np.nan], nan_ok=True)
     page = io.StringIO()
-    print_side_by_side(Console(file=page, width=100), found)
+    print_blocks(Console(file=page, width=100), side_by_side_blocks(found))
     assert page.getvalue().count("a half-life of") == page.getvalue().count("fairtree: a half-life of 7 days, the default") == 1
 
 
@@ -189,7 +192,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     )
     base = ["simulate", str(tmp_path / "jobs.csv"), "--cluster", str(tmp_path / "cluster.yaml")]
     both = [*base, "--scheduler", "fifo", "--scheduler", "fairtree:half_life=7d"]
-    shown = CliRunner().invoke(app, [*both, "--plot", str(tmp_path / "x.png"), "--store", str(tmp_path / "kept")])
+    shown = CliRunner().invoke(app, [*both, "--plot", str(tmp_path / "x.png"), "--resume", str(tmp_path / "kept")])
     assert shown.exit_code == 0, shown.output
     assert CliRunner().invoke(app, [*both, "--report", str(tmp_path / "x.html")]).exit_code == 0
     assert "Jain" in (tmp_path / "x.html").read_text()
@@ -202,4 +205,4 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, [*both, "--regret", "3"]).exit_code == 2
     assert CliRunner().invoke(app, [*both, "--report", str(tmp_path / "x.pdf")]).exit_code == 2
     assert CliRunner().invoke(app, [*base, "--report", str(tmp_path / "y.html")]).exit_code == 2
-    assert CliRunner().invoke(app, [*base, "--store", str(tmp_path / "kept")]).exit_code == 2
+    assert CliRunner().invoke(app, [*base, "--resume", str(tmp_path / "kept")]).exit_code == 2

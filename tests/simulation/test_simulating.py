@@ -503,7 +503,7 @@ def test_a_picture_of_many_users_shows_those_that_hold_most() -> None:
         ({"tasks": [1, 1.5]}, 'job "2": its number of tasks is not a whole number >= 1'),
         ({"tasks": [1, 1e300]}, 'job "2": it has 2,147,483,648 tasks or more'),
         ({"submit": [0, 1.7e12]}, 'job "2": it is submitted after 1e\\+12 s'),
-        ({"demands": [[1], [0]]}, 'job "2": it demands nothing'),
+        ({"demands": [[1], [0]]}, 'job "2": all its demands are zero'),
         ({"demands": [[1], [np.inf]]}, 'job "2": a demand is not a finite number'),
         ({"jobs": ["a", "a"]}, 'the job label "a" occurs twice'),
         ({"user": ["A", ""]}, 'the user of job "2" is'),
@@ -533,7 +533,7 @@ def test_a_bad_trace_is_refused(arguments: dict[str, Any], message: str) -> None
         ({"eligibility": [[True, True], [True, True]]}, {}, {}, "has 2 columns, and the cluster 1 row"),
         ({}, {"rates": [[1]]}, {}, "shared by time"),
         ({}, {}, {"scheduler": "drfh:bestfit"}, r'no placement "bestfit" \(did you mean "best-fit"\?\)'),
-        ({}, {}, {"scheduler": "drhf"}, 'there is no notion "drhf"'),
+        ({}, {}, {"scheduler": "drhf"}, 'there is no scheduler "drhf"'),
         ({}, {}, {"scheduler": "drfh:first-fit:stop=first-block"}, "stop has no meaning over time"),
         ({}, {}, {"scheduler": {"criterion": "drfh", "placement": lambda user, free, demand, fits: -1}}, "which is no server that its"),
         ({}, {}, {"until": 0}, "until is 0; give a number of seconds > 0"),
@@ -603,7 +603,7 @@ BAD = [
     ("a,alice,9,9,60,2,,", "line 3: it is submitted before the job above it"),
     ("c,alice,0,9,60,2,,", r'line 4: there is a job "c" already \(line 2\)'),
     ("a,alice,0,0,60,2,,", "line 2: its number of tasks is not a whole number"),
-    ("a,alice,0,9,60,,,", "line 2: it demands nothing"),
+    ("a,alice,0,9,60,,,", "line 2: all its demands are zero"),
     ("a,,0,9,60,2,,", "line 2: the user is empty"),
     ("a,alice,0,9,60,2,modell = A100,", 'line 2: requires: no server has the attribute "modell"'),
     ("a,alice,0,9,60,2,,nwe", r'line 2: servers: there is no server "nwe" \(did you mean "new"\?\)'),
@@ -664,7 +664,7 @@ def test_the_command(folder: Path) -> None:
     assert (folder / "a.png").stat().st_size > 10_000
     data = json.loads(run(*base, "--json", "--scheduler", "drfh", "--events", str(folder / "events.csv")).stdout)
     assert (data["kind"], data["jobs_finished"]) == ("exact, fluid", 3)
-    run(*base, "-o", str(folder / "samples.parquet"))
+    run(*base, "--by", "time", "-o", str(folder / "samples.parquet"))
     assert set(pd.read_parquet(folder / "samples.parquet")["quantity"]) == {"utilization", "share", "running", "waiting"}
     assert run(*base, "--csv").stdout.splitlines()[0] == "job,user,submit_s,tasks,ended,started_s,finished_s,completion_s"
     assert "ends in .parquet; leave --json out" in " ".join(

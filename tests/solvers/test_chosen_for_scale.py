@@ -60,7 +60,7 @@ def test_by_simulate(reached: list[str]) -> None:
 
 def test_by_study(reached: list[str]) -> None:
     """And by all that asks many instances."""
-    frame = fo.study({"large": LARGE}, notions=["drfh", "tsf"], jobs=1)
+    frame = fo.study({"large": LARGE}, notions=["drfh", "tsf"], workers=1)
     assert reached == ["drfh", "tsf"]
     assert frame["message"].eq("").all()
 

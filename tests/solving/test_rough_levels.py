@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from instances import instance_in_zones
+from support.deadlines import Late
 
 import fairopt as fo
 from fairopt.program import Program, Solution
@@ -88,20 +89,6 @@ def test_users_who_are_all_different_have_none() -> None:
     rng = np.random.default_rng(0)
     instance = fo.generate("uniform", users=60, servers=12, resources=2).replace(eligibility=rng.random((60, 12)) < 0.5)
     assert rough_levels(instance, notion_of("drfh"), fo.formulate(instance, "drfh"), NEVER) is None
-
-
-class Late(Deadline):
-    """It passes after it has been looked at so many times."""
-
-    def __init__(self, looks: int) -> None:
-        super().__init__(1.0)
-        self.looks = looks
-
-    @property
-    def left(self) -> float:
-        """One second, then none."""
-        self.looks -= 1
-        return float(self.looks > 0)
 
 
 @pytest.mark.usefixtures("small")

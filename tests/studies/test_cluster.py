@@ -93,12 +93,12 @@ def test_a_killed_worker_leaves_its_cells_to_the_other(tmp_path: Path) -> None:
                 (tmp_path / "open").touch()
 
         options: dict[str, Any] = {"notions": ["drfh", "tsf"], "seeds": range(8)}
-        frame = fo.study({"x": gated}, **options, backend="dask", address=address, output=tmp_path / "x.parquet", done=kill)
+        frame = fo.study({"x": gated}, **options, backend="dask", address=address, resume=tmp_path / "x.parquet", done=kill)
         assert workers[killed[0]].returncode == -signal.SIGKILL
     again = [path.name.split("-")[1] for path in tmp_path.glob("seed-*")]
     assert len(again) > len(set(again))  # the cell of the killed worker was begun twice
     assert not frame.duplicated(["instance", "seed", "entry"]).any()
-    alone = fo.study({"x": SPEC}, **options, jobs=1)
+    alone = fo.study({"x": SPEC}, **options, workers=1)
     pd.testing.assert_frame_equal(frame.drop(columns="seconds"), alone.drop(columns="seconds"), check_exact=True)
     assert pd.read_parquet(tmp_path / "x.parquet").equals(frame)
 
@@ -108,7 +108,7 @@ def test_no_cluster_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> N
     pytest.importorskip("distributed", reason="needs pip install '.[dask]'")
     monkeypatch.setattr("fairopt.studies.workers._PATIENCE", 0.2)
     with pytest.raises(fo.Unsupported, match=r"no Dask scheduler answers at tcp://127.0.0.1:1: .*; start one with: dask scheduler"):
-        fo.study({"x": SPEC}, jobs=1, backend="dask", address="tcp://127.0.0.1:1")
+        fo.study({"x": SPEC}, workers=1, backend="dask", address="tcp://127.0.0.1:1")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs pip install '.[ray]'")
@@ -116,5 +116,5 @@ def test_no_cluster_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> N
 def test_ray_gives_the_same_table() -> None:
     """A cluster of this machine."""
     options: dict[str, Any] = {"instances": {"x": SPEC}, "notions": ["drfh"], "seeds": range(5)}
-    frame = fo.study(**options, jobs=2, backend="ray")
-    pd.testing.assert_frame_equal(frame.drop(columns="seconds"), fo.study(**options, jobs=1).drop(columns="seconds"), check_exact=True)
+    frame = fo.study(**options, workers=2, backend="ray")
+    pd.testing.assert_frame_equal(frame.drop(columns="seconds"), fo.study(**options, workers=1).drop(columns="seconds"), check_exact=True)

@@ -13,7 +13,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def test_a_study_of_a_tree() -> None:
     """An instance of a file and a generator; the rows are those of compare."""
     research = fo.load(EXAMPLES / "research-queues.yaml")
-    rows = fo.study({"research": research, "drawn": "gpus:users=6:queues=3"}, schedules=["drfh:best-fit"], jobs=1)
+    rows = fo.study({"research": research, "drawn": "gpus:users=6:queues=3"}, schedules=["drfh:best-fit"], workers=1)
     assert rows["message"].eq("").all()
     comparison = fo.compare(research, schedules=["drfh:best-fit"])
     assert rows[rows["instance"] == "research"]["tasks"].tolist() == [row.tasks for row in comparison]

@@ -20,7 +20,7 @@ Change = Callable[[pyarrow.Table, dict[str, Any]], pyarrow.Table]
 
 def study(path: Path) -> Any:
     """Run, or go on with, a study of four rows."""
-    return fo.study({"lab": INSTANCE}, notions=["drfh"], schedules=["drfh:random"], seeds=range(2), jobs=1, output=path)
+    return fo.study({"lab": INSTANCE}, notions=["drfh"], schedules=["drfh:random"], seeds=range(2), workers=1, resume=path)
 
 
 def with_request(request: Any) -> Change:
@@ -85,7 +85,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, what: str) -> None:
     """And left as it is; the same study without the damage goes on from its file, which has another instance, too."""
     path = tmp_path / "s.parquet"
     study(path)
-    kept = fo.study({"other": OTHER}, notions=["drfh"], schedules=["drfh:random"], seeds=range(1), jobs=1, output=path)
+    kept = fo.study({"other": OTHER}, notions=["drfh"], schedules=["drfh:random"], seeds=range(1), workers=1, resume=path)
     assert len(kept) == 2
     whole = path.read_bytes()
     table = parquet.read_table(path)

@@ -91,7 +91,7 @@ def test_numbers_are_those_of_their_definitions() -> None:
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 def test_a_cell_is_a_comparison(instance: fo.Instance) -> None:
     """The same numbers, with constraints, zero demands, users who cannot run and few tasks."""
-    frame = fo.study({"x": instance}, notions=["drfh", "tsf"], schedules=["drfh:best-fit"], jobs=1).set_index("entry")
+    frame = fo.study({"x": instance}, notions=["drfh", "tsf"], schedules=["drfh:best-fit"], workers=1).set_index("entry")
     rows = fo.compare(instance, notions=["drfh", "tsf"], schedules=["drfh:best-fit"])
     for row in rows:
         assert frame.loc[row.name, "tasks"] == row.tasks
@@ -102,7 +102,7 @@ def test_a_cell_is_a_comparison(instance: fo.Instance) -> None:
 def test_rows_are_in_the_order_of_what_was_asked() -> None:
     """Instances, then seeds, then entries, each as given; what one does not have is missing."""
     given = fo.load(EXAMPLES / "kesidis.yaml").replace(resources=["a", "b"])
-    frame = fo.study({"z": drawn, "a": given}, notions=["tsf", "drfh"], schedules=["drfh:best-fit"], seeds=[7, 3], integral=True, jobs=1)
+    frame = fo.study({"z": drawn, "a": given}, notions=["tsf", "drfh"], schedules=["drfh:best-fit"], seeds=[7, 3], integral=True, workers=1)
     entries = ["tsf", "tsf, whole tasks", "drfh", "drfh, whole tasks", "drfh:best-fit"]
     asked = [(name, seed, entry) for name in "za" for seed in (7, 3) for entry in entries]
     assert list(zip(frame["instance"], frame["seed"], frame["entry"], strict=True)) == asked
@@ -120,15 +120,15 @@ def test_the_table_does_not_depend_on_the_workers() -> None:
         "spec": "constrained:of=google:users=6:servers=12",
         "given": drawn(0),
     }
-    one = fo.study(sources, **what, jobs=1)
-    same(one, fo.study(sources, **what, jobs=2))
-    same(one, fo.study(sources, **what, jobs=2, backend="threading"))
+    one = fo.study(sources, **what, workers=1)
+    same(one, fo.study(sources, **what, workers=2))
+    same(one, fo.study(sources, **what, workers=2, backend="threading"))
 
 
 def test_the_seed_is_that_of_schedules_without_one() -> None:
     """Of a given instance, schedules differ by seed, unless they name their own."""
     instance = fo.generate("google", users=8, servers=20, seed=1)
-    frame = fo.study({"x": instance}, notions=[], schedules=["drfh:random", "drfh:random:seed=3"], seeds=range(4), jobs=1)
+    frame = fo.study({"x": instance}, notions=[], schedules=["drfh:random", "drfh:random:seed=3"], seeds=range(4), workers=1)
     tasks = frame["tasks"].to_numpy().reshape(4, 2)  # seeds, entries
     own = [fo.schedule(instance, "drfh", placement="random", seed=seed).tasks.sum() for seed in range(4)]
     assert tasks[:, 0].tolist() == own
@@ -144,7 +144,7 @@ def test_what_fails_says_why_and_stops_nothing() -> None:
             raise ZeroDivisionError("no luck")
         return drawn(seed).replace(capacities=[[np.nan, 1], [1, 1]]) if seed == 2 else drawn(seed)
 
-    frame = fo.study({"weak": weak}, notions=["drf", "drfh"], schedules=["drfh:first-fit"], seeds=range(4), jobs=1).set_index(
+    frame = fo.study({"weak": weak}, notions=["drf", "drfh"], schedules=["drfh:first-fit"], seeds=range(4), workers=1).set_index(
         ["seed", "entry"]
     )
     assert frame["tasks"].isna().groupby(level="seed").sum().tolist() == [1, 3, 3, 1]
@@ -181,17 +181,17 @@ def test_a_study_is_kept_and_extended(tmp_path: Path) -> None:
 
     told: list[tuple[int, int]] = []
     other = fo.load(EXAMPLES / "kesidis.yaml").replace(resources=["a", "b"])
-    first = fo.study({"x": counted}, **QUICK, seeds=[1, 0], output=tmp_path / "new")
+    first = fo.study({"x": counted}, **QUICK, seeds=[1, 0], resume=tmp_path / "new")
     assert pd.read_parquet(tmp_path / "new").equals(first.sort_values("seed", kind="stable", ignore_index=True))
     made.clear()
-    both = fo.study({"a": other, "x": counted}, **QUICK, seeds=range(3), output=tmp_path / "new", done=lambda *n: told.append(n))
+    both = fo.study({"a": other, "x": counted}, **QUICK, seeds=range(3), resume=tmp_path / "new", done=lambda *n: told.append(n))
     assert made == [1, 1, 2]  # twice the first seed of the first run, to see that it is the same generator; then what is missing
     assert told == [(2, 6), (3, 6), (4, 6), (5, 6), (6, 6)]
     same(both, fo.study({"a": other, "x": drawn}, **QUICK, seeds=range(3)))
     kept = pd.read_parquet(tmp_path / "new" / "study.parquet")
     assert list(kept.columns[-2:]) == ["seconds", "message"]
     assert sorted(kept.columns) == sorted(both.columns)
-    again = fo.study({"x": counted}, **QUICK, seeds=[2], output=tmp_path / "new")  # a part of it
+    again = fo.study({"x": counted}, **QUICK, seeds=[2], resume=tmp_path / "new")  # a part of it
     same(again[list(first.columns)], both[(both["instance"] == "x") & (both["seed"] == 2)][list(first.columns)].reset_index(drop=True))
     assert len(pd.read_parquet(tmp_path / "new")) == 12
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [".study.parquet.lock", "study.parquet"]
@@ -257,15 +257,15 @@ def test_two_at_once_are_refused(tmp_path: Path) -> None:
 
     def second(finished: int, total: int) -> None:
         with pytest.raises(fo.InvalidInstance, match="another study is writing") as refusal:
-            fo.study({"x": drawn}, **QUICK, output=tmp_path)
+            fo.study({"x": drawn}, **QUICK, resume=tmp_path)
         refused.append(str(refusal.value))
         if finished:
             raise LookupError("of the caller's own")
 
     with pytest.raises(LookupError):
-        fo.study({"x": drawn}, **QUICK, output=tmp_path, seeds=range(3), done=second)
+        fo.study({"x": drawn}, **QUICK, resume=tmp_path, seeds=range(3), done=second)
     assert len(refused) == 2
-    assert fo.study({"x": drawn}, **QUICK, output=tmp_path, seeds=range(3))["tasks"].notna().all()
+    assert fo.study({"x": drawn}, **QUICK, resume=tmp_path, seeds=range(3))["tasks"].notna().all()
 
 
 @pytest.mark.parametrize("cells", [1, 3])
@@ -328,7 +328,7 @@ def gated(seed):  # from the third on, they wait until somebody opens
 
 if __name__ == "__main__":
     frame = fo.study(
-        {"gated": gated}, notions=["drfh", "tsf"], seeds=range(6), output="out", jobs=int(sys.argv[1]),
+        {"gated": gated}, notions=["drfh", "tsf"], seeds=range(6), resume="out", workers=int(sys.argv[1]),
         done=lambda finished, total: print(finished, total, flush=True))
     frame.to_pickle("frame.pkl")
 """
@@ -350,7 +350,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
         assert output.splitlines() == ["3 6", "4 6", "5 6", "6 6"]
     frame = pd.read_pickle(tmp_path / "frame.pkl")
     spec = "uniform:users=3:servers=2:size=10"
-    same(frame, fo.study({"gated": spec}, notions=["drfh", "tsf"], seeds=range(6), jobs=1))
+    same(frame, fo.study({"gated": spec}, notions=["drfh", "tsf"], seeds=range(6), workers=1))
     assert pd.read_parquet(there).equals(frame)
 
 
@@ -370,8 +370,8 @@ def test_a_lost_worker_is_said_and_costs_nothing_that_is_finished(tmp_path: Path
 
     options: dict[str, Any] = {"instances": {"x": fatal}, "seeds": range(5), "output": tmp_path / "x.parquet"}
     with pytest.raises(fo.NoSolution, match=r"the workers \(loky\) ended .* use fewer workers; [0-4] of 5 cells are in .*x.parquet"):
-        fo.study(**options, jobs=2)
-    same(fo.study(**options, jobs=1), fo.study({"x": spec}, seeds=range(5), jobs=1))
+        fo.study(**options, workers=2)
+    same(fo.study(**options, workers=1), fo.study({"x": spec}, seeds=range(5), workers=1))
 
 
 ENDLESS = """
@@ -404,11 +404,11 @@ def test_ctrl_c_keeps_what_is_there(tmp_path: Path) -> None:
         "slow",
         "--seeds",
         "6",
-        "--jobs",
+        "--workers",
         "2",
         "--backend",
         "threading",
-        "-o",
+        "--resume",
         "out",
     )
     with process(*command, folder=tmp_path) as program:
@@ -428,7 +428,7 @@ def test_ctrl_c_keeps_what_is_there(tmp_path: Path) -> None:
 
 def test_ctrl_c_leaves_no_word_of_joblib() -> None:
     """It warns of work that is left when what asked for it ends; who presses Ctrl-C knows. (A warning is an error here.)"""
-    found = work_on(time.sleep, [0, 1, 1], jobs=2, backend="threading")
+    found = work_on(time.sleep, [0, 1, 1], workers=2, backend="threading")
     next(found)
     found.close()
 
@@ -436,7 +436,7 @@ def test_ctrl_c_leaves_no_word_of_joblib() -> None:
 def test_ctrl_c_once_ends_it_with_a_message(tmp_path: Path) -> None:
     """Workers are processes, and hear it too."""
     command = [sys.executable, "-m", "fairopt", "study", "--generate", "google:users=40:servers=30", "--notions", "drfh,tsf"]
-    command += ["--seeds", "100000", "--jobs", "2", "-o", "x.parquet"]
+    command += ["--seeds", "100000", "--workers", "2", "--resume", "x.parquet"]
     with process(*command, folder=tmp_path) as program:
         assert until(lambda: program.poll() is not None or len(snapshot(tmp_path / "x.parquet")) > 0)
         os.killpg(program.pid, signal.SIGINT)
@@ -466,7 +466,7 @@ def endless(seed):
 
 if __name__ == "__main__":
     os.environ["ASKED"] = str(os.getpid())
-    fo.study({"endless": endless}, notions=["drfh"], seeds=range(2), jobs=3)
+    fo.study({"endless": endless}, notions=["drfh"], seeds=range(2), workers=3)
 """
 
 
@@ -531,8 +531,8 @@ def broken(seed: int) -> fo.Instance:
         ({"seeds": [1, 1]}, "seeds are 1 and 1; give at least one, and each once"),
         ({"seeds": [-1]}, "a seed is -1"),
         ({"seeds": [0.5]}, r"a seed is 0\.5"),
-        ({"jobs": 0}, "jobs is 0"),
-        ({"jobs": 1.5}, r"jobs is 1\.5"),
+        ({"workers": 0}, "workers is 0"),
+        ({"workers": 1.5}, r"workers is 1\.5"),
         ({"backend": "lokky"}, 'no backend "lokky" .did you mean "loky"'),
         ({"address": "tcp://127.0.0.1:1"}, "has no address"),
         ({"time_limit": 0}, "time_limit is 0"),
@@ -554,7 +554,7 @@ def a_text(folder: Path) -> Path:
 
 def half_a_file(folder: Path) -> Path:
     """Bytes are missing at the end, as after a disk was full."""
-    fo.study({"x": drawn}, **QUICK, output=folder / "x.parquet")
+    fo.study({"x": drawn}, **QUICK, resume=folder / "x.parquet")
     (folder / "x.parquet").write_bytes((folder / "x.parquet").read_bytes()[:-100])
     return folder / "x.parquet"
 
@@ -595,8 +595,8 @@ def test_an_output_that_cannot_be_is_refused(make: Callable[[Path], Path], messa
     path = make(tmp_path)
     before = path.read_bytes() if path.is_file() else b""
     with pytest.raises(fo.InvalidInstance, match=message):
-        fo.study({"x": drawn}, **QUICK, output=path)
-    assert re.search(message, run(EXAMPLES / "kesidis.yaml", "--jobs", 1, "-o", path, status=2).stderr)
+        fo.study({"x": drawn}, **QUICK, resume=path)
+    assert re.search(message, run(EXAMPLES / "kesidis.yaml", "--workers", 1, "--resume", path, status=2).stderr)
     assert (path.read_bytes() if path.is_file() else b"") == before
 
 
@@ -621,10 +621,10 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
         "drfh:best-fit,drfh:random",
         "--seeds",
         3,
-        "--jobs",
+        "--workers",
         1,
     )
-    text = run(*arguments, "-o", tmp_path).stdout
+    text = run(*arguments, "--resume", tmp_path).stdout
     assert "kesidis, 3 seeds" in text
     assert f"18 rows in {tmp_path / 'study.parquet'}" in text.replace("\n", "")
     assert max(map(len, text.splitlines()[:-1])) <= 80
@@ -632,21 +632,21 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
     assert len(frame) == 18
     means = summary(frame)
     pd.testing.assert_frame_equal(
-        pd.read_csv(io.StringIO(run(*arguments, "-o", tmp_path, "--csv").stdout), index_col=[0, 1]), means, check_dtype=False
+        pd.read_csv(io.StringIO(run(*arguments, "--resume", tmp_path, "--csv").stdout), index_col=[0, 1]), means, check_dtype=False
     )
     drawn_last = means.to_dict("index")["kesidis:users=4", "drfh:random"]
     mean, error = drawn_last["efficiency"], drawn_last["efficiency error"]
     digits = 1 - int(np.floor(np.log10(100 * error)))
     assert f"{round(100 * mean, digits):.{max(digits, 0)}f} ± {100 * error:.2g}" in text
-    data = json.loads(run(*arguments, "-o", tmp_path, "--json").stdout)
-    assert [entry["entry"] for entry in data] == ["drfh", "drfh:best-fit", "drfh:random"] * 2
+    data = json.loads(run(*arguments, "--resume", tmp_path, "--json").stdout)["rows"]
+    assert [entry["name"] for entry in data] == ["drfh", "drfh:best-fit", "drfh:random"] * 2
     assert data[4]["efficiency"] == pytest.approx(means.iloc[4]["efficiency"])
-    assert data[0]["regret level"] is None
+    assert data[0]["regret_level"] is None
 
 
 def test_nothing_that_can_be_solved_is_status_3(tmp_path: Path) -> None:
     """With the reason."""
-    result = run(EXAMPLES / "kesidis.yaml", "--notions", "drf", "--jobs", 1, status=3)
+    result = run(EXAMPLES / "kesidis.yaml", "--notions", "drf", "--workers", 1, status=3)
     assert "one server" in result.stdout
     assert "1 row of 1 without an allocation" in result.stdout
 

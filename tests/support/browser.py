@@ -7,10 +7,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+import fairopt as fo
+
 if TYPE_CHECKING:
     from selenium import webdriver
 
-__all__ = ["HOSTILE", "TAKEN", "WHY_NOT", "chromium"]
+__all__ = ["HOSTILE", "TAKEN", "WHY_NOT", "chromium", "hostile_cluster"]
 
 _CHROMIUM, _DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 _ARGUMENTS = (
@@ -66,3 +70,20 @@ walk(document);
 return found;
 """
 """Returns what `HOSTILE` names have left behind: what ran, and elements made of them, in shadow roots too. Of nothing: ["undefined"]."""
+
+
+def hostile_cluster() -> fo.Instance:
+    """Return a cluster in which every name would be more than text: of users, servers, resources and queues."""
+    number = len(HOSTILE)
+    demands = 1 + np.arange(2 * number).reshape(number, 2) % 3
+    names = [f"{name} queue" for name in HOSTILE]
+    return fo.Instance(
+        [[9, 12], [12, 9]],
+        demands,
+        tasks=np.full(number, 5.0),
+        users=HOSTILE,
+        servers=[f"{name} server" for name in HOSTILE[:2]],
+        resources=[f"{name} resource" for name in HOSTILE[2:4]],
+        queues=[fo.Queue(name, weight=2.0) for name in names],
+        queue_of=names,
+    )

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from fairopt.imports.slurm_syntax import tres
+from fairopt.slurm.syntax import tres
 
 __all__ = ["Sacctmgr"]
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairopt.drawing import ShowsItself
+from fairopt.results import result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,6 +136,8 @@ class Explanation(ShowsItself):
         The queue that is explained; ``user`` is None then. None where a user is explained.
     units : mapping
         The unit of each resource of which it is known.
+    question : mapping
+        The arguments of `fairopt.explain`, as plain data.
     """
 
     user: str | None
@@ -145,6 +148,7 @@ class Explanation(ShowsItself):
     gains: tuple[Gain, ...]
     queue: str | None = None
     units: Mapping[str, str] = field(default_factory=dict)
+    question: Mapping[str, Any] = field(default_factory=dict)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per change: its kind, and its gain in tasks by price and by solving."""
@@ -157,19 +161,21 @@ class Explanation(ShowsItself):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; None stands for a missing number. Fractions are floats, and text ("20/3") under "exact"."""
         blockers = [
-            _plain(dataclasses.asdict(each)) | {"holders": [_plain({"user": user, "amount": amount}) for user, amount in each.holders]}
+            _plain(dataclasses.asdict(each))
+            | {"holders": [{"name": user} | _plain({"user": user, "amount": amount}) for user, amount in each.holders]}
             for each in self.blockers
         ]
-        return {
-            "user": self.user,
+        found = {
+            "name": self.user if self.queue is None else self.queue,
+            "user": self.user,  # until 1.0
             **({"queue": self.queue} if self.queue is not None else {}),
             "against": self.against,
             **_plain({"tasks": self.tasks}),
-            "units": dict(self.units),
             "sentences": list(self.sentences),
             "blockers": blockers,
             "gains": [_plain(dataclasses.asdict(gain)) for gain in self.gains],
         }
+        return result("explain", self.question, self.units, found)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)

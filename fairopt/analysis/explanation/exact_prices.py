@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Exact, Level
+from fairopt.allocation import Allocation, Level, Optimum
 from fairopt.certificate.exact_levels import cheapest, closed_pairs, dot
 from fairopt.instance import Instance, IntArray
 from fairopt.instance.fractions import ExactArray, from_rational, objects, rational, rationals
 from fairopt.models import Sharing
-from fairopt.program import Equalize, Leximin, LimitKind
+from fairopt.program import LimitKind
 from fairopt.program.exact import ExactProgram
 
 __all__ = ["ExactLevelPrices"]
@@ -52,7 +52,7 @@ class ExactLevelPrices:
         view = allocation.in_fractions
         assert view.exact is not None
         level = next((step for step in view.exact.steps if view.instance.users[user] in step.users), None)
-        if level is None or level.prices is None or view.shares.ndim != 1 or not isinstance(view.question, Exact):
+        if level is None or level.prices is None or view.shares.ndim != 1 or not isinstance(view.question, Optimum):
             return None
         found = cls(view, user, level)
         return found if found.tasks(allocation.instance) == view.tasks_per_user[user] else None
@@ -68,12 +68,12 @@ class ExactLevelPrices:
         ``servers`` has, for each row of the instance, the position of the same row in the present one.
         """
         view, question = self.allocation, self.allocation.question
-        assert isinstance(question, Exact)
+        assert isinstance(question, Optimum)
         sharing: Sharing = "tdm" if view.sharing == "tdm" else "rdm"
         notion = question.notion.restricted(servers=servers)
         program = notion.in_fractions(instance.exact, notion.formulate(instance, sharing=sharing, integral=False))
         goal, names = program.goal, program.program
-        if not isinstance(goal, Leximin | Equalize):
+        if not goal.has_levels:
             return None
         prices = self._of_limits(program, servers)
         weights: Any = goal.weights
@@ -108,7 +108,7 @@ class ExactLevelPrices:
         names, counts = program.program, self.allocation.instance.counts
         prices: list[Any] = []
         for kind, keys in zip(names.limits.kinds.tolist(), names.limits.keys.tolist(), strict=True):
-            if kind == LimitKind.QUEUE:
+            if kind in (LimitKind.QUEUE, LimitKind.NAMED):
                 prices.append(self.level.queue_prices.get(names.queue_limits[keys[0]], 0))
                 continue
             if kind not in (LimitKind.CAPACITY, LimitKind.TIME):

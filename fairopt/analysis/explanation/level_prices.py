@@ -29,11 +29,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Exact
+from fairopt.allocation import Allocation, Optimum
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import merge, unmerged
 from fairopt.models import Sharing
-from fairopt.program import Equalize, Leximin, LimitKind
+from fairopt.program import LimitKind
 
 __all__ = ["LevelPrices"]
 
@@ -53,7 +53,7 @@ class LevelPrices:
     def of(cls, allocation: Allocation, user: int) -> LevelPrices | None:
         """Return the prices of the user's level if it has prices that reproduce the level; else None."""
         number = allocation.level_of_user[user]
-        if number is None or allocation.shares.ndim != 1 or not isinstance(allocation.question, Exact):
+        if number is None or allocation.shares.ndim != 1 or not isinstance(allocation.question, Optimum):
             return None
         level = allocation.levels[number - 1]
         if level.prices is None:
@@ -66,14 +66,14 @@ class LevelPrices:
     def tasks(self, instance: Instance, servers: IntArray | None = None) -> float | None:
         """Return the tasks of the user at t', the highest level that the prices allow in another instance."""
         allocation = self.allocation
-        assert isinstance(allocation.question, Exact)
+        assert isinstance(allocation.question, Optimum)
         notion = allocation.question.notion.restricted(servers=servers)
         alpha = notion.merge_alpha if notion.merges(instance) else None
         merging = unmerged(instance) if alpha is None else merge(instance, notion.utility, alpha)
         sharing: Sharing = "tdm" if allocation.sharing == "tdm" else "rdm"
         reduced = notion.restricted(*_firsts(merging.user_group, merging.server_group))
         program = reduced.formulate(merging.instance, sharing=sharing, integral=False)
-        if not isinstance(program.goal, Leximin | Equalize):
+        if not program.goal.has_levels:
             return None
         users, rows = _firsts(merging.user_group, merging.server_group)
         before = rows if servers is None else servers[rows]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Exact
+from fairopt.allocation import Allocation, Optimum
 from fairopt.allocation.holdings import QueueHoldings
 from fairopt.allocation.promises import Guaranteed
 from fairopt.analysis.explanation import Number, number
@@ -238,7 +238,7 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
         else:
             there = instance.eligibility[n] & (instance.counts > 0)
             blocked = asks & (left[there] < instance.demands[n] * (1 - rounding(_FITS, left)) if counts_whole else full[there])
-            free = ~blocked.any(axis=1) & counts_whole & (not isinstance(allocation.question, Exact))
+            free = ~blocked.any(axis=1) & counts_whole & (not isinstance(allocation.question, Optimum))
             what = joined([named(names[r]) for r in np.flatnonzero(blocked.any(axis=0))], _NAMES)
             if free.any():
                 rows = np.flatnonzero(there)[free]
@@ -251,7 +251,7 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
             elif not what:
                 reason = "is stopped"
             elif counts_whole:
-                reason = f"is stopped: too little is left of {what} where it may run"
+                reason = f"is stopped: {what} has no room for another task where it may run"
             else:
                 reason = f"is stopped: {what} {'are' if ' and ' in what else 'is'} full where it may run"
         because.setdefault(reason, []).append(named(instance.users[n]))

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Exact
+from fairopt.allocation import Allocation, Optimum
 from fairopt.analysis.explanation import Blocker, number
 from fairopt.instance import FloatArray
 from fairopt.instance.fractions import rounding
@@ -121,7 +121,7 @@ class Room:
     def bottleneck(self, i: int, r: int) -> bool:
         """Say whether resource r stops the user on row i; True for schedules and whole tasks, where it cannot be decided."""
         allocation = self.allocation
-        if not isinstance(allocation.question, Exact) or allocation.certificate.whole_tasks:
+        if not isinstance(allocation.question, Optimum) or allocation.certificate.whole_tasks:
             return True
         if allocation.instance.is_tree and allocation.levels:  # shares of users in different queues say nothing
             number = allocation.level_of_user[self.user]
@@ -155,7 +155,7 @@ class Room:
 
 
 def _prices_of_a_sum(allocation: Allocation) -> FloatArray | None:
-    if allocation.prices is None or allocation.levels or not isinstance(allocation.question, Exact):
+    if allocation.prices is None or allocation.levels or not isinstance(allocation.question, Optimum):
         return None
     instance, prices = allocation.instance, np.maximum(allocation.prices, 0)
     same, exactly = rounding(_SAME, allocation.tasks), allocation.tasks.dtype == object

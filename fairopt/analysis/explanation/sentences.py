@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from fairopt.allocation import GIVEN, Allocation, Exact, Greedy
+from fairopt.allocation import GIVEN, Allocation, Greedy, Optimum
 from fairopt.analysis.explanation import Gain, Number, none_helps, number
 from fairopt.analysis.explanation.gains import part_more
 from fairopt.analysis.explanation.optimum import against_optimum, notion_of_allocation
@@ -17,7 +18,8 @@ from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.weights import OF_WEIGHTS, idle_weight, more_weight
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.program import LimitKind
+from fairopt.program import LimitKind, Program
+from fairopt.program.kept_parts import counted_rows
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import figure, joined, named, percent, plural
 
@@ -40,7 +42,7 @@ class Sentences:
         self.x = number(allocation.tasks_per_user[user])
         self.given = allocation.solver == GIVEN
         self.whole = allocation.certificate.whole_tasks
-        self.exact = isinstance(allocation.question, Exact) and not allocation.certificate.best_found
+        self.exact = isinstance(allocation.question, Optimum) and not allocation.certificate.best_found
         self.takes_part = bool(takes_part(self.instance)[user])
         self.notion = notion_of_allocation(allocation)
         self.would = could_run_with(allocation, user)
@@ -49,7 +51,7 @@ class Sentences:
     # What it gets ---------------------------------------------------------------------------------------------------------------
 
     def standing(self) -> list[str]:
-        """Return the user's tasks and where they run, how the notion measures them, its share, and who stops lower or higher."""
+        """Return the user's tasks and where they run, how the notion measures them, its share, and who has less or more."""
         if not self.takes_part:
             return self._no_part()
         runs = _tasks(self.x)
@@ -72,8 +74,8 @@ class Sentences:
             return f"in the best allocation of whole tasks that was found for {allocation.notion}, which is not proved to be an optimum"
         if isinstance(allocation.question, Greedy):
             return f"in the greedy schedule {allocation.notion}:{allocation.solver.rpartition(':')[2]}"
-        if certificate.reservation:
-            return f"in the {certificate.reservation} allocation of {allocation.notion} by {allocation.solver}"
+        if certificate.qualifier:
+            return f"in the {certificate.qualifier} allocation of {allocation.notion} by {allocation.solver}"
         return f"in the exact allocation of {allocation.notion}{' in whole tasks' if self.whole else ''}"
 
     def _places(self) -> str:
@@ -113,10 +115,11 @@ class Sentences:
             place = f"it stops in {allocation.levels[k - 1].part}, {f'together with {_some(same)}' if same else 'alone'}"
         elif k is not None:
             same = [named(name) for name in allocation.levels[k - 1].users if name != self.instance.users[n]]
-            company = f"{_some(same) or 'nobody'} {'stop' if len(same) > 1 else 'stops'} at the same level"
+            weighted = "" if (self.instance.weights == 1).all() else " for their weight" if len(same) > 1 else " for its weight"
+            company = f"{_some(same) or 'nobody else'} {'have' if len(same) > 1 else 'has'} the same share{weighted}"
             before, after = allocation.levels[: k - 1], allocation.levels[k:]
             numbers = [sum(len(each.users) for each in part) for part in (before, after)]
-            place = f"{company}, {_either(numbers, 'stops', 'lower', 'higher')}" if same or any(numbers) else "no other user is stopped"
+            place = f"{company}; {_either(numbers, 'has', 'less', 'more')}" if same or any(numbers) else "no other user is stopped"
         elif self.exact:  # the goal is a sum
             return []
         else:
@@ -177,16 +180,27 @@ class Sentences:
         instance, room = self.instance, self.room
         exists, own = instance.counts > 0, instance.eligibility[self.n]
         if self._sliced():
-            return [f"What stops it is the end of its own slice of {self._rows(own)}, whatever others leave."]
+            return [f"Bottleneck: its own slice of {self._rows(own)} is full, whatever others leave."]
         without = of_weight_0(self.instance, self.n) if self.allocation.equalizes else ""
         stopped = self._stopped(own & (room.helps | ~exists), exists)
-        return [*stopped, *([f"It gets nothing beyond guarantees: {without}."] if without else [])]
+        return [*stopped, *self._own_rows(), *([f"It gets nothing beyond guarantees: {without}."] if without else [])]
+
+    def _own_rows(self) -> list[str]:
+        """Return the sentence on rows of the notion's own that have a price and that the user takes part in."""
+        program = self._program if self.allocation.queue_prices else None
+        if program is None:
+            return []
+        mine = program.limits.matrix @ (program.pair_users == self.n) > 0
+        of_queues = {row.name for row in counted_rows(self.made.instance, self.made.tasks)}
+        names = {program.limit_name(int(row)) for row in np.flatnonzero(mine & program.limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED))}
+        full = [f'"{name}"' for name in self.allocation.queue_prices if name in names - of_queues]
+        return [f"What {self.notion.name} itself allows is used up, too: {joined(full)}."] if full and self.notion is not None else []
 
     def _stopped(self, own: BoolArray, exists: BoolArray) -> list[str]:
         """Return the limits of queues that are reached, and elsewhere what is full."""
         queues, there = stops_of(self.allocation, self.n)
         if queues:
-            stopped = [f"What stops it: {in_words(queues, self.instance)}."]
+            stopped = [f"Bottleneck: {in_words(queues, self.instance)}."]
             own = own & ~there
             if not (own & exists).any():
                 return stopped
@@ -213,11 +227,12 @@ class Sentences:
             article = "the " if self.allocation.sharing == "tdm" else ""
             parts = []
             for r, rows in ordered[:_NAMES]:
-                parts.append(f"of {article}{named(room.resources[r])} on {'any of them' if len(rows) == all_rows else self._rows(rows)}")
-            left = "too little is left" if self.whole else "nothing is left"
-            what = f"{left} {', and '.join(parts)}."
+                parts.append(f"{article}{named(room.resources[r])} on {'all of them' if len(rows) == all_rows else self._rows(rows)}")
+            one = len(parts) == 1
+            full = f"{'has' if one else 'have'} no room for another task" if self.whole else f"{'is' if one else 'are'} full"
+            what = f"{', and '.join(parts)} {full}."
             there = " there" if where or limit else ""
-            stops = f"Elsewhere {what}" if elsewhere else f"{where}What stops it{there}: {what}"
+            stops = f"Elsewhere {what}" if elsewhere else f"{where}Bottleneck{there}: {what}"
             sentences += [stops, self._holders(by_resource)]
         if instance.users[self.n] in self.allocation.details.get("fits_nowhere", ()):
             sentences.append("No single server where it may run is large enough for one of its tasks.")
@@ -234,11 +249,17 @@ class Sentences:
 
     def _sliced(self) -> bool:
         """Say whether each user has its own slice of the servers; slices have their own limits, and capacity has no prices."""
-        if not self.exact or self.allocation.prices is not None or self.notion is None:
+        if self.allocation.prices is not None or self._program is None:
             return False
+        return bool(self._program.limits.of_kinds(LimitKind.SLICE).any())
+
+    @cached_property
+    def _program(self) -> Program | None:
+        """The program of the allocation, None where it is no optimum of one."""
+        if not self.exact or self.notion is None:
+            return None
         sharing: Any = self.allocation.sharing
-        program = self.notion.formulate(self.made.instance, sharing=sharing, integral=False)
-        return bool((program.limits.kinds == LimitKind.SLICE).any())
+        return self.notion.formulate(self.made.instance, sharing=sharing, integral=False)
 
     def _holders(self, by_resource: Mapping[int, list[int]]) -> str:
         """Return who holds the resource that stops the user; of several, the resource of which others hold the largest part."""
@@ -413,12 +434,12 @@ def _tasks(number: Number) -> str:
 
 
 def _count(number: int, verb: str) -> str:
-    """Return "nobody stops", "1 user stops", "3 users stop"."""
+    """Return "nobody has", "1 user has", "3 users have"."""
     return plural(number, f"user {verb}", f"users {'have' if verb == 'has' else verb.removesuffix('s')}") if number else f"nobody {verb}"
 
 
 def _either(numbers: Sequence[int], verb: str, *what: str) -> str:
-    """Return "nobody stops lower and 1 user stops higher", "nobody stops lower or higher"."""
+    """Return "nobody has less and 1 user has more", "nobody has less or more"."""
     if not any(numbers):
         return f"nobody {verb} {' or '.join(what)}"
     return joined([f"{_count(number, verb)} {word}" for number, word in zip(numbers, what, strict=True)])

@@ -36,13 +36,13 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Exact
+from fairopt.allocation import Allocation, Optimum
 from fairopt.analysis.measures import Violation, takes_part, violations
 from fairopt.certificate import allocation_excess
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.fractions import from_rationals
 from fairopt.models import NOTIONS, Notion
-from fairopt.program import Equalize, Leximin, LimitKind, Program
+from fairopt.program import LimitKind, Program
 from fairopt.program.parallelism import tasks_within
 
 __all__ = ["PATIENCE", "ROUNDED", "TANGLED", "Case", "as_asked", "capped", "quietly"]
@@ -61,19 +61,19 @@ class Case:
     allocation: Allocation
     effort: int
     seed: int
-    jobs: int
+    workers: int
     time_limit: float | None
     radius: Fraction | None = None
     """Of an allocation in fractions, its radius; None for floats."""
 
     @classmethod
-    def of(cls, allocation: Allocation, effort: int, seed: int, jobs: int, time_limit: float | None) -> Case:
+    def of(cls, allocation: Allocation, effort: int, seed: int, workers: int, time_limit: float | None) -> Case:
         """Return the case of an allocation, in fractions if it is."""
         asked = as_asked(allocation)
         if asked.exact is None:
-            return cls(asked, effort, seed, jobs, time_limit)
-        case = cls(asked.in_fractions, effort, seed, jobs, time_limit, asked.exact.radius)
-        vars(case)["in_floats"] = cls(asked, effort, seed, jobs, time_limit)
+            return cls(asked, effort, seed, workers, time_limit)
+        case = cls(asked.in_fractions, effort, seed, workers, time_limit, asked.exact.radius)
+        vars(case)["in_floats"] = cls(asked, effort, seed, workers, time_limit)
         return case
 
     @cached_property
@@ -114,7 +114,7 @@ class Case:
     def exact(self) -> bool:
         """Whether it is an exact allocation of divisible tasks."""
         certificate = self.allocation.certificate
-        return isinstance(self.allocation.question, Exact) and not certificate.reservation and not certificate.whole_tasks
+        return isinstance(self.allocation.question, Optimum) and not certificate.qualifier and not certificate.whole_tasks
 
     @property
     def whole(self) -> bool:
@@ -127,7 +127,7 @@ class Case:
         if self.notion is None or (self.notion.name not in NOTIONS and not self.exact):
             return None
         program = self.notion.formulate(self.in_floats.instance, sharing=self.sharing, integral=False)
-        return program if isinstance(program.goal, Leximin | Equalize) else None
+        return program if program.goal.has_levels else None
 
     @cached_property
     def share(self) -> Any:
@@ -139,10 +139,10 @@ class Case:
         share = self.zeros(*self.instance.eligibility.shape)
         if self.radius is None:
             share[users, servers] = program.utilities
-            return share / program.goal.weights[:, None]  # type: ignore[union-attr]
+            return share / program.goal.weights[:, None]
         exact = notion.in_fractions(self.instance, program)
         share[users, servers] = from_rationals(exact.utilities)
-        return share / from_rationals(exact.goal.weights)[:, None]  # type: ignore[union-attr]
+        return share / from_rationals(exact.goal.weights)[:, None]
 
     @cached_property
     def part(self) -> BoolArray:
@@ -254,7 +254,7 @@ def as_asked(allocation: Allocation) -> Allocation:
     array([1., 1.])
     """
     instance, question = allocation.instance, allocation.question
-    if not isinstance(question, Exact) or np.isfinite(instance.tasks).all():
+    if not isinstance(question, Optimum) or np.isfinite(instance.tasks).all():
         return allocation
     sharing: Any = allocation.sharing
     limits = question.notion.formulate(instance, sharing=sharing, integral=False).limits
@@ -281,7 +281,7 @@ def capped(possible: FloatArray, worth: FloatArray, limit: float) -> FloatArray:
 @contextmanager
 def quietly() -> Iterator[None]:
     """Silence warnings about users without a suitable server: they were given when the allocation was made, and a search solves often."""
-    loggers = [logging.getLogger(name) for name in ("fairopt.solving.exact", "fairopt.scheduling.greedy")]
+    loggers = [logging.getLogger(name) for name in ("fairopt.solving.optimum", "fairopt.scheduling.greedy")]
 
     def only_errors(record: logging.LogRecord) -> bool:
         return record.levelno >= logging.ERROR

@@ -54,9 +54,9 @@ def check(case: Case) -> Verdict:
     tried, failed, witness = 0, "", None
     from joblib import delayed, effective_n_jobs
 
-    at_once = 1 if case.jobs == 1 else 4 * effective_n_jobs(case.jobs)
+    at_once = 1 if case.workers == 1 else 4 * effective_n_jobs(case.workers)
     queue = leaving[: case.effort]
-    with workers(case.jobs) as parallel:
+    with workers(case.workers) as parallel:
         for first in range(0, queue.size, at_once):
             if first and time.monotonic() > end:
                 break

@@ -203,8 +203,8 @@ class _Search:
         from joblib import delayed, effective_n_jobs
 
         case = self.case
-        at_once = 1 if case.jobs == 1 else 8 * effective_n_jobs(case.jobs)
-        with workers(case.jobs) as parallel:
+        at_once = 1 if case.workers == 1 else 8 * effective_n_jobs(case.workers)
+        with workers(case.workers) as parallel:
             for first in range(0, len(lies), at_once):
                 left = self.end - time.monotonic()
                 if left <= 0:

@@ -114,7 +114,8 @@ class Verdict:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; None stands for a missing number."""
         return {
-            "property": self.property,
+            "name": self.property,
+            "property": self.property,  # until 1.0
             "holds": self.holds,
             "violation": None if np.isnan(self.violation) else self.violation,
             **({} if self.exact is None else {"exact": str(self.exact)}),

@@ -30,8 +30,8 @@ WorstCase(drfh:first-fit against drfh, whole tasks: regret 1, the largest of 13 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -48,8 +48,9 @@ from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.fractions import ExactArray
 from fairopt.models import NOTIONS, Notion
+from fairopt.results import finite, plain, result
 from fairopt.solving import notion_of
-from fairopt.validation import check_jobs, check_time_limit, check_whole_number
+from fairopt.validation import check_number_of_workers, check_time_limit, check_whole_number
 from fairopt.wording import did_you_mean, figure, plural
 
 __all__ = ["MEASURES", "Schedule", "WorstCase", "worst_case"]
@@ -82,6 +83,10 @@ class WorstCase:
     seed : int
     stopped : str
         "" if the search ran to its end; else "time limit" or "interrupted", and another run may give another result.
+    seconds : float
+        How long the search took.
+    question : mapping
+        The arguments of `fairopt.worst_case`, as plain data.
     """
 
     instance: Instance
@@ -97,6 +102,8 @@ class WorstCase:
     failed: int
     seed: int
     stopped: str = ""
+    seconds: float = field(default=float("nan"), compare=False)
+    question: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def proved(self) -> Fraction | None:
@@ -120,12 +127,13 @@ class WorstCase:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON: instances in the schema of instance files, Fractions as text."""
         fractions = {} if self.in_fractions is None else dict(zip(("schedule", "exact"), map(as_text, self.in_fractions), strict=True))
-        return {
-            "schedule": self.name,
+        found = {
+            "name": self.name,
+            "schedule": self.name,  # until 1.0
             "notion": self.regret.notion,
             "measure": self.measure,
             "value": self.value,
-            "regret": self.regret.to_dict(),
+            "regret": self.regret.numbers(),
             "instance": self.instance.to_dict(),
             "tasks": {
                 "schedule": self.schedule.tasks.tolist(),
@@ -138,7 +146,10 @@ class WorstCase:
             "failed": self.failed,
             "seed": self.seed,
             "stopped": self.stopped,
+            "time_s": finite(self.seconds),
+            "seconds": finite(self.seconds),  # until 1.0
         }
+        return result("worst-case", self.question, self.instance.units, found)
 
     def __repr__(self) -> str:
         what = f"{self.name} against {self.regret.notion}, {'whole' if self.regret.whole else 'divisible'} tasks"
@@ -163,8 +174,10 @@ def worst_case(
     seed: int = 0,
     tries: int = 1000,
     time_limit: float | None = None,
-    jobs: int = 1,
-    keep: float = 0.9,
+    workers: int = 1,
+    jobs: int | None = None,
+    keep_regret: float = 0.9,
+    keep: float | None = None,
     local: bool = True,
     exact: bool = False,
     done: Callable[[int, float], object] | None = None,
@@ -196,10 +209,12 @@ def worst_case(
         Instances to try, in rounds of 250.
     time_limit : float, optional
         Seconds for the search. Shrinking follows, and takes a few seconds more.
-    jobs : int
+    workers : int
         Worker processes; -1 for one on each core.
-    keep : float
+    keep_regret : float
         Shrinking keeps at least this part of the largest regret found, > 0 and <= 1.
+    jobs, keep : optional
+        The former names of ``workers`` and ``keep_regret``.
     local : bool
         Whether to use local search; if False, all instances are drawn at random.
     exact : bool
@@ -226,11 +241,14 @@ def worst_case(
     NoSolution
         If the search ended before it tried an instance, or no instance was solved.
     """
+    began = time.perf_counter()
+    workers = workers if jobs is None else jobs
+    keep_regret = keep_regret if keep is None else keep
     name, run, criterion = scheduler(schedule)
     if notion is None and (criterion is None or (isinstance(criterion, str) and criterion not in NOTIONS)):
         raise Unsupported(f'name the notion that "{name}" is measured against, such as worst_case(schedule, "drfh")')
     chosen = notion_of(criterion if notion is None else notion, **options)
-    _check(users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, jobs, keep)
+    _check(users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, workers, keep_regret)
     size = SmallInstances(users, servers, resources, (capacities[0], capacities[1]), (demands[0], demands[1]), tuple(vary))
     objective = objective_of(run, chosen, measure, integral, size)
     deadline = None if time_limit is None else time.time() + time_limit  # wall clock: all processes share it
@@ -243,11 +261,11 @@ def worst_case(
     tried = failed = 0
     stopped = ""
     try:
-        for round_ in rounds(objective, size, seed, tries, local, deadline, jobs, done, halt):
+        for round_ in rounds(objective, size, seed, tries, local, deadline, workers, done, halt):
             tried, failed, stopped = tried + round_.tries, failed + round_.failed, round_.stopped
             if round_.best is not None and (best is None or round_.best.key > best.key):
                 best = round_.best
-            if jobs != 1 and done is not None:
+            if workers != 1 and done is not None:
                 done(round_.tries, 0.0 if best is None else best.value)
             if not stopped:
                 halt()
@@ -257,7 +275,7 @@ def worst_case(
         stopped = "interrupted"
     if best is None:
         raise NoSolution(f"of {plural(tried, 'instance')} none was solved{_ENDED[stopped]}; give more time, or ask for a smaller size")
-    small, least = best.instance, keep * best.value
+    small, least = best.instance, keep_regret * best.value
 
     def keeps(instance: Instance) -> bool:
         halt()
@@ -272,6 +290,11 @@ def worst_case(
     answer = objective.answer(small)
     assert answer is not None
     allocation, best_allocation, found = objective.in_fractions(small, answer) if exact else answer
+    question = {
+        "schedule": name, "notion": chosen, "users": users, "servers": servers, "resources": resources, "capacities": capacities,
+        "demands": demands, "vary": vary, "measure": measure, "integral": integral, "seed": seed, "tries": tries,
+        "time_limit_s": time_limit, "keep_regret": keep_regret, "local": local, "exact": exact,
+    }  # fmt: skip
     return WorstCase(
         instance=small,
         schedule=allocation,
@@ -286,6 +309,8 @@ def worst_case(
         failed=failed,
         seed=seed,
         stopped=stopped,
+        seconds=time.perf_counter() - began,
+        question=plain(question),
     )
 
 
@@ -293,7 +318,7 @@ def worst_case(
 
 
 def _check(*given: Any) -> None:
-    users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, jobs, keep = given
+    users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, workers, keep_regret = given
     if isinstance(vary, str):
         raise Unsupported(f'vary is the word "{vary}"; give a list, such as ["{vary if vary in VARIED else VARIED[0]}"]')
     for word, value, least in (
@@ -301,10 +326,10 @@ def _check(*given: Any) -> None:
         *(("tries", tries, 1), ("seed", seed, 0)),
     ):
         check_whole_number(word, value, least)
-    check_jobs(jobs)
+    check_number_of_workers(workers)
     check_time_limit(time_limit)
-    if not (isinstance(keep, int | float) and 0 < keep <= 1):
-        raise Unsupported(f"keep is {keep!r}; give the part of the regret that a smaller instance must keep, > 0 and <= 1")
+    if not (isinstance(keep_regret, int | float) and 0 < keep_regret <= 1):
+        raise Unsupported(f"keep_regret is {keep_regret!r}; give the part of the regret that a smaller instance must keep, > 0 and <= 1")
     for word, pair, least in (("capacities", capacities, 1), ("demands", demands, 0)):
         numbers_given = isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(value, int | np.integer) for value in pair)
         if not (numbers_given and least <= pair[0] <= pair[1] >= 1):

@@ -12,7 +12,7 @@ changed again. If a part cannot be computed, a sentence says why.
 ...     lab = Exploration(path)
 >>> asked = Asked(("users.a.weight=3",), "drfh", "a")
 >>> table = next(lab.answer(asked))
->>> table.place, "drfh: 1 user gains, 1 loses" in table.text
+>>> table.place, "1 user gains, 1 loses" in table.text
 ('table', True)
 """
 

@@ -24,8 +24,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from fairopt.formats.messages import Source
-from fairopt.formats.quantities import Quantity, read
 from fairopt.instance import Instance
+from fairopt.instance.quantities import Quantity, read
 
 __all__ = ["KINDS", "Kind", "Knob", "knobs_of"]
 

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
 import pytest
-from support.browser import HOSTILE, TAKEN, WHY_NOT, chromium
+from support.browser import TAKEN, WHY_NOT, chromium, hostile_cluster
 from support.command_line import PAPER, program
 
 import fairopt as fo
@@ -176,20 +175,7 @@ def test_a_weight_is_dragged(address: str, tmp_path: Path) -> None:
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 def test_no_name_is_more_than_text(tmp_path: Path) -> None:
     """None runs, or becomes an element, in the shadow roots of widgets either; and a script that is put in does not run."""
-    number = len(HOSTILE)
-    demands = 1 + np.arange(2 * number).reshape(number, 2) % 3
-    names = [f"{name} queue" for name in HOSTILE]
-    instance = fo.Instance(
-        [[9, 12], [12, 9]],
-        demands,
-        tasks=np.full(number, 5.0),
-        users=HOSTILE,
-        servers=[f"{name} server" for name in HOSTILE[:2]],
-        resources=[f"{name} resource" for name in HOSTILE[2:4]],
-        queues=[fo.Queue(name, weight=2.0) for name in names],
-        queue_of=names,
-    )
-    fo.save(instance, tmp_path / "<b data-evil>.json")
+    fo.save(hostile_cluster(), tmp_path / "<b data-evil>.json")
     driver = chromium(tmp_path / "profile", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
     try:
         with served(tmp_path / "<b data-evil>.json") as page:

@@ -89,10 +89,23 @@ def test_record() -> None:
 @pytest.mark.parametrize("sharing", ["rdm", "tdm"])
 @pytest.mark.parametrize("seed", [4, 10, 13])
 def test_slow_instances_end(seed: int, sharing: str) -> None:
-    """Sweeps alone would take thousands."""
+    """Sweeps that converge over hundreds, by themselves or helped."""
     allocation = fo.solve(drawn(seed, 30, 15), "psdsf", sharing=sharing)  # type: ignore[arg-type]
     assert allocation.certificate.worst <= 1e-9
-    assert allocation.details["iterations"] < 2000
+    assert allocation.details["iterations"] < 1000
+
+
+def test_sweeps_alone_would_take_thousands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three users in a cycle of three servers, whose rates match but for 0.1%: each sweep moves a thousandth of a task."""
+    instance = fo.Instance([[1.0], [1.0], [1.0]], [[1.0], [1.0], [1.0]], rates=[[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.001, 0.0, 1.0]])
+    helped = fo.solve(instance, "psdsf")
+    assert helped.certificate.worst <= 1e-12
+    assert helped.details["iterations"] < 300
+    monkeypatch.setattr(sweeping, "_HELP_AFTER", np.inf)
+    monkeypatch.setattr(sweeping, "_HELP_AFTER_PAIRS", np.inf)
+    alone = fo.solve(instance, "psdsf")
+    assert alone.details["iterations"] > 2000
+    np.testing.assert_allclose(helped.tasks_per_user, alone.tasks_per_user, rtol=1e-9)
 
 
 def test_without_time_there_is_no_answer() -> None:

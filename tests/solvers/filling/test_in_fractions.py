@@ -11,11 +11,12 @@ import pytest
 
 import fairopt as fo
 from fairopt.program.filling import Filling, Measure, Rule
-from fairopt.scheduling.in_fractions import exact_filling
-from fairopt.solvers.filling.in_fractions import Servers, draw, fill_in_fractions, rounds, seconds_expected
+from fairopt.scheduling.arrays import filling_of as arrays_of
+from fairopt.scheduling.queues import queues_of
+from fairopt.solvers.filling.in_fractions import draw, fill_in_fractions, rounds, seconds_expected
 from fairopt.solvers.filling.placements import BestFit, FirstFit
 from fairopt.solvers.filling.precomputed_in_fractions import fill_lowest_in_fractions, precompute_in_fractions
-from fairopt.solvers.filling.tree_in_fractions import fill_tree_in_fractions
+from fairopt.solvers.filling.servers_in_fractions import Servers
 
 Instance: Any = fo.Instance  # array types do not know Fractions
 
@@ -23,18 +24,11 @@ Instance: Any = fo.Instance  # array types do not know Fractions
 def filling_of(instance: fo.Instance, criterion: str = "drfh", sharing: str = "rdm") -> Filling:
     """The input in fractions."""
     chosen = {**fo.NOTIONS, **fo.CRITERIA}[criterion]()
-    return exact_filling(instance.exact, instance.exact, chosen, sharing, "index", False)[0]  # type: ignore[arg-type]
+    exact = instance.exact
+    return arrays_of(exact, chosen, sharing, "index", queues=queues_of(exact, exact, chosen))[0]  # type: ignore[arg-type]
 
 
 TWO = Instance([[Fraction(4, 3), 2], [2, 1]], [[Fraction(1, 3), 1], [1, 0]], counts=[1, 2])
-
-
-def test_amounts_are_whole_numbers() -> None:
-    """Thirds become units of a third."""
-    state = Servers(filling_of(TWO), int(Rule.FIRST))
-    assert state.unit == [[3, 1], [3, 1]]
-    assert state.free == [[4, 2], [6, 1], [6, 1]]
-    assert state.demand[0][0] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -47,21 +41,21 @@ def test_amounts_are_whole_numbers() -> None:
 )
 def test_scores(rule: Rule, score: Fraction) -> None:
     """Of the first server for the first user, by hand: in parts of an average server (16/9 and 4/3), of the server, or of one another."""
-    state = Servers(filling_of(TWO), int(rule))
+    state = Servers(filling_of(TWO))
     parts = {Rule.L1: Fraction(16, 9) / Fraction(4, 3)}.get(rule, Fraction(1))
-    assert state._score(0)(0) == score * parts
+    assert state.score(rule, 0, 0) == score * parts
 
 
 def test_closest_and_room() -> None:
     """By the worth of a task, and by what is left."""
     instance = Instance([[2], [4]], [[1]])
-    state = Servers(filling_of(instance, "psdsf"), int(Rule.SMALLEST_SHARE))
+    state = Servers(filling_of(instance, "psdsf"))
     assert state.measure is Measure.SERVER
-    assert state.closest(0) == 0  # nothing held: the first fit
+    assert state.smallest_share(0, state.fitting(0)) == 0
     state.place(0, 0)
-    assert state.closest(0) == 1
-    assert state.share_at(0, 1) == Fraction(1, 4)
-    residual = Servers(filling_of(instance, "rpsdsf"), int(Rule.SMALLEST_SHARE))
+    assert (state.share_at(0, 0), state.share_at(0, 1)) == (Fraction(1, 2), Fraction(1, 4))
+    assert state.smallest_share(0, state.fitting(0)) == Fraction(1, 4)
+    residual = Servers(filling_of(instance, "rpsdsf"))
     residual.place(0, 1)
     assert residual.room(0, 1) == 3
     assert residual.share_at(0, 1) == Fraction(1, 3)
@@ -89,7 +83,7 @@ def test_filling() -> None:
     filled = fill_in_fractions(filling_of(TWO), FirstFit(), random_ties=False, seed=0, first_block=False)
     assert list(zip(filled.users.tolist(), filled.servers.tolist(), strict=True)) == [(0, 0), (1, 0), (1, 1), (0, 1), (1, 2), (0, 2)]
     tree = TWO.replace(queues=[fo.Queue("all")], queue_of=["all", "all"])
-    same = fill_tree_in_fractions(filling_of(tree), FirstFit(), random_ties=False, seed=0)
+    same = fill_in_fractions(filling_of(tree), FirstFit(), random_ties=False, seed=0, first_block=False)
     assert same.tasks.tolist() == filled.tasks.tolist()
 
 

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from instances import demands_with_zeros, few_servers_each, instance_of_many_levels, spread_instance
 from scipy.optimize import linprog
 from strategies import instances
+from support.deadlines import Late
 
 import fairopt as fo
 from fairopt.certificate import certify
@@ -343,20 +344,6 @@ def test_a_gap_of_rounding_is_not_yet_an_end() -> None:
     allocation = fo.solve(instance_of_many_levels(2000, 40, 3, seed=7), "drfh", solver="interior-point")
     assert "finished_by" not in allocation.details
     assert len(allocation.levels) > 50
-
-
-class Late(Deadline):
-    """It passes after it has been looked at so many times."""
-
-    def __init__(self, looks: int) -> None:
-        super().__init__(1.0)
-        self.looks = looks
-
-    @property
-    def left(self) -> float:
-        """One second, then none."""
-        self.looks -= 1
-        return float(self.looks > 0)
 
 
 def test_levels_that_are_final_are_known_at_the_deadline() -> None:

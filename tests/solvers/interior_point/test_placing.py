@@ -24,7 +24,7 @@ def leximin(seed: int) -> tuple[ScaledProgram, FloatArray]:
     for stage in found.stages:
         levels[stage.users] = stage.value
     capped = levels == 0
-    weights = program.goal.weights  # type: ignore[union-attr]
+    weights = program.goal.weights
     levels[capped] = (program.per_user(program.utilities * found.x) / weights)[capped]
     return scaled, levels[scaled.member] / scaled.reach
 

@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
+from reference.leximin import OneLevel
 
 import fairopt as fo
 from fairopt.certificate import certify
-from fairopt.program import Leximin, Program, Stage
-from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, bound_of, exactly, rise, solve_levels
+from fairopt.program import Leximin, Program
+from fairopt.solvers.leximin.levels import Course, Together, bound_of, exactly, rise, solve_levels
 
 
-class Plain:
-    """One LP a step, limits on tasks as rows; prices are SciPy's multipliers."""
-
-    def __init__(self, program: Program) -> None:
-        assert isinstance(program.goal, Leximin)
-        self.program, self.per_level = program, program.utilities / program.goal.weights[program.pair_users]
-        users = np.arange(len(program.users))
-        self.levels = np.where(program.pair_users == users[:, None], self.per_level, 0.0)
-
-    def step(self, course: Course, stages: Sequence[Stage]) -> Step:
-        """Maximise t subject to A x <= b, s >= start + rate t."""
-        limits = self.program.limits
-        rows = np.block([[limits.matrix.toarray(), np.zeros((len(limits), 1))], [-self.levels, course.rate[:, None]]])
-        cost = np.append(np.zeros(self.program.n_pairs), -1.0)
-        found = linprog(cost, A_ub=rows, b_ub=np.append(limits.bounds, -course.start), method="highs")
-        assert found.x is not None
-        x, prices = found.x[:-1], np.maximum(-found.ineqlin.marginals[: len(limits)], 0.0)
-        q = np.full(course.start.size, np.inf)
-        np.minimum.at(q, self.program.pair_users, (limits.matrix.T @ prices) / self.per_level)
-        proof = Proof.of(course, prices, q, float(prices @ limits.bounds))
-        return Step(x, self.levels @ x, float(found.x[-1]), proof)
+def plain_of(program: Program) -> OneLevel:
+    """The engine: one linear program a step."""
+    assert isinstance(program.goal, Leximin)
+    return OneLevel(program, program.utilities / program.goal.weights[program.pair_users])
 
 
 def pools() -> fo.Instance:
@@ -46,7 +28,7 @@ def pools() -> fo.Instance:
 def test_a_leximin() -> None:
     """A and B 6 each, C 30; the loop's prices are a proof."""
     program = fo.formulate(pools(), "max-min", utility=[[1, 1]] * 3)
-    plain = Plain(program)
+    plain = plain_of(program)
     found = solve_levels(program, plain.per_level, plain, Together(np.ones(3, bool)), 1e-9)
     assert program.per_user(found.x) == pytest.approx([6, 6, 30])
     assert [stage.users.tolist() for stage in found.stages] == [[0, 1], [2]]
@@ -80,7 +62,7 @@ def test_rates_are_renewed_after_each_level() -> None:
     """A and B rise as 1 : 2 until their server is full, C at a rate of 0.5; then C goes on from where it is, at 7."""
     instance = fo.Instance([[12], [30]], [[1], [1], [1]], eligibility=[[1, 0], [1, 0], [0, 1]])
     program = fo.formulate(instance, "max-min", utility=[[1, 1]] * 3)
-    plain = Plain(program)
+    plain = plain_of(program)
     found = solve_levels(program, plain.per_level, plain, Rates((1.0, 2.0, 0.5), (1.0, 1.0, 7.0)), 1e-9)
     # t = 4: A 4, B 8, C 2. Then C rises from 2 by 7 t: 28 = 7 t.
     assert program.per_user(found.x) == pytest.approx([4, 8, 30])
@@ -90,7 +72,7 @@ def test_rates_are_renewed_after_each_level() -> None:
 def test_one_equal_level() -> None:
     """Everybody stops at the first level."""
     program = fo.formulate(pools(), "max-min", utility=[[1, 1]] * 3)
-    plain = Plain(program)
+    plain = plain_of(program)
     found = solve_levels(program, plain.per_level, plain, Together(np.ones(3, bool), equal=True), 1e-9)
     assert program.per_user(found.x) == pytest.approx([6, 6, 6])
     assert [stage.users.tolist() for stage in found.stages] == [[0, 1, 2]]

@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
+from reference.leximin import OneLevel
 
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Program, Stage, TreeFilling
-from fairopt.solvers.leximin.levels import Course, Proof, Step
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
 
 
-class Plain:
-    """One LP a step, all limits as rows."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        users = np.arange(len(program.users))
-        self.levels = np.where(program.pair_users == users[:, None], program.utilities, 0.0)
-        self.asked = 0
-
-    def step(self, course: Course, stages: Sequence[Stage]) -> Step:
-        """Maximise t subject to A x <= b, s >= start + rate t."""
-        self.asked += 1
-        limits = self.program.limits
-        rows = np.block([[limits.matrix.toarray(), np.zeros((len(limits), 1))], [-self.levels, course.rate[:, None]]])
-        cost = np.append(np.zeros(self.program.n_pairs), -1.0)
-        found = linprog(cost, A_ub=rows, b_ub=np.append(limits.bounds, -course.start), method="highs")
-        assert found.x is not None
-        x, prices = found.x[:-1], np.maximum(-found.ineqlin.marginals[: len(limits)], 0.0)
-        q = np.full(course.start.size, np.inf)
-        np.minimum.at(q, self.program.pair_users, (limits.matrix.T @ prices) / self.program.utilities)
-        proof = Proof.of(course, prices, q, float(prices @ limits.bounds))
-        return Step(x, self.levels @ x, float(found.x[-1]), proof)
-
-
-def filled(instance: fo.Instance, **options: Any) -> tuple[np.ndarray, float, list[Plain], tuple[Stage, ...]]:
+def filled(instance: fo.Instance, **options: Any) -> tuple[np.ndarray, float, list[OneLevel], tuple[Stage, ...]]:
     """Return the tasks of each user, the worst residual, the solvers of the parts and the stages."""
     program = fo.formulate(instance, "drfh", **options)
     assert isinstance(program.goal, TreeFilling)
-    made: list[Plain] = []
+    made: list[OneLevel] = []
 
-    def solver_of(of_part: Program, _: TreeGoal) -> Plain:
-        made.append(Plain(of_part))
+    def solver_of(of_part: Program, _: TreeGoal) -> OneLevel:
+        made.append(OneLevel(of_part, of_part.utilities))
         return made[-1]
 
     found = solve_tree(program, program.goal, solver_of, 1e-9)

@@ -14,7 +14,7 @@ import fairopt as fo
 from fairopt.errors import Unsupported
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.rational.effort import seconds_of_a_level
-from fairopt.solving import in_fractions
+from fairopt.solving import fractions
 
 
 def program_of(users: int, denominator: int = 10) -> ExactProgram:
@@ -33,7 +33,7 @@ def test_time_grows_with_users_and_digits() -> None:
 
 def test_what_would_take_hours_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the time that it would take, and what to do. Identical rows count once."""
-    monkeypatch.setattr(in_fractions, "MOST_SECONDS", 0.01)
+    monkeypatch.setattr(fractions, "MOST_SECONDS", 0.01)
     rng = np.random.default_rng(0)
     many = fo.Instance(rng.uniform(1, 2, (10, 3)), rng.uniform(1, 2, (60, 3)))
     with pytest.raises(Unsupported, match=r"60 users that differ and 30 limits would take about .* ms a level.*leave exact out"):
@@ -44,7 +44,7 @@ def test_what_would_take_hours_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_limits_of_a_single_pair_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slices, of which there are as many as pairs, are divisions, not equations to be solved together."""
-    monkeypatch.setattr(in_fractions, "MOST_SECONDS", 0.1)
+    monkeypatch.setattr(fractions, "MOST_SECONDS", 0.1)
     rng = np.random.default_rng(0)
     many = fo.Instance(rng.integers(1, 9, (12, 2)), rng.integers(1, 9, (40, 2)) + np.arange(40)[:, None])
     allocation = fo.solve(many, "uniform", exact=True)

@@ -46,7 +46,8 @@ def test_systems_are_solved_both_ways(density: float) -> None:
 def test_a_triangle_leaves_no_kernel() -> None:
     """Rows and columns with one entry are taken out: nothing is left for FLINT."""
     columns: list[Column] = [[(i, fmpz(i + 1)) for i in range(j + 1)] for j in range(20)]
-    assert System(columns).kernel_size == 0
+    system = System(columns)
+    assert len(system.by_row) + len(system.by_column) == 20
 
 
 def test_common_denominators() -> None:

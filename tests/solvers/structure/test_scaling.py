@@ -42,7 +42,7 @@ def test_limits_and_worth_are_those_of_the_program(notion: str, options: dict[st
     )
     np.testing.assert_allclose(use, ((program.limits.matrix @ tasks) / program.limits.bounds)[scaled.row], rtol=1e-15)
     assert set(rows) <= set(scaled.row)
-    weights = program.inner_goal.weights  # type: ignore[union-attr]
+    weights = program.inner_goal.weights
     factor = weights if notion == "efficiency" else np.ones(3) if notion == "proportional" else 1 / weights
     np.testing.assert_allclose(
         scaled.sum_by_user(scaled.W * x) * scaled.reach, program.per_user(program.utilities * tasks) * factor, rtol=1e-14

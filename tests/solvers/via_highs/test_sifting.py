@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.leximin import levels_of
 from scipy.optimize import linprog
 from strategies import instances
 
@@ -59,35 +60,6 @@ def sifted(program: Program) -> Solution:
     solution = solve_sifted(program, leximin_of(program), 1e-8, NEVER)
     assert solution is not None
     return solution
-
-
-def largest(goal: FloatArray, A: FloatArray, b: FloatArray) -> float:
-    """max goal x, A x <= b, x >= 0."""
-    return -float(linprog(-goal, A_ub=A, b_ub=b, method="highs").fun or 0.0)
-
-
-def reference(program: Program) -> FloatArray:
-    """Levels by the definition: raise all, then ask for each user whether it could have more; plain LPs of SciPy's, (users,)."""
-    n, pairs = len(program.users), program.n_pairs
-    A = np.hstack([program.limits.matrix.toarray(), np.zeros((len(program.limits), 1))])
-    own = np.zeros((n, pairs + 1))
-    own[program.pair_users, np.arange(pairs)] = program.utilities / leximin_of(program).weights[program.pair_users]
-    level = np.full(n, np.nan)
-    level[np.setdiff1d(np.arange(n), program.members)] = 0.0
-    while np.isnan(level).any():
-        rising = np.isnan(level)
-        held = np.where(rising, 0.0, level)
-        rows = -own.copy()
-        rows[rising, -1] = 1.0
-        bounds = np.append(program.limits.bounds, -held * (1 - 1e-11))
-        t = largest(np.eye(pairs + 1)[-1], np.vstack([A, rows]), bounds)
-        rows[:, -1] = 0.0
-        bounds = np.append(program.limits.bounds, -np.where(rising, t, held) * (1 - 1e-9))
-        most = [largest(own[k], np.vstack([A, rows]), bounds) if rising[k] else 0.0 for k in range(n)]
-        stopped = rising & (np.array(most) <= t * (1 + 1e-6))
-        assert stopped.any()
-        level[stopped] = t
-    return level
 
 
 # What users do at prices -----------------------------------------------------------------------------------------------------------
@@ -149,7 +121,7 @@ def test_prices_that_stop_who_is_at_its_cap_stop_nobody_else() -> None:
 def test_levels_by_definition(seed: int, load: float) -> None:
     """Both kinds of LPs against the definition of a leximin."""
     program = fo.formulate(jobs(6, load=load, seed=seed), "tsf")
-    expected = reference(program)
+    expected = levels_of(program, leximin_of(program).weights)
     for solution in (sifted(program), solve_levels(program, leximin_of(program), 1e-8, NEVER)):
         np.testing.assert_allclose(levels(program, solution), expected, rtol=1e-6)
         assert certify(program, solution).worst <= 1e-8

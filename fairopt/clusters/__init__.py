@@ -1,0 +1,17 @@
+"""Other clusters and published traces, and what the imports and exports of all schedulers share.
+
+=============================================  ====================================================================================
+``ray``, ``ray_records``                       `import_ray`: listings of Ray's state API
+``yarn``, ``yarn_queues``, ``yarn_export``     YARN: the ResourceManager's REST answers; files of the Capacity and the Fair Scheduler
+``swf``, ``swf_format``, ``swf_log``           the Standard Workload Format: a moment, the jobs over time, a history
+``openb``, ``google2011``, ``gavel``           tables of the Alibaba GPU cluster, of the Google cluster, of Gavel
+``account``                                    what was read, and what was left out and why
+``json_export``, ``table_rows``                JSON and tables whose messages name the file and the place in it
+``assembly``, ``shapes``, ``queue_tree``       owners, shapes of tasks and queues become users; nodes become rows of servers
+``imported``                                   the result of an import
+``rounding``, ``packing``                      whole tasks near an allocation, and where they run
+``holdings``, ``amounts``, ``names``           what each queue holds in whole units, under names that the scheduler allows
+``exported``                                   the result of an export
+``log_records``, ``clock``                     jobs of a log as arrays, and their times
+=============================================  ====================================================================================
+"""

@@ -1,0 +1,196 @@
+"""From records to an instance: nodes become servers, tasks become users.
+
+**Servers.** Nodes with the same capacity on which the same users may run are one row, labelled by the first node and the number of the
+others: ``cn001 +79``. The row has the names of all its nodes as ``hosts``. Running tasks are summed by row. The sum may hide a node that
+holds more than its capacity; a note names such nodes.
+
+**Users.** An owner (a namespace, an account) often runs tasks of several shapes, but a user has one shape. So an owner is a queue, and
+each (queue, shape, constraints) is a user of weight 1 in it, labelled ``queue/shape``, with its ``owner``; its tasks T[n] are those that
+run and those that wait. The weight of the owner is the weight of its queue. Where every owner has one shape and the export gives no queues,
+there is no tree: each owner is a user. :mod:`fairopt.clusters.queue_tree` joins the queues that the export gives.
+
+With ``demand="mean"`` a queue has one user whose task is the mean of its tasks; it may run wherever any of them may. That is an
+approximation: no such task exists, and it needs every resource that any of them needs.
+
+Tasks that ask for nothing, and tasks that are too large for every server, are left out and counted. If a task runs where its constraints
+no longer allow it, it may stay, so its shape may run there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from fairopt.analysis.rerun import given
+from fairopt.clusters.account import Account
+from fairopt.clusters.imported import Import
+from fairopt.clusters.queue_tree import Forest, groups_of, note_guarantees, on_rows, plant, weighted, with_weights
+from fairopt.clusters.shapes import FITS, Shapes, Tasks, labels_of, means_of, natural
+from fairopt.errors import InvalidInstance
+from fairopt.instance import FloatArray, Instance
+from fairopt.instance.aggregation import number_distinct
+from fairopt.instance.hosts import is_host
+from fairopt.instance.units import BYTES, unit_in_name
+from fairopt.wording import did_you_mean, plural
+
+__all__ = ["Demand", "Nodes", "assemble"]
+
+Demand: TypeAlias = Literal["shapes", "mean"]
+
+
+@dataclass(slots=True)
+class Nodes:
+    """The nodes that accept work.
+
+    Attributes
+    ----------
+    names : list of str
+    capacities : array (nodes, resources)
+    counts : array (nodes,), optional
+        How many each stands for; default: one, which has its name.
+    hosts : list of sequences of str, optional
+        The names of those that each stands for; empty where they are not known.
+    """
+
+    names: list[str]
+    capacities: FloatArray
+    counts: FloatArray | None = None
+    hosts: Sequence[Sequence[str]] | None = None
+
+    @property
+    def known(self) -> Sequence[Sequence[str]]:
+        """The names of the hosts that each node stands for; empty where they are not known, or cannot be names of hosts."""
+        hosts = self.hosts
+        if hosts is None:
+            hosts = [(name,) for name in self.names] if self.counts is None else [()] * len(self.names)
+        return [each if all(map(is_host, each)) else () for each in hosts]
+
+
+def assemble(
+    kind: str,
+    nodes: Nodes,
+    tasks: Tasks,
+    account: Account,
+    *,
+    units: Mapping[str, str],
+    forest: Forest | None = None,
+    own_weights: Mapping[str, float] | None = None,
+    demand: Demand = "shapes",
+    what: str = "task",
+) -> Import:
+    """Make the instance.
+
+    Parameters
+    ----------
+    units : mapping
+        The resources, in the order of the columns, and their units.
+    forest : Forest, optional
+        The queues that the export gives; the servers of their quotas are nodes.
+    own_weights : mapping, optional
+        Weights by owner that the caller gives, instead of those of the export; every owner in it must exist.
+    what : str
+        What a task is called in the account: "pod", "job".
+    """
+    if demand not in ("shapes", "mean"):
+        raise InvalidInstance(f'demand is "{demand}"{did_you_mean(str(demand), ["shapes", "mean"])}; give "shapes" or "mean"')
+    if not nodes.names:
+        raise InvalidInstance(f"no node of the {kind} export accepts work, so there is nothing to share; {account.reasons()}")
+    resources = list(units)
+    order = np.array(sorted(range(len(nodes.names)), key=lambda i: natural(nodes.names[i])), int)
+    rank = np.argsort(order)
+    names = [nodes.names[i] for i in order]
+    capacities = nodes.capacities[order]
+    counts: FloatArray = np.ones(len(names)) if nodes.counts is None else nodes.counts[order]
+
+    shapes = Shapes(tasks, rank, order)
+    shapes.drop((shapes.demands == 0).all(axis=1), "asks for nothing", what, account)
+    nowhere = ~shapes.eligibility.any(axis=1) & (shapes.somewhere == 0)
+    shapes.drop(nowhere, "no server meets its constraints, so it can never start", what, account)
+    shapes.drop(~shapes.fits(capacities), "larger than every server on which it may run, so it can never start", what, account)
+    if not shapes.queue:
+        raise InvalidInstance(f"no {what} of the {kind} export is left, so nothing asks for resources; {account.reasons()}")
+    some_use = (shapes.demands > 0).any(axis=0) | (capacities > 0).any(axis=0)
+    capacities, shapes.demands = capacities[:, some_use], shapes.demands[:, some_use]
+    resources = [name for name, used in zip(resources, some_use, strict=True) if used]
+    owner_of = {queue: shapes.owner_of[queue] for queue in shapes.queue}
+
+    if demand == "mean":
+        lowest, demands, number, eligibility, held, somewhere = means_of(shapes)
+        labels = lowest
+        account.note("each owner is one user with the mean of its tasks: an approximation, as no such task exists")
+    else:
+        sequence = shapes.sequence(names)
+        lowest = [shapes.queue[n] for n in sequence]
+        demands, number, eligibility = shapes.demands[sequence], shapes.number[sequence], shapes.eligibility[sequence]
+        held, somewhere = shapes.held[sequence], shapes.somewhere[sequence]
+        labels = labels_of(lowest, demands, resources)
+    forest = forest or Forest()
+    queues, of_owner = plant(forest, owner_of, len(set(lowest)) < len(lowest))
+    owned = of_owner or {owner: (queue,) for queue, owner in owner_of.items()}
+    given_weights = weighted(own_weights or {}, owned, [queue.name for queue in queues])
+
+    groups = groups_of(queues, names)
+    row = number_distinct([capacities, eligibility.T, groups.T])
+    first = np.unique(row, return_index=True)[1]
+    members, rows = np.bincount(row), first.size
+    row_counts = np.bincount(row, weights=counts)
+    of_nodes = nodes.known
+    of_rows: list[list[Sequence[str]]] = [[] for _ in range(rows)]
+    for i, j in zip(order.tolist(), row.tolist(), strict=True):
+        of_rows[j].append(of_nodes[i])
+    servers = [names[i] if members[j] == 1 else f"{names[i]} +{members[j] - 1}" for j, i in enumerate(first)]
+    row_of = {name: servers[j] for name, j in zip(names, row.tolist(), strict=True)}
+    instance = Instance(
+        capacities[first],
+        demands,
+        weights=None if queues else [given_weights.get(queue, 1.0) for queue in lowest],
+        eligibility=None if eligibility.all() else eligibility[:, first],
+        counts=row_counts,
+        tasks=number,
+        queues=[on_rows(queue, row_of, resources) for queue in with_weights(queues, given_weights)],
+        queue_of=lowest if queues else None,
+        hosts=[tuple(chain.from_iterable(each)) if all(each) else () for each in of_rows],
+        owners=[owner_of[queue] for queue in lowest],
+        users=labels,
+        units={resource: units[resource] for resource in resources if units[resource] in BYTES and not unit_in_name(resource)},
+        servers=servers,
+        resources=resources,
+    )
+    note_guarantees(instance, forest, account)
+    unused = ~instance.eligibility.any(axis=0)
+    if unused.any():
+        idle = plural(row_counts[unused].sum(), "server that no task may use counts", "servers that no task may use count")
+        account.note(f"{idle} in the capacity of the cluster")
+    over = np.flatnonzero((held.T @ demands > counts[:, None] * capacities * FITS).any(axis=1)) if demand == "shapes" else row[:0]
+    if over.size:
+        account.note(f"running tasks ask for more than the capacity of {plural(over.size, 'node')}, such as {names[over[0]]}")
+    placed = np.zeros((len(labels), rows))
+    np.add.at(placed.T, row, held.T)
+    running = placed.sum(axis=1) + somewhere
+    current = None
+    if rows == 1:
+        placed[:, 0] = running
+    if tasks.placed and (rows == 1 or not somewhere.any()):
+        current = given(instance, placed, "rdm")
+    elif running.any():
+        account.note("the exports do not say on which node a task runs, so there is no current allocation")
+    account.summary |= {"owners": len(set(owner_of.values()))} | ({"queues": len(queues)} if queues else {})
+    account.summary["tasks running"] = float(running.sum())
+    if np.isfinite(number).all():
+        account.summary["tasks waiting"] = float(np.maximum(number - running, 0.0).sum())
+    return Import(
+        kind,
+        instance,
+        current,
+        tuple(owner_of[queue] for queue in lowest),
+        running,
+        {name: units[name] for name in resources},
+        dict(account.summary),
+        tuple(account.left_out),
+        tuple(account.notes),
+        of_owner,
+    )

@@ -1,0 +1,107 @@
+"""The result of an export: files for a scheduler, the whole tasks in them, and what must be said."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fairopt.allocation import Allocation
+from fairopt.clusters.rounding import Whole
+from fairopt.errors import InvalidInstance
+from fairopt.files import refuse_existing, write_files
+from fairopt.results import result
+from fairopt.wording import plural
+
+__all__ = ["Export"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Export:
+    """Configuration of a scheduler that carries out an allocation. Nothing is ever run.
+
+    Attributes
+    ----------
+    kind : str
+        "slurm", "kueue", "volcano", "kai", "yunikorn", "yarn" or "resourcequota".
+    files : dict
+        Texts by what they are: ``limits`` and ``undo`` (slurm), ``queues`` (all others).
+    whole : Whole
+        The whole tasks, on groups of servers.
+    names : dict
+        Names of queues, accounts, namespaces and groups of servers in the files, by label; that of the queue where a label is of both.
+    notes : tuple of str
+        What was rounded, renamed, or cannot be expressed.
+    question : mapping
+        The arguments of the export, as plain data.
+    """
+
+    kind: str
+    files: dict[str, str]
+    whole: Whole
+    names: dict[str, str]
+    notes: tuple[str, ...]
+    question: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The first file."""
+        return next(iter(self.files.values()))
+
+    @property
+    def allocation(self) -> Allocation:
+        """The whole tasks as an allocation of the instance."""
+        return self.whole.as_allocation()
+
+    def write(self, paths: Mapping[str, str | Path], *, force: bool = False) -> None:
+        """Write files, all or none of them: ``export.write({"limits": "limits.sh", "undo": "undo.sh"})``.
+
+        Parameters
+        ----------
+        paths : mapping
+            The path of each text of ``files`` that is written.
+        force : bool
+            Replace files that exist.
+
+        Raises
+        ------
+        InvalidInstance
+            A file exists and ``force`` is False; a folder is missing or not writable; there is no such text.
+        """
+        for what in paths:
+            if what not in self.files:
+                raise InvalidInstance(f'this export has no "{what}"; it has {" and ".join(self.files)}')
+        targets = {Path(path): self.files[what] for what, path in paths.items()}
+        if len({os.path.realpath(path) for path in targets}) < len(paths):
+            raise InvalidInstance(f"two texts cannot go to one file, {next(iter(targets))}; give each its own")
+        for path in targets:
+            refuse_existing(path, force=force)
+        write_files(targets)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON: whole tasks by user and group of servers, names, notes and files."""
+        whole = self.whole
+        found = {
+            "kind": self.kind,
+            "notion": whole.allocation.notion,
+            "users": [
+                {
+                    "name": user,
+                    "tasks": float(whole.allocation.tasks_per_user[n]),
+                    "whole": int(whole.tasks_per_user[n]),
+                    "placed": {group.name: int(whole.tasks[n, g]) for g, group in enumerate(whole.groups) if whole.tasks[n, g]},
+                }
+                for n, user in enumerate(whole.instance.users)
+            ],
+            "groups": [{"name": group.name, "servers": [whole.instance.servers[i] for i in group.rows]} for group in whole.groups],
+            "names": dict(self.names),
+            "notes": list(self.notes),
+            "files": dict(self.files),
+        }
+        return result("export", self.question, whole.instance.units, found)
+
+    def __repr__(self) -> str:
+        tasks = plural(self.whole.tasks.sum(), "whole task")
+        return f"Export({self.kind}: {tasks} of {plural(self.whole.instance.n_users, 'user')}, {' and '.join(self.files)})"

@@ -1,0 +1,295 @@
+"""The whole tasks of an allocation, on groups of identical servers: what an export gives to a scheduler.
+
+Server rows that cannot be told apart (the same capacity, the same users may run there, the same quotas of queues, the same name that the
+caller gives to their group) are one group. `fairopt.program.placement` rounds the tasks and places them on groups, in as few pairs of user
+and group as possible; `fairopt.clusters.packing` then places them on the single servers of each group. Tasks that do not fit beside the
+others go to any group with room; if some are still left over, and there are few servers, one program over all single servers looks for a
+better packing. A note names the tasks that fit nowhere.
+
+>>> import fairopt as fo
+>>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], counts=[3])
+>>> found = whole_tasks(fo.solve(pool, "drfh"))
+>>> found.tasks_per_user, found.groups[0].count  # 9 and 6 divisible tasks; each server has room for 3 and 2
+(array([9., 6.]), 3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.allocation import Allocation
+from fairopt.analysis.measures import violations
+from fairopt.analysis.rerun import given
+from fairopt.clusters.packing import Packed, pack
+from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance.aggregation import expand, number_distinct, on_rows
+from fairopt.program.kept_parts import without_breaking
+from fairopt.program.placement import WholePlacement
+from fairopt.program.queue_limits import Row
+from fairopt.solvers import Placed, place_whole
+from fairopt.wording import did_you_mean, figure, joined, named, plural
+
+__all__ = ["Group", "Whole", "whole_tasks"]
+
+_TIME = 30.0  # seconds for the three programs together
+_ROUNDED = 1e-6  # relative: an allocation from a file may exceed a limit by rounding
+_FEW = 600  # pairs of user and single server, for one program over all of them
+_SAME = 1e-9
+_MOST = 5  # names in a sentence
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Identical servers.
+
+    Attributes
+    ----------
+    name : str
+        The name that the caller gives, else that of the first row, with the number of the other rows: ``cn001 +79``.
+    rows : int array
+        The rows of the instance.
+    count : int
+        Number of single servers.
+    capacity : array (resources,)
+        Of one server.
+    """
+
+    name: str
+    rows: IntArray
+    count: int
+    capacity: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whole:
+    """Whole tasks, by user and group of servers.
+
+    Attributes
+    ----------
+    allocation : Allocation
+        The allocation that was rounded.
+    groups : tuple of Group
+    tasks : array (users, groups)
+    packed : tuple of Packed
+        The single servers of each group.
+    notes : tuple of str
+        What rounding changed, and how the placement was chosen.
+    """
+
+    allocation: Allocation
+    groups: tuple[Group, ...]
+    tasks: FloatArray
+    packed: tuple[Packed, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def instance(self) -> Instance:
+        """The instance of the allocation."""
+        return self.allocation.instance
+
+    @property
+    def tasks_per_user(self) -> FloatArray:
+        """Number of whole tasks of each user, (users,)."""
+        total: FloatArray = self.tasks.sum(axis=1)
+        return total
+
+    @property
+    def capacity(self) -> FloatArray:
+        """Capacity of each group, (groups, resources)."""
+        return np.array([group.count * group.capacity for group in self.groups])
+
+    def as_allocation(self) -> Allocation:
+        """Return the whole tasks as an allocation of the instance, on its own rows of servers."""
+        instance = self.instance
+        tasks = np.zeros((instance.n_users, instance.n_servers))
+        for group, packed in zip(self.groups, self.packed, strict=True):
+            tasks[:, group.rows] = packed.spread(instance.counts[group.rows].astype(int))
+        return given(instance, tasks, "rdm")
+
+
+def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None) -> Whole:
+    """Round an allocation to whole tasks, and place them.
+
+    Parameters
+    ----------
+    allocation : Allocation
+    names : mapping, optional
+        Name of the group of server rows: rows of one name are in groups of that name, rows of different names never in one group.
+
+    Raises
+    ------
+    Unsupported
+        Under time division.
+    InvalidInstance
+        The allocation exceeds a limit; a name is given for a row that is not there.
+    """
+    instance = allocation.instance
+    if allocation.sharing != "rdm":
+        raise Unsupported(
+            "under time division users take turns on whole servers, which no quota or limit of a scheduler can express; "
+            'solve with sharing="rdm" (--sharing rdm), which divides resources'
+        )
+    exceeded = violations(instance, allocation.tasks, "rdm", _ROUNDED)
+    if exceeded:
+        raise InvalidInstance(
+            f"the allocation does not fit this instance: {joined([str(each) for each in exceeded], 3)}; give an allocation of this instance"
+        )
+    for row in names or {}:
+        if row not in instance.servers:
+            raise InvalidInstance(
+                f'there is no server row "{row}"{did_you_mean(row, instance.servers)}; there are {_few(instance.servers)}'
+            )
+    groups, small = _grouped(instance, names or {})
+    per_user = np.where(instance.zero_demand, 0.0, allocation.tasks_per_user)
+    program, placed, packed, together = without_breaking(small, lambda rows: _rounded(small, per_user, rows))
+    tasks = np.column_stack([each.placed for each in packed])
+    notes = list(_said(instance, per_user, program, tasks))
+    if (together or not placed.fewest) and tasks.any():
+        notes.append("this placement has the fewest pairs of user and row found within the search limit; one with fewer may exist")
+    return Whole(allocation, groups, tasks, packed, tuple(notes))
+
+
+def _rounded(
+    small: Instance, per_user: FloatArray, rows: Sequence[Row]
+) -> tuple[tuple[WholePlacement, Placed, tuple[Packed, ...], bool], FloatArray]:
+    """Return the program within these rows of queues, its answer, the single servers, and whether one program packed them together.
+
+    Beside them, the tasks, (users, groups).
+    """
+    program = WholePlacement.of(small, per_user, rows)
+    placed = place_whole(program, _TIME)
+    wanted = np.zeros((small.n_users, small.n_servers))
+    wanted[program.pair_users, program.pair_servers] = placed.x
+    aim = np.maximum(wanted.sum(axis=1), program.floors + (0.0 if placed.rounded else program.parts > 0))
+    packed = _on_single_servers(small, program, wanted, aim)
+    together = None
+    if _worth(program, np.column_stack([each.placed for each in packed])) < _worth(program, wanted) - _SAME:
+        together = _together(small, per_user, program, packed, rows)
+    packed = together or packed
+    return (program, placed, packed, together is not None), np.column_stack([each.placed for each in packed])
+
+
+def _few(words: tuple[str, ...]) -> str:
+    return joined([named(word) for word in words], _MOST)
+
+
+def _grouped(instance: Instance, names: Mapping[str, str]) -> tuple[tuple[Group, ...], Instance]:
+    """Return the groups, and the instance with a row for each of them."""
+    quotas = {quota.servers for queue in instance.queues for quota in queue.quotas}
+    inside = np.array([np.isin(instance.servers, servers) for servers in quotas], bool).reshape(len(quotas), instance.n_servers)
+    labels = [names.get(row, "") for row in instance.servers]
+    label_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    label = np.array([[label_of[each]] for each in labels], float)
+    group = number_distinct([instance.capacities, instance.eligibility.T, inside.T, label])
+    first = np.unique(group, return_index=True)[1]
+    counts = np.bincount(group, weights=instance.counts)
+    members = np.bincount(group)
+    groups = tuple(
+        Group(
+            labels[i] or instance.servers[i] + (f" +{members[g] - 1}" if members[g] > 1 else ""),
+            np.flatnonzero(group == g),
+            int(counts[g]),
+            instance.capacities[i],
+        )
+        for g, i in enumerate(first)
+    )
+    small = instance.replace(
+        capacities=instance.capacities[first],
+        counts=counts,
+        eligibility=instance.eligibility[:, first],
+        rates=None if instance.rates_per_server is None else instance.rates_per_server[:, first],
+        servers=[instance.servers[i] for i in first],
+        queues=on_rows(instance, [int(first[g]) for g in group]),
+    )
+    return groups, small
+
+
+def _on_single_servers(instance: Instance, program: WholePlacement, wanted: FloatArray, aim: FloatArray) -> tuple[Packed, ...]:
+    """Return the single servers with the tasks that fit there: as placed, then towards the aim wherever there is room.
+
+    The whole parts of users come first, and then the largest remainders.
+    """
+    surplus = np.maximum(wanted.sum(axis=1) - program.floors, 0.0)
+    packed: list[Packed] = []
+    for i in range(instance.n_servers):
+        arguments = instance.capacities[i], int(instance.counts[i]), instance.demands
+        each = pack(*arguments, wanted[:, i])
+        if (each.placed < wanted[:, i]).any():  # then nobody is rounded up before everybody has its whole part
+            each = pack(*arguments, np.maximum(wanted[:, i] - surplus, 0.0))
+        packed.append(each)
+    column = {(int(n), int(i)): p for p, (n, i) in enumerate(zip(program.pair_users, program.pair_servers, strict=True))}
+    tasks = np.column_stack([each.placed for each in packed])
+    bounds = program.limits.bounds
+    held = program.limits.matrix @ tasks[program.pair_users, program.pair_servers]
+    matrix = sp.csc_array(program.limits.matrix)
+    lacking = np.flatnonzero(aim > tasks.sum(axis=1))
+    for n in lacking[np.lexsort((lacking, -program.parts[lacking], aim[lacking] > program.floors[lacking]))]:
+        own = sorted(np.flatnonzero(instance.eligibility[n]).tolist(), key=lambda i: (wanted[n, i] == 0, i))
+        for i in own:
+            p = column[int(n), int(i)]
+            span = slice(matrix.indptr[p], matrix.indptr[p + 1])
+            rows, values = matrix.indices[span], matrix.data[span]
+            room = float(np.floor((bounds[rows] - held[rows]) / values + 1e-9).min(initial=np.inf))
+            more = int(min(aim[n] - tasks[n].sum(), room))
+            added = packed[i].add(int(n), more)
+            tasks[n, i] += added
+            held[rows] += added * values
+    return tuple(packed)
+
+
+def _worth(program: WholePlacement, tasks: FloatArray) -> float:
+    """Return what is maximised of the numbers of tasks, (users, groups): remainders rounded up, and no task lost."""
+    now = tasks.sum(axis=1)
+    return float(program.parts @ (now > program.floors) - (now.size + 1) * np.maximum(program.floors - now, 0.0).sum())
+
+
+def _together(
+    instance: Instance, per_user: FloatArray, program: WholePlacement, packed: tuple[Packed, ...], rows: Sequence[Row]
+) -> tuple[Packed, ...] | None:
+    """Return a better packing of few servers, by one program over all of them; None if there is none."""
+    if not instance.counts.any() or instance.n_users * instance.counts.sum() > _FEW:
+        return None
+    single, row = expand(instance)
+    each = WholePlacement.of(single, per_user, [replace(each, servers=each.servers[row]) for each in rows])
+    tasks = np.zeros((single.n_users, single.n_servers))
+    tasks[each.pair_users, each.pair_servers] = place_whole(each, _TIME).x
+    if (tasks.T @ instance.demands > single.capacities * (1 + _SAME)).any():
+        return None
+    if _worth(program, tasks) <= _worth(program, np.column_stack([group.placed for group in packed])) + _SAME:
+        return None
+    result = tuple(Packed(instance.capacities[i], int(instance.counts[i]), instance.demands) for i in range(instance.n_servers))
+    for i, group in enumerate(result):
+        group.place(np.arange(instance.n_users), tasks[:, row == i])
+    return result
+
+
+def _said(instance: Instance, per_user: FloatArray, program: WholePlacement, tasks: FloatArray) -> list[str]:
+    """Return notes on what rounding changed."""
+    notes = []
+    now = tasks.sum(axis=1)
+    parts = np.flatnonzero(np.abs(now - per_user) > 1e-6 * np.maximum(per_user, 1.0))
+    if parts.size:
+        up = int((now[parts] > per_user[parts]).sum())
+        notes.append(
+            f"whole tasks: {figure(per_user.sum(), 6)} tasks become {figure(now.sum(), 6)}; {plural(up, 'user')} rounded up, "
+            f"{plural(parts.size - up, 'user')} down, the largest remainders up where there is room"
+        )
+    short = np.flatnonzero(now < program.floors)
+    if short.size:
+        each = [f"{named(instance.users[n])} {figure(program.floors[n] - now[n], 6)}" for n in short]
+        notes.append(f"whole tasks that do not fit between the others on single servers are left out: {joined(each, _MOST)}")
+    none = [named(instance.users[n]) for n in np.flatnonzero((now == 0) & instance.servable)]
+    if none:
+        notes.append(
+            f"{joined(none, _MOST)} {'gets' if len(none) == 1 else 'get'} no whole task, and a quota of 0 where the owner has no other"
+        )
+    split = int(((tasks > 0).sum(axis=1) > 1).sum())
+    pairs = plural(int((tasks > 0).sum()), "pair of user and row", "pairs of user and row")
+    where = "" if not split else f"; {plural(split, 'user')} on more than one row"
+    notes.append(f"placement: each user on as few rows of servers as possible ({pairs}{where}), then on as few servers as possible")
+    return notes

@@ -1,0 +1,161 @@
+"""The shapes of tasks in an export: groups of tasks with the same queue, demand and constraints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fairopt.clusters.account import Account
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.aggregation import number_distinct
+from fairopt.limits import check_array
+
+__all__ = ["FITS", "SOMEWHERE", "Shapes", "Tasks", "labels_of", "means_of", "natural"]
+
+FITS = 1 + 1e-9  # a demand may exceed a capacity by this factor, which is rounding
+SOMEWHERE = -1  # the node of a task, if the export does not say on which node it runs
+
+
+@dataclass(slots=True)
+class Tasks:
+    """Groups of identical tasks.
+
+    Attributes
+    ----------
+    owner : list of str
+        The owner of each group.
+    demands : array (groups, resources)
+        Demand of one task.
+    number : array (groups,)
+        Number of tasks.
+    allowed : bool array (places, nodes)
+        Where tasks may run, a row for each kind of constraint.
+    place : int array (groups,)
+        Row of ``allowed`` for each group.
+    where : list of str
+        Place of each group in the file, for messages.
+    running : list of (group, node, number)
+        How many tasks run on which node; `SOMEWHERE` if the node is unknown. All other tasks wait.
+    placed : bool
+        Whether the export says where tasks run at all.
+    queue : list of str, optional
+        Name of the queue that each group is in; default: a queue for each owner, with its name. All groups of a queue have one owner.
+    """
+
+    owner: list[str]
+    demands: FloatArray
+    number: FloatArray
+    allowed: BoolArray
+    place: IntArray
+    where: list[str]
+    running: list[tuple[int, int, float]] = field(default_factory=list)
+    placed: bool = True
+    queue: list[str] | None = None
+
+
+def natural(name: str) -> list[tuple[bool, int, str]]:
+    """Return a key that sorts node-2 before node-10.
+
+    >>> sorted(["n10", "n2", "login"], key=natural)
+    ['login', 'n2', 'n10']
+    """
+    return [
+        (part.isdigit() and part.isascii(), int(part) if part.isdigit() and part.isascii() else 0, part)
+        for part in re.split(r"(\d{1,18})", name)
+    ]
+
+
+class Shapes:
+    """Groups of tasks, merged if they have the same queue, demand and constraints."""
+
+    def __init__(self, tasks: Tasks, rank: IntArray, order: IntArray) -> None:
+        allowed = tasks.allowed[:, order]
+        same_place = number_distinct([allowed])
+        queue = tasks.owner if tasks.queue is None else tasks.queue
+        number_of = {name: j for j, name in enumerate(dict.fromkeys(queue))}
+        which = np.array([number_of[name] for name in queue], int)
+        place = same_place[tasks.place]
+        group = number_distinct([which[:, None], tasks.demands, place[:, None]]) if queue else np.empty(0, int)
+        first = np.unique(group, return_index=True)[1]
+        self.queue = [queue[j] for j in first]
+        self.owner_of = dict(zip(queue, tasks.owner, strict=True))
+        self.where = [tasks.where[j] for j in first]
+        self.demands = tasks.demands[first]
+        self.number: FloatArray = np.asarray(np.bincount(group, weights=tasks.number, minlength=first.size), float)
+        self.eligibility = allowed[tasks.place[first]] if first.size else np.zeros((0, len(order)), bool)
+        check_array("the tasks of the export", "kinds of tasks and kinds of nodes", first.size, len(order))
+        self.held = np.zeros((first.size, len(order)))
+        self.somewhere = np.zeros(first.size)
+        if tasks.running:
+            task, node, number = (np.array(column) for column in zip(*tasks.running, strict=True))
+            known = node >= 0
+            np.add.at(self.held, (group[task[known]], rank[node[known]]), number[known])
+            self.somewhere += np.bincount(group[task[~known]], weights=number[~known], minlength=first.size)
+        self.number = np.maximum(self.number, self.held.sum(axis=1) + self.somewhere)  # what runs is asked for
+        self.eligibility = self.eligibility | (self.held > 0)  # a running task may stay where it is
+
+    def drop(self, bad: BoolArray, why: str, what: str, account: Account) -> None:
+        """Leave these shapes out, and say why."""
+        for n in np.flatnonzero(bad):
+            account.leave_out(what, self.where[n], why, float(self.number[n]))
+        keep = np.flatnonzero(~bad)
+        self.queue, self.where = [self.queue[n] for n in keep], [self.where[n] for n in keep]
+        for name in ("demands", "number", "eligibility", "held", "somewhere"):
+            setattr(self, name, getattr(self, name)[keep])
+
+    def sequence(self, names: Sequence[str]) -> list[int]:
+        """Return an order that depends only on the shapes: by queue, then by demand (largest first), then by where they may run."""
+        demands = (-self.demands).tolist()
+        where = [tuple(np.flatnonzero(~row)) for row in self.eligibility]
+        return sorted(range(len(self.queue)), key=lambda n: (natural(self.queue[n]), self.queue[n], demands[n], where[n]))
+
+    def fits(self, capacities: FloatArray) -> BoolArray:
+        """Return which shapes have a server that is large enough for one task, or run already, (shapes,)."""
+        exists = ((self.demands == 0) | (capacities > 0).any(axis=0)).all(axis=1)
+        fits = ((self.held > 0).any(axis=1) | (self.somewhere > 0)) & exists
+        kinds = number_distinct([capacities])
+        distinct = capacities[np.unique(kinds, return_index=True)[1]]
+        large: BoolArray = np.all(self.demands[:, None, :] <= distinct[None] * FITS, axis=2)  # (shapes, kinds of node)
+        for kind in range(len(distinct)):
+            fits |= large[:, kind] & self.eligibility[:, kinds == kind].any(axis=1)
+        return np.asarray(fits)
+
+
+def means_of(shapes: Shapes) -> tuple[list[str], FloatArray, FloatArray, BoolArray, FloatArray, FloatArray]:
+    """Return one user per queue: the mean of its tasks, which may run where any of them may."""
+    queues = sorted(set(shapes.queue), key=natural)
+    position = {name: j for j, name in enumerate(queues)}
+    belongs = np.zeros((len(queues), len(shapes.queue)))
+    belongs[[position[name] for name in shapes.queue], np.arange(len(shapes.queue))] = 1.0
+    number = belongs @ shapes.number
+    demands = (belongs * shapes.number) @ shapes.demands / number[:, None]
+    return queues, demands, number, (belongs @ shapes.eligibility) > 0, belongs @ shapes.held, belongs @ shapes.somewhere
+
+
+def labels_of(queues: list[str], demands: FloatArray, resources: list[str]) -> list[str]:
+    """Return ``queue``, or ``queue/shape`` if it has several; the same shape under other constraints gets a number."""
+    of_queue: dict[str, list[int]] = {}
+    for n, queue in enumerate(queues):
+        of_queue.setdefault(queue, []).append(n)
+    labels, taken = [""] * len(queues), set(queues)
+    last: dict[str, int] = {}  # the number of the last label of each base
+    for queue, users in of_queue.items():
+        if len(users) == 1:
+            labels[users[0]] = queue
+            continue
+        # A resource that every shape of the queue asks for in the same amount does not distinguish them.
+        differs = (demands[users] != demands[users[0]]).any(axis=0)
+        for n in users:
+            asked = [
+                (f"{value:.4g} {name}", tells) for value, name, tells in zip(demands[n].tolist(), resources, differs, strict=True) if value
+            ]
+            label = base = f"{queue}/{' '.join([text for text, tells in asked if tells] or [text for text, _ in asked])}"
+            while label in taken:
+                last[base] = last.get(base, 1) + 1
+                label = f"{base} ({last[base]})"
+            taken.add(label)
+            labels[n] = label
+    return labels

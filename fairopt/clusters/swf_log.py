@@ -1,0 +1,101 @@
+"""A log in the Standard Workload Format (.swf): a job waits from its submission for its wait, and then runs.
+
+A task is one processor, as the job had it, else as it asked for; with "memory" among the resources of the cluster it has its GiB too, as
+requested, else as used. The processors of a job need not start together, which is a relaxation. Jobs that follow another job (field 17), or
+that ran in several parts (status 2 to 4), have waiting times that are excluded. A job that was cancelled before it ran waits until then.
+
+Where the header has ``UnixStartTime``, times have dates; ``TimeZoneString`` is their time zone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairopt.clusters.account import Account
+from fairopt.clusters.clock import Clock
+from fairopt.clusters.log_records import Records, Unjudged, distinct
+from fairopt.clusters.swf_format import ALLOCATED, GROUP, JOB, MEMORY, QUEUE, REQUESTED, RUN, SUBMIT, USED_MEMORY, USER, WAIT, read_log
+from fairopt.errors import InvalidInstance
+from fairopt.instance import FloatArray, Instance
+
+__all__ = ["read_swf_log"]
+
+_OWNERS = {"user": USER, "group": GROUP, "queue": QUEUE}
+_STATUS, _AFTER = 10, 16
+_CANCELLED, _PARTS = 5, (2, 3, 4)
+
+
+def read_swf_log(path: Path, cluster: Instance, *, users: str = "user", timezone: str | None = None, lenient: bool = False) -> Records:
+    """Read a log, or that compressed by gzip.
+
+    Parameters
+    ----------
+    users : {"user", "group", "queue"}
+        The owner of a job, called "user 12" and so on. Its queue is "queue 3".
+
+    Raises
+    ------
+    InvalidInstance
+        With the file and line: what is wrong, and what to do.
+    """
+    for resource in cluster.resources:
+        if resource not in ("cpu", "memory"):
+            raise InvalidInstance(
+                f'{path}: a log in this format says nothing of "{resource}"; the resources of the cluster may be cpu and memory'
+            )
+    if "cpu" not in cluster.resources:
+        raise InvalidInstance(f'{path}: the cluster has no resource "cpu", the processors of this log; it may have cpu and memory')
+    account = Account(lenient)
+    header, jobs, lines = read_log(path, account)
+    zone = header.get("TimeZoneString") if timezone is None else timezone
+    start_text = header.get("UnixStartTime", "").split(" ")[0]
+    clock = Clock(float(start_text), Clock.dates(zone).zone) if start_text.isdigit() and int(start_text) else Clock()
+    wait, run = jobs[:, WAIT], jobs[:, RUN]
+    processors = np.where(jobs[:, ALLOCATED] > 0, jobs[:, ALLOCATED], jobs[:, REQUESTED])
+    demands = np.zeros((len(jobs), cluster.n_resources))
+    demands[:, cluster.resources.index("cpu")] = 1.0
+    if "memory" in cluster.resources:
+        kibibytes = np.where(jobs[:, MEMORY] > 0, jobs[:, MEMORY], np.maximum(jobs[:, USED_MEMORY], 0))
+        demands[:, cluster.resources.index("memory")] = kibibytes / 2**20
+    began = jobs[:, SUBMIT] + wait
+    never = (run <= 0) & ((jobs[:, _STATUS] == _CANCELLED) | (run < 0))
+    table, shape = distinct(demands)
+    why = np.full(len(jobs), "", object)
+    why[jobs[:, _AFTER] > 0] = "waited for another job"
+    why[np.isin(jobs[:, _STATUS], _PARTS)] = "ran in several parts"
+    records = Records(
+        job=_names(jobs[:, JOB]),
+        user=np.char.add(f"{users} ", _names(jobs[:, _OWNERS[users]]).astype(str)).astype(object),
+        queue=np.char.add("queue ", _names(jobs[:, QUEUE]).astype(str)).astype(object),
+        submit=jobs[:, SUBMIT].copy(),
+        start=np.where(never, np.nan, began),
+        end=np.where(never, began, began + np.maximum(run, 0)),
+        tasks=np.where(processors > 0, processors, 1.0),
+        shape=shape,
+        demands=table,
+        row=np.full(len(jobs), -1),
+        place=np.full(len(jobs), -1),
+        allowed=np.zeros((0, cluster.n_servers), bool),
+        why=why,
+        where=lambda n: f"{path}, line {int(lines[n])}",
+        clock=clock,
+        lenient=lenient,
+    )
+    records.unjudged += [Unjudged(each.why, 1, 0.0, each.where) for each in account.left_out]
+    unknown = (wait < 0) | (processors <= 0)
+    records.leave_out(wait < 0, "its wait is unknown")
+    records.leave_out((wait >= 0) & (processors <= 0), "its processors are unknown")
+    records.keep(~unknown)
+    return records
+
+
+def _names(numbers: FloatArray) -> Any:
+    """Return identifying numbers as texts; a negative one is unknown."""
+    import pandas as pd
+
+    code, found = pd.factorize(numbers)
+    texts = ["unknown" if number < 0 else str(int(number)) if number == int(number) else repr(float(number)) for number in found]
+    return np.array(texts, object)[code]

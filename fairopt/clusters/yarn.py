@@ -1,0 +1,259 @@
+"""A YARN cluster, from the ResourceManager's REST answers to ``/ws/v1/cluster/nodes``, ``.../apps`` and ``.../scheduler``.
+
+**Nodes**: used + available memory and virtual cores. A node in the state RUNNING or NEW accepts work; one that is lost, unhealthy, shut
+down, rebooted or being decommissioned offers nothing.
+
+**Applications** that have not ended. A task is a container: those that run (``runningContainers``), each with the same part of what is
+allocated, as the answer does not distinguish them; and those that wait, if the answer has ``resourceRequests`` (of these, the requests for
+any node, ``*``). Containers of a running application are taken as equal, which is approximate if they differ.
+
+**Where**: the answer does not say on which node a container runs, so the current allocation is known only if all nodes are alike. An
+application with a node label runs on the nodes with that label, and one without a label on the nodes without.
+
+**Queues**: with the answer about the scheduler, its queues are those of the instance, in their tree (:mod:`fairopt.clusters.yarn_queues`);
+else every owner is a queue of weight 1.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairopt.clusters.account import Account
+from fairopt.clusters.asked import keeps_question
+from fairopt.clusters.assembly import Demand, Nodes, assemble
+from fairopt.clusters.imported import Import
+from fairopt.clusters.json_export import Part, read_json
+from fairopt.clusters.queue_tree import Forest
+from fairopt.clusters.shapes import SOMEWHERE, Tasks
+from fairopt.clusters.yarn_queues import Offer, finder, queues_of
+from fairopt.errors import InvalidInstance
+from fairopt.instance.queues import Queue
+
+__all__ = ["import_yarn"]
+
+_OPEN = ("RUNNING", "NEW")
+_CLOSED = ("DECOMMISSIONED", "DECOMMISSIONING", "LOST", "REBOOTED", "SHUTDOWN", "UNHEALTHY")
+_ACTIVE = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING")
+_ENDED = ("FINISHED", "FAILED", "KILLED", "FINISHING")
+
+
+@keeps_question
+def import_yarn(
+    nodes: str | os.PathLike[str],
+    apps: str | os.PathLike[str],
+    queues: str | os.PathLike[str] | None = None,
+    *,
+    users: str = "queue",
+    weights: Mapping[str, float] | None = None,
+    demand: Demand = "shapes",
+    lenient: bool = False,
+) -> Import:
+    """Make an instance of a YARN cluster.
+
+    Parameters
+    ----------
+    nodes, apps : path
+        What the ResourceManager answers, as JSON.
+    queues : path, optional
+        Its answer about the scheduler, ``/ws/v1/cluster/scheduler``: the tree of queues with weights, guarantees and limits. The result
+        says what a guarantee means in that scheduler (`Import.options`).
+    users : {"queue", "user"}
+        The owner of an application. With ``queues``, users are queues inside those of YARN.
+    weights : mapping, optional
+        Weight by owner; default 1.
+    demand : {"shapes", "mean"}
+        A user for each queue and shape, or one for each queue with the mean of its containers (approximate).
+    lenient : bool
+        Leave bad records out and count them, instead of refusing the export.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file and the place in it: what is wrong, and what to do.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> node = {"id": "h1:1", "state": "RUNNING", "usedMemoryMB": 4096, "availMemoryMB": 4096, "usedVirtualCores": 2,
+    ...         "availableVirtualCores": 6}
+    >>> app = {"id": "application_1_1", "state": "RUNNING", "queue": "etl", "user": "ada", "runningContainers": 2, "allocatedMB": 4096,
+    ...        "allocatedVCores": 2}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "nodes.json").write_text(json.dumps({"nodes": {"node": [node]}}))
+    ...     _ = Path(folder, "apps.json").write_text(json.dumps({"apps": {"app": [app]}}))
+    ...     imported = import_yarn(Path(folder, "nodes.json"), Path(folder, "apps.json"))
+    >>> imported.instance.capacities, imported.instance.demands, imported.current.tasks
+    (array([[8., 8.]]), array([[1., 2.]]), array([[2.]]))
+    """
+    if users not in ("queue", "user"):
+        raise InvalidInstance(f'users is "{users}"; give "queue" or "user"')
+    account = Account(lenient)
+    listed = account.unique(account.read(_records(nodes, "nodes", "node"), _node, "node"), "node")
+    offered = []
+    for node in listed:
+        if node.state in _OPEN:
+            offered.append(node)
+        else:
+            account.leave_out("node", f"{node.part.place} ({node.name})", f"{node.state.lower()}: offers nothing")
+    found = account.unique(account.read(_records(apps, "apps", "app"), lambda part: _app(part, users), "application"), "application")
+    account.summary |= {"nodes": len(listed), "applications": len(found)}
+    account.summary |= {f"applications {state}": number for state, number in Counter(app.state for app in found).items()}
+
+    groups: list[tuple[_App, _Containers]] = []
+    for app in found:
+        if app.state in _ENDED:
+            account.leave_out("application", app.where, f"ended ({app.state.lower()}): holds nothing and asks for nothing")
+        elif not app.containers:
+            account.leave_out("application", app.where, "has no container, and the answer does not say what it asks for")
+        else:
+            groups += [(app, containers) for containers in app.containers]
+    if any(containers.running for _, containers in groups):
+        account.note("the containers of a running application are taken as equal, because the answer has only their sum")
+    offers = [Offer(node.name, node.labels, {"cpu": node.cores, "memory": node.memory}) for node in offered]
+    forest, queue_of = _tree(queues, [app for app, _ in groups], users, offers, account) if queues is not None else (None, {})
+    labels = list(dict.fromkeys(containers.label for _, containers in groups))
+    row = {label: j for j, label in enumerate(labels)}
+    return assemble(
+        "yarn",
+        Nodes([node.name for node in offered], np.array([[node.cores, node.memory] for node in offered])),
+        Tasks(
+            owner=[queue_of.get(app.queue, app.owner) if users == "queue" else app.owner for app, _ in groups],
+            demands=np.array([[containers.cores, containers.memory] for _, containers in groups]).reshape(-1, 2),
+            number=np.array([containers.number for _, containers in groups], float),
+            allowed=np.array([[label in node.labels if label else not node.labels for node in offered] for label in labels], bool).reshape(
+                len(labels), len(offered)
+            ),
+            place=np.array([row[containers.label] for _, containers in groups], int),
+            where=[app.where for app, _ in groups],
+            running=[(j, SOMEWHERE, containers.number) for j, (_, containers) in enumerate(groups) if containers.running],
+            queue=[_lowest(app, queue_of, users) for app, _ in groups] if forest else None,
+        ),
+        account,
+        units={"cpu": "virtual cores", "memory": "GiB"},
+        forest=forest,
+        own_weights=weights,
+        demand=demand,
+        what="container",
+    )
+
+
+def _tree(
+    path: str | os.PathLike[str], apps: Sequence[_App], users: str, offers: Sequence[Offer], account: Account
+) -> tuple[Forest, dict[str, str]]:
+    """Return the queues, and the queue that applications mean by a name."""
+    forest = queues_of(path, offers, account)
+    found = finder(forest)
+    queue_of = {}
+    more = []
+    for name in dict.fromkeys(app.queue for app in apps):
+        known = found(name)
+        queue_of[name] = known or name
+        if known is None:
+            account.note(f'no queue of the scheduler is "{name}", which applications name: it is in the root, with weight 1')
+            more.append(Queue(name))
+    if users == "user":
+        more += [Queue(f"{queue}/{user}", queue) for queue, user in dict.fromkeys((queue_of[app.queue], app.owner) for app in apps)]
+    return replace(forest, queues=(*forest.queues, *more)), queue_of
+
+
+def _lowest(app: _App, queue_of: Mapping[str, str], users: str) -> str:
+    return f"{queue_of[app.queue]}/{app.owner}" if users == "user" else queue_of[app.queue]
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    part: Part
+    name: str
+    state: str
+    cores: float
+    memory: float  # GiB
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Containers:
+    number: float
+    cores: float  # of one
+    memory: float
+    label: str
+    running: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _App:
+    part: Part
+    name: str
+    owner: str
+    queue: str
+    state: str
+    containers: tuple[_Containers, ...]
+
+    @property
+    def where(self) -> str:
+        return f"{self.part.place} ({self.name})"
+
+
+def _records(path: str | os.PathLike[str], outer: str, inner: str) -> list[Part]:
+    command = f"curl http://RESOURCEMANAGER:8088/ws/v1/cluster/{outer} > {outer}.json"
+    export = read_json(path, command)
+    if not isinstance(export.value, dict) or outer not in export.value:
+        export.refuse(f'there is no "{outer}" in this answer: not an export of {outer}, or of an unknown version; {command}')
+    listed = export.get(outer).get(inner)
+    if not listed.value:
+        listed.refuse(f"the list is empty; export it again: {command}")
+    return [listed] if isinstance(listed.value, dict) else listed.items()  # a list of one may be written without the list
+
+
+def _node(part: Part) -> _Node:
+    state = part["state"].text()
+    if state not in (*_OPEN, *_CLOSED):
+        part["state"].refuse(f'there is no state "{state}" of a node; the version of this export may be newer')
+    labels = part.get("nodeLabels")
+    return _Node(
+        part,
+        part["id"].text(),
+        state,
+        part["usedVirtualCores"].number() + part["availableVirtualCores"].number(),
+        (part["usedMemoryMB"].number() + part["availMemoryMB"].number()) / 1024,
+        tuple(each.text() for each in labels.items()) if not isinstance(labels.value, str) else tuple(filter(None, [labels.value])),
+    )
+
+
+def _app(part: Part, users: str) -> _App:
+    state = part["state"].text()
+    if state not in (*_ACTIVE, *_ENDED):
+        part["state"].refuse(f'there is no state "{state}" of an application; the version of this export may be newer')
+    part.get("elapsedTime").number(0.0)
+    containers: list[_Containers] = []
+    if state in _ACTIVE:
+        label = _label(part.get("appNodeLabelExpression"))
+        running, cores, memory = (_known(part.get(key)) for key in ("runningContainers", "allocatedVCores", "allocatedMB"))
+        if running and not (cores or memory):
+            part.get("allocatedMB").refuse(f"{running:g} containers run, but nothing is allocated to them; export all fields")
+        if running:
+            containers.append(_Containers(running, cores / running, memory / running / 1024, label, True))
+        requests = part.get("resourceRequests")
+        for request in [requests] if isinstance(requests.value, dict) else requests.items():
+            number = request["numContainers"].number()
+            if number and request.get("resourceName").text("*") == "*":
+                capability = request["capability"]
+                own = _label(request.get("nodeLabelExpression")) or label
+                containers.append(_Containers(number, capability["vCores"].number(), capability["memory"].number() / 1024, own, False))
+    return _App(
+        part, part["id"].text(), part[users].text() or f"(no {users})", part.get("queue").text("") or "(no queue)", state, tuple(containers)
+    )
+
+
+def _label(part: Part) -> str:
+    text = part.text("").strip()
+    return "" if text in ("<DEFAULT_PARTITION>", "<Not set>") else text
+
+
+def _known(part: Part) -> float:
+    return 0.0 if part.value == -1 else part.number(0.0)  # -1: not known (yet)

@@ -1,0 +1,66 @@
+"""What is said of a command line that cannot be understood: one line, as for any other error, in plain words."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fairopt.wording import did_you_mean
+
+__all__ = ["in_plain_words", "show_values", "shown"]
+
+_CHOICE = re.compile(r"(?:Value error, )?'(?P<given>.*)' is not one of (?P<choices>'.*')\.?", re.DOTALL)
+_LEAST = re.compile(r"Input should be greater than or equal to (-?[\d.]+)|.* is not in the range x>=(-?[\d.]+)\.?")
+_MOST = re.compile(r"Input should be less than or equal to (-?[\d.]+)|.* is not in the range .*x<=(-?[\d.]+)\.?")
+_WHOLE = re.compile(r"Input should be a valid integer.*|.* is not a valid int(eger)?\.?( range\.?)?")
+_NUMBER = re.compile(r"Input should be a valid number.*|.* is not a valid float\.?( range\.?)?")
+
+
+def in_plain_words(error: Any) -> str:
+    """Return the message of a usage error of typer: the option, what is wrong with it, and what to write instead."""
+    if not hasattr(error, "param_hint") or type(error).__name__ == "MissingParameter":
+        return str(error.format_message()).rstrip(".")
+    option = error.param_hint or ("" if error.param is None else error.param.get_error_hint())
+    said = ": ".join(filter(None, [str(option).replace("'", ""), _of_value(str(error.message))]))
+    return said.rstrip(".")
+
+
+def show_values(command: Any) -> None:
+    """Let the help of a command show what each option takes; see `shown`."""
+    given = command.get_params
+    command.get_params = lambda context: shown(given(context))
+
+
+def shown(parts: list[Any]) -> list[Any]:
+    """Return options and arguments whose help shows nothing behind a flag, words to choose from, and no type behind an argument's name."""
+    for part in parts:
+        if part.param_type_name == "argument":
+            part.display_type_rich = _nothing
+            if part.hidden:
+                part.get_usage_pieces = _no_pieces
+        elif part.is_flag:
+            part.metavar = ""
+        elif part.metavar is None and part.type_descriptor.is_choice:
+            part.metavar = "|".join(map(str, part.type_descriptor.choices))
+    return parts
+
+
+def _nothing(ctx: Any) -> str:
+    return ""
+
+
+def _no_pieces(ctx: Any) -> list[str]:
+    return []
+
+
+def _of_value(message: str) -> str:
+    if match := _CHOICE.fullmatch(message):
+        choices = re.findall("'(.*?)'", match["choices"])
+        use = " or ".join(filter(None, [", ".join(choices[:-1]), choices[-1]]))
+        return f'there is no "{match["given"]}"{did_you_mean(match["given"], choices)}; use {use}'
+    for pattern, sign in ((_LEAST, ">="), (_MOST, "<=")):
+        if match := pattern.fullmatch(message):
+            return f"give a number {sign} {match[1] or match[2]}"
+    if _WHOLE.fullmatch(message):
+        return "give a whole number"
+    return "give a number" if _NUMBER.fullmatch(message) else message

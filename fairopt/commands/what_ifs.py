@@ -1,0 +1,144 @@
+"""``fairopt what-if``: two instances side by side: a file and a changed copy, or two files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import fairopt as fo
+from fairopt.commands import completion
+from fairopt.commands.console import Bar, Form, choose_form, draw, hand_over, work
+from fairopt.commands.options import (
+    Everything,
+    File,
+    Guarantees,
+    Json,
+    Notions,
+    Output,
+    QueueShare,
+    Schedules,
+    Sharing,
+    Shown,
+    Sort,
+    Top,
+    read_instance,
+    with_rules,
+    words,
+)
+from fairopt.commands.outputs import Written
+from fairopt.reporting.tables.allocation import Choice
+from fairopt.reporting.tables.what_if import what_if_blocks
+
+__all__ = ["compare_two", "what_if"]
+
+
+def what_if(
+    file: File,
+    other: Annotated[Path | None, typer.Argument(metavar="OTHER", help="Compare FILE with this file instead of a changed copy.")] = None,
+    changed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PATH=VALUE",
+            autocompletion=completion.changes,
+            help="What changes, by names, as in users.vision.weight=3, servers.new.count+=2 or queues.research.guarantee.gpu=8. With "
+            "OTHER: a change of OTHER. Can be repeated; the files stay as they are.",
+        ),
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--given",
+            metavar="PATH=VALUE",
+            autocompletion=completion.changes,
+            help="A change of both sides, before and after. Can be repeated.",
+        ),
+    ] = None,
+    notions: Notions = "drfh",
+    schedules: Schedules = "",
+    integral: Annotated[bool, typer.Option("--integral", help="Also compute the best allocations of whole tasks.")] = False,
+    sharing: Sharing = None,
+    guarantees: Guarantees = None,
+    queue_share: QueueShare = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each exact allocation.")] = None,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation and user.")] = False,
+    everything: Everything = False,
+    shown: Shown = None,
+    sort: Sort = None,
+    top: Top = None,
+    output: Output = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also draw who gains and who loses: .svg, .png or .pdf."), Written()
+    ] = None,
+) -> None:
+    """Compare FILE with a changed copy: what each user gains or loses, and through which change.
+
+    Several changes are judged together and one by one. With OTHER, two files are compared, and their differences are the changes.
+    Exit status 3: no allocation could be computed on both sides.
+    """
+    choice = Choice(tuple(shown or ()), sort or "", top)
+    form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
+    if other is None and not changed:
+        raise typer.BadParameter("say what changes, such as --set users.vision.weight=3, or give a second file", param_hint="--set")
+    compare_two(
+        (file, other),
+        both=changes or [],
+        changed=changed or [],
+        options={
+            "notions": with_rules(words(notions), guarantees, queue_share),
+            "schedules": words(schedules),
+            "integral": integral,
+            "sharing": sharing,
+            "time_limit": time_limit,
+        },
+        form=form,
+        output=output,
+        plot=plot,
+        everything=everything,
+        choice=choice,
+    )
+
+
+def compare_two(
+    files: tuple[Path, Path | None],
+    *,
+    both: list[str],
+    changed: list[str],
+    options: dict[str, Any],
+    form: Form,
+    output: Path | None,
+    plot: Path | None,
+    everything: bool,
+    choice: Choice,
+) -> None:
+    """Compare two files, or a file and a changed copy; ``both`` are changes of the two, ``changed`` of the second."""
+    first, second = files[0], files[1] or files[0]
+    before, after = read_instance(first, both), read_instance(second, [*both, *changed])
+    if not set(choice.users) <= {*before.users, *after.users}:
+        choice.require(before)
+    names = (
+        (first.stem, second.stem) if first.stem != second.stem else (str(first), str(second)) if first != second else ("before", "after")
+    )
+    number = len(options["notions"]) * (1 + options["integral"]) + len(options["schedules"])
+    if not number:
+        raise typer.BadParameter("there is nothing to compare; give --notions or --schedules", param_hint="--notions")
+    bar = Bar("allocations", 3 * number)
+    found = work(
+        "comparing",
+        lambda: fo.what_if(before, after, names=names, done=lambda name: bar.advance(), **options),
+        bar,
+    )
+    if any(found.changes(row) for row in found.rows):
+        draw(found, plot)
+    hand_over(
+        found.to_dict,
+        found.to_frame,
+        lambda width: what_if_blocks(found, everything=everything, choice=choice),
+        form,
+        output,
+    )
+    if not any(found.changes(row) for row in found.rows):
+        raise typer.Exit(3)

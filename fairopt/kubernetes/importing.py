@@ -1,0 +1,215 @@
+"""A Kubernetes cluster, from ``kubectl get nodes -o json`` and ``kubectl get pods -A -o json``.
+
+**Nodes.** A node offers its *allocatable*, not its capacity, less the requests of the DaemonSet pods and of the static pods that run on
+it: those belong to the node, and no scheduler could put them elsewhere (``daemonsets="tasks"`` makes them tasks of their namespace). A
+node that is cordoned or not ready offers nothing; pods on it count as demand, but not as running. CPU is in cores, memory and storage in
+GiB; ``pods`` is a resource, and so is every extended one (``nvidia.com/gpu``) that some pod asks for.
+
+**Pods.** A task is a pod and asks for its *requests*. If a container has no request for a resource, its limit counts, else 0. With
+the sum over containers c (and over sidecars s, init containers with ``restartPolicy: Always``) and the largest init container,
+
+    request[r] = max(sum_c c[r] + sum_s s[r], max over init containers of itself[r] + the sidecars before it[r]) + overhead[r].
+
+Pending pods are demand; Succeeded and Failed ones hold nothing and ask for nothing.
+
+**Where.** Taints of effect NoSchedule and NoExecute that the pod does not tolerate, ``nodeSelector`` and the *required* node affinity (In,
+NotIn, Exists, DoesNotExist, Gt, Lt on labels, ``metadata.name`` on fields) exclude nodes. Required affinity between pods and topology
+spread are not constraints of an `Instance`: pods that have them are counted in a note, and the optimum is a relaxation for them.
+
+**Queues.** A namespace is a queue, and its shapes of pods are users in it. ``queues`` are objects of Kueue, Volcano or KAI, and
+ResourceQuotas (:mod:`fairopt.kubernetes.queues`): then the queues of the namespaces are in those of the scheduler.
+
+Without pods there are no users. Then one user, "example", takes their place: it asks for one core and its part of the memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from fairopt.clusters.account import Account
+from fairopt.clusters.asked import keeps_question
+from fairopt.clusters.assembly import Demand, Nodes, assemble
+from fairopt.clusters.imported import Import
+from fairopt.clusters.json_export import Part
+from fairopt.clusters.shapes import Tasks
+from fairopt.errors import InvalidInstance
+from fairopt.instance.quantities import NANO
+from fairopt.kubernetes.placement import Constraints, Labels
+from fairopt.kubernetes.queues import queues_of
+from fairopt.kubernetes.records import ALWAYS, Node, Pod, add, in_units, owner_of, read_node, read_objects, read_pod, unit_of
+from fairopt.wording import plural
+
+__all__ = ["import_kubernetes"]
+
+_NODES, _PODS = "kubectl get nodes -o json > nodes.json", "kubectl get pods -A -o json > pods.json"
+
+
+@keeps_question
+def import_kubernetes(
+    nodes: str | os.PathLike[str],
+    pods: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    *,
+    queues: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    users: str = "namespace",
+    weights: Mapping[str, float] | None = None,
+    demand: Demand = "shapes",
+    daemonsets: Literal["reserve", "tasks"] = "reserve",
+    lenient: bool = False,
+) -> Import:
+    """Make an instance of a Kubernetes cluster.
+
+    Parameters
+    ----------
+    nodes : path
+        ``kubectl get nodes -o json``.
+    pods : path or paths
+        ``kubectl get pods -A -o json``, or one file for each namespace.
+    queues : path or paths
+        YAML or JSON of ``kubectl get``: ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of Kueue, or Queues of Volcano or KAI, and
+        ResourceQuotas. The result says what a guarantee means in that scheduler (`Import.options`).
+    users : str
+        The owner of a pod: "namespace", "label:KEY" (pods without the label: "(no KEY)") or "priority" (its priority class).
+    weights : mapping, optional
+        Weight by owner; default 1.
+    demand : {"shapes", "mean"}
+        A user for each queue and shape (exact), or one for each queue with the mean of its pods (approximate).
+    daemonsets : {"reserve", "tasks"}
+        Subtract the requests of DaemonSet and static pods from their node, or treat these pods as tasks.
+    lenient : bool
+        Leave bad records out and count them, instead of refusing the export.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file and the place in it: what is wrong, and what to do.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> node = {"metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "3500m", "memory": "8Gi", "pods": "110"}}}
+    >>> pod = {"metadata": {"name": "web", "namespace": "shop"}, "status": {"phase": "Running"},
+    ...        "spec": {"nodeName": "a", "containers": [{"resources": {"requests": {"cpu": "250m", "memory": "1Gi"}}}]}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, items in (("nodes.json", [node]), ("pods.json", [pod])):
+    ...         _ = Path(folder, name).write_text(json.dumps({"items": items}))
+    ...     imported = import_kubernetes(Path(folder, "nodes.json"), Path(folder, "pods.json"))
+    >>> imported
+    Import(kubernetes: 1 owner, 1 user, 1 task, 1 task running, 1 server in 1 row)
+    >>> imported.instance.resources, imported.instance.capacities, imported.instance.demands
+    (('cpu', 'memory', 'pods'), array([[  3.5,   8. , 110. ]]), array([[0.25, 1.  , 1.  ]]))
+    """
+    owner = owner_of(users)
+    if daemonsets not in ("reserve", "tasks"):
+        raise InvalidInstance(f'daemonsets is "{daemonsets}"; give "reserve" or "tasks"')
+    account = Account(lenient)
+    read = read_objects(nodes, "Node", _NODES)
+    offered = account.unique(account.read(read, read_node, "node"), "node")
+    open_nodes = []
+    for node in offered:
+        if node.closed:
+            account.leave_out("node", f"{node.part.place} ({node.name})", node.closed)
+        else:
+            open_nodes.append(node)
+    paths = [pods] if isinstance(pods, str | os.PathLike) else list(pods)
+    if paths:
+        found = [part for path in paths for part in read_objects(path, "Pod", _PODS)]
+        if not found:
+            raise InvalidInstance(f"{', '.join(map(str, paths))}: there is no pod; export the pods of all namespaces: {_PODS}")
+        listed = account.read(found, lambda part: read_pod(part, owner), "pod")
+    else:
+        listed = [_example(open_nodes)]
+        account.note("no pods were given, so there is one example user; give --pods, or replace it by your users")
+    listed = account.unique(listed, "pod")
+    account.summary |= {"nodes": len(read), "pods": len(listed) if paths else 0, **_phases(listed)}
+
+    known = {node.name: node for node in offered}
+    index = {node.name: i for i, node in enumerate(open_nodes)}
+    kept: list[Pod] = []
+    homeless = 0
+    for pod in listed:
+        if pod.finished:
+            account.leave_out("pod", pod.where, f"finished ({pod.phase}): holds nothing and asks for nothing")
+        elif pod.node and pod.node not in known:
+            account.bad(
+                "pod", f"{pod.part.place}.spec.nodeName", f'runs on node "{pod.node}", which {nodes} does not list; export both again'
+            )
+        elif pod.pinned and daemonsets == "reserve":
+            if pod.node in index:
+                node = known[pod.node]
+                for resource, amount in pod.request.items():
+                    node.reserved[resource] = node.reserved.get(resource, 0) + amount
+            account.leave_out("pod", pod.where, f"{pod.pinned}: {'taken off its node' if pod.node in index else 'its node offers nothing'}")
+        else:
+            homeless += bool(pod.node) and pod.node not in index
+            kept.append(pod)
+    reserved = add([node.reserved for node in open_nodes])
+    if reserved:
+        account.summary["taken off nodes"] = {resource: in_units(resource, amount) for resource, amount in reserved.items() if amount}
+    if homeless:
+        account.note(f"{plural(homeless, 'pod')} on nodes that offer nothing: asked for, but not held")
+    related = sum(pod.related for pod in kept)
+    if related:
+        account.note(f"{plural(related, 'pod')} with required pod affinity or topology spread, which is ignored: a relaxation")
+    classes = Counter(pod.priority for pod in kept if pod.priority)
+    if classes:
+        account.summary["priority classes"] = dict(classes.most_common())
+
+    files = [queues] if isinstance(queues, str | os.PathLike) else list(queues)
+    forest, places_in = queues_of(files, kept, open_nodes, users, account) if files else (None, None)
+    amounts = [pod.request for pod in kept] if paths else [node.allocatable for node in open_nodes]
+    asked = {resource for each in amounts for resource, amount in each.items() if amount}
+    if forest:
+        asked |= forest.resources & {resource for node in open_nodes for resource in node.allocatable}
+    resources = [*ALWAYS, *sorted(asked - set(ALWAYS))]
+    places = list(dict.fromkeys(pod.constraints for pod in kept))
+    row = {place: j for j, place in enumerate(places)}
+    labels = Labels(open_nodes)
+    return assemble(
+        "kubernetes",
+        Nodes(
+            [node.name for node in open_nodes],
+            np.array([_offer(node, resources, account) for node in open_nodes]).reshape(-1, len(resources)),
+        ),
+        Tasks(
+            owner=[pod.owner for pod in kept],
+            demands=np.array([[in_units(r, pod.request.get(r, 0)) for r in resources] for pod in kept]).reshape(-1, len(resources)),
+            number=np.array([pod.number for pod in kept], float),
+            allowed=np.array([labels.allowed(place) for place in places], bool).reshape(len(places), len(open_nodes)),
+            place=np.array([row[pod.constraints] for pod in kept], int),
+            where=[pod.where for pod in kept],
+            running=[(j, index[pod.node], 1.0) for j, pod in enumerate(kept) if pod.node in index],
+            placed=bool(paths),
+            queue=places_in,
+        ),
+        account,
+        units={resource: unit_of(resource) for resource in resources},
+        forest=forest,
+        own_weights=weights,
+        demand=demand,
+        what="pod",
+    )
+
+
+def _example(nodes: list[Node]) -> Pod:
+    """Return the example pod that takes the place of missing pods: one core, and the memory that the nodes have per core."""
+    total = {r: sum(node.allocatable.get(r, 0) for node in nodes) for r in ALWAYS}
+    request = {"cpu": NANO, "memory": total["memory"] * NANO // max(total["cpu"], 1), "pods": NANO}
+    return Pod(Part(None, "no pods"), "example", "example", "Pending", "", "", "", request, Constraints((), None, ()), False, np.inf)
+
+
+def _phases(pods: list[Pod]) -> dict[str, int]:
+    return {f"pods {phase}": number for phase, number in Counter(pod.phase for pod in pods if pod.number == 1).items()}
+
+
+def _offer(node: Node, resources: list[str], account: Account) -> list[float]:
+    """Return what a node offers: allocatable minus reserved."""
+    for resource, amount in node.reserved.items():
+        if amount > node.allocatable.get(resource, 0):
+            account.note(f"the DaemonSet and static pods of some nodes ask for more than is allocatable, such as {resource} of {node.name}")
+    return [in_units(r, max(node.allocatable.get(r, 0) - node.reserved.get(r, 0), 0)) for r in resources]

@@ -1,0 +1,129 @@
+"""Queues of KAI that carry an allocation: quota, limit and weight over quota of GPU, CPU and memory.
+
+The quota of a leaf is what its whole tasks ask for, that of a queue above others their sum. A limit of -1 means no limit, and is always
+written: without it KAI would limit the queue to its quota. CPU is in thousandths of a core, memory in 10^6 bytes. All queues are in the
+queue ``cluster``, whose quota is the whole cluster, since KAI runs pods only in queues that have a parent. A priority above or below 100
+is a tier.
+
+Source: KAI's API v2 of queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from fairopt.allocation import Allocation
+from fairopt.clusters.amounts import check_headroom, kind_of, measures, notes_of_units
+from fairopt.clusters.asked import keeps_question
+from fairopt.clusters.exported import Export
+from fairopt.clusters.holdings import Holdings
+from fairopt.clusters.names import LABEL_VALUE, Names, changed
+from fairopt.clusters.rounding import whole_tasks
+from fairopt.kubernetes.objects import QUALIFIED_NAME, documents
+from fairopt.wording import joined, named
+
+__all__ = ["export_kai"]
+
+_VERSION = "scheduling.run.ai/v2"
+_ROOT = "cluster"
+_PRIORITY = 100
+_NO_LIMIT = -1
+_SMALLEST: dict[str, Fraction | int] = {"cpu": Fraction(1, 1000), "memory": 1, "gpu": 1, "": 1}
+_UNITS = {"cpu": 1, "memory": 10**6, "gpu": 1}  # smallest units in one of KAI's
+_KEYS = ("gpu", "cpu", "memory")
+_OTHERS = ("ephemeral-storage", "storage")
+_MOST = 5
+
+
+@keeps_question
+def export_kai(
+    allocation: Allocation,
+    *,
+    headroom: float | None = None,
+    resources: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
+) -> Export:
+    """Write an allocation as queues of KAI.
+
+    Parameters
+    ----------
+    headroom : float, optional
+        A queue may hold its quota times this factor; 1: no borrowing. Default: all that is idle, within its limits.
+    resources : mapping, optional
+        Which resources are KAI's "gpu", "cpu" and "memory", where their names do not say so. It has no others.
+    units : mapping, optional
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
+        the resources, else cores and GiB. Memory under another name, without a unit, is refused.
+
+    Raises
+    ------
+    InvalidInstance
+        The allocation exceeds a limit of its instance, or an argument is not allowed: an unknown resource or unit, a name that the
+        scheduler's grammar forbids, a headroom below 1.
+    Unsupported
+        The allocation divides the time of servers.
+
+    Examples
+    --------
+    >>> import fairopt as fo
+    >>> lab = fo.Instance([[64, 256]], [[8, 16], [4, 48]], users=["chem", "gen"], resources=["cpu", "memory"], counts=[2])
+    >>> export_kai(fo.solve(lab, "drfh"))
+    Export(kai: 17 whole tasks of 2 users, queues)
+    """
+    check_headroom(headroom)
+    whole = whole_tasks(allocation)
+    known = measures(whole.instance, _key, _SMALLEST, grammar=QUALIFIED_NAME, keys=resources, units=units, system="KAI")
+    known = {resource: measure for resource, measure in known.items() if measure.key in _KEYS}
+    holdings = Holdings(whole, known)
+    holders = holdings.holders
+    root = _ROOT
+    while root in {holder.label for holder in holders}:
+        root += "-all"
+    names = Names(LABEL_VALUE, "queue", (root,)).of(holder.label for holder in holders)
+    ceilings = holdings.ceilings(headroom)
+    everything = {"quota": _NO_LIMIT, "limit": _NO_LIMIT, "overQuotaWeight": 1}
+    objects = [_queue(root, None, _PRIORITY, {measure.key: dict(everything) for measure in known.values()})]
+    for h, holder in enumerate(holders):
+        amounts: dict[str, dict[str, float]] = {}
+        for r, (resource, measure) in enumerate(known.items()):
+            most = ceilings[h].get(resource)
+            amounts[measure.key] = {
+                "quota": _in_units(int(holdings.total[h, r]), measure.key),
+                "limit": _NO_LIMIT if most is None else _in_units(most, measure.key) or _in_units(int(holdings.total[h, r]), measure.key),
+                "overQuotaWeight": _number(holder.weight),
+            }
+        parent = names[holders[holder.parent].label] if holder.parent >= 0 else root
+        objects.append(_queue(names[holder.label], parent, _PRIORITY + holder.tier, amounts))
+    left_out = [named(resource) for resource in whole.instance.resources if resource not in known]
+    notes = [*whole.notes, *notes_of_units(known), *changed(names, "names of queues")]
+    if left_out:
+        notes.append(f"KAI's queues know GPU, CPU and memory only: {joined(left_out, _MOST)} are not in the export")
+    if any(holder.tier for holder in holders):
+        notes.append("KAI compares the priority of a queue with its siblings only")
+    notes += holdings.notes_of_groups("a queue of KAI") + holdings.notes_of_tree("KAI", tiers=True)
+    head = [
+        f"fairopt: queues of KAI for the allocation {allocation.notion}.",
+        "Apply: kubectl apply -f FILE. Pods name their queue: label kai.scheduler/queue.",
+    ]
+    return Export("kai", {"queues": documents(objects, head)}, whole, names, tuple(notes))
+
+
+def _key(resource: str) -> str | None:
+    return None if resource in _OTHERS or resource.startswith("hugepages-") else kind_of(resource) or None
+
+
+def _queue(name: str, parent: str | None, priority: int, resources: Mapping[str, Any]) -> dict[str, Any]:
+    spec: dict[str, Any] = {} if parent is None else {"parentQueue": parent}
+    spec |= {"priority": priority, "resources": dict(resources)}
+    return {"apiVersion": _VERSION, "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+def _in_units(amount: int, key: str) -> float:
+    return _number(amount / _UNITS[key])
+
+
+def _number(value: float) -> float:
+    """Return a whole number without a point."""
+    return int(value) if value == int(value) else value

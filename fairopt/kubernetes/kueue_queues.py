@@ -1,0 +1,285 @@
+"""The queues of Kueue: Cohorts, the ClusterQueues in them, and the namespaces whose LocalQueues point at those.
+
+A quota is for a ResourceFlavor f and a resource r, and holds on the nodes that have the labels of f. With N[v,f,r] the nominal quota of v,
+
+    G[v] = N[v] + sum of G[c]                     what is guaranteed in v, over its children c
+    U[v] = N[v] + sum of min(U[c], lending[c])    what v may hold or lend: a child keeps the rest to itself
+    P[v] = U[v] - min(U[v], lending[v]) + P[parent], at most U[v] + borrowing[v];   P[root] = U[root]
+
+v is guaranteed G[v] and limited to P[v] + G[v] - U[v]: a ClusterQueue without a cohort to its nominal quotas, all of a cohort together to
+theirs. Flavors that share nodes are added up where they do. On nodes of no flavor of a resource a ClusterQueue holds nothing of it; a
+resource that it does not cover at all is not limited (Kueue admits no pod that asks for it, unless it is configured to ignore it).
+
+What Kueue shares beyond the quotas goes by ``fairSharing.weight``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fairopt.clusters.account import Account
+from fairopt.clusters.json_export import Part
+from fairopt.instance.quantities import NANO
+from fairopt.instance.queues import Queue, Quota
+from fairopt.kubernetes.records import in_units, quantity
+from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, made, marked
+from fairopt.wording import joined
+
+__all__ = ["Kueue"]
+
+_KINDS = ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor")
+_MARKS = ("kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/local-queue-name")
+_DEFAULT = "default"  # the LocalQueue of pods that name none
+_Amounts = dict[tuple[str, str], float]  # by flavor and resource
+
+
+@dataclass(slots=True)
+class _Node:
+    """A cohort or a ClusterQueue."""
+
+    part: Part
+    parent: str | None
+    weight: float
+    cohort: bool
+    nominal: _Amounts = field(default_factory=dict)
+    borrowing: _Amounts = field(default_factory=dict)
+    lending: _Amounts = field(default_factory=dict)
+    guaranteed: _Amounts = field(default_factory=dict)  # G
+    usable: _Amounts = field(default_factory=dict)  # U
+    possible: _Amounts = field(default_factory=dict)  # P
+
+
+class Kueue(SchedulerQueues):
+    """Queues of Kueue."""
+
+    name = "Kueue"
+
+    def __init__(self, parts: Sequence[Part], cluster: Cluster, account: Account) -> None:
+        kinds = {kind: [part for part in parts if part["kind"].value == kind] for kind in _KINDS}
+        self._account = account
+        self._nodes = _nodes(by_name(kinds["ClusterQueue"], account), by_name(kinds["Cohort"], account))
+        _flow(self._nodes)
+        flavors = _flavors(by_name(kinds["ResourceFlavor"], account), cluster, self._nodes, account)
+        self.queues = [_queue(name, self._nodes, flavors, cluster, account) for name in self._nodes]
+        strange = {r for node in self._nodes.values() for _, r in node.nominal if not cluster.having.get(r)}
+        if strange:
+            account.note(f"quotas of {joined(sorted(strange), 5)} are left out: no node has it")
+        relaxed = _with_room_of_their_own(self._nodes, flavors, cluster)
+        if relaxed:
+            account.note(
+                f"what queues of {joined(relaxed, 5)} keep by lending limits counts in the capacity of the nodes, and not in what "
+                "the cohort may hold, which is less: its other queues may borrow some of it together, a relaxation"
+            )
+        self._local: dict[str, dict[str, str]] = {}
+        self._weights: dict[tuple[str, str], float] = {}
+        for part in kinds["LocalQueue"]:
+            self._read_local(part)
+
+    @staticmethod
+    def reads(kind: str, group: str) -> bool:
+        """Return whether objects of a kind belong to Kueue."""
+        return kind in _KINDS and group == "kueue.x-k8s.io"
+
+    def _read_local(self, part: Part) -> None:
+        namespace = part["metadata"].get("namespace").text("") or "default"
+        queue = part["spec"]["clusterQueue"].text()
+        if queue not in self._nodes or self._nodes[queue].cohort:
+            self._account.bad("LocalQueue", part.place, f'there is no ClusterQueue "{queue}"; export the ClusterQueues too')
+            return
+        self._local.setdefault(namespace, {})[part["metadata"]["name"].text()] = queue
+        weight = part["spec"].get("fairSharing").get("weight")
+        if weight.value is not None:
+            self._weights[namespace, queue] = self._weights.get((namespace, queue), 0.0) + quantity(weight) / NANO
+
+    def queue_of(self, pod: Part, namespace: str) -> str | None:
+        """Return the ClusterQueue of the LocalQueue that a pod names, or that of its namespace."""
+        local = self._local.get(namespace, {})
+        name = marked(pod, _MARKS)
+        if name:
+            return local.get(name)
+        if len(set(local.values())) > 1 and _DEFAULT not in local:
+            self._account.note(f'pods of "{namespace}" that name none of its LocalQueues are in no ClusterQueue')
+            return None
+        return local.get(_DEFAULT) or next(iter(local.values()), None)
+
+    def weight_of(self, namespace: str, queue: str) -> float:
+        """Return the weight of the LocalQueues of a namespace in a ClusterQueue."""
+        return self._weights.get((namespace, queue), 1.0)
+
+
+# Quotas in the tree of cohorts ---------------------------------------------------------------------------------------------------
+
+
+def _nodes(queues: Mapping[str, Part], cohorts: Mapping[str, Part]) -> dict[str, _Node]:
+    """Return cohorts and ClusterQueues; a cohort that is only named exists without quotas of its own, as in Kueue."""
+
+    def of_cohort(name: str) -> str | None:
+        return (f"{name} (cohort)" if name in queues else name) if name else None
+
+    nodes: dict[str, _Node] = {}
+    for name, part in cohorts.items():
+        parent = part.get("spec").get("parentName").text("") or part.get("spec").get("parent").text("")
+        nodes[of_cohort(name) or ""] = _read(part, of_cohort(parent), True)
+    for name, part in queues.items():
+        spec = part["spec"]
+        nodes[name] = _read(part, of_cohort(spec.get("cohortName").text("") or spec.get("cohort").text("")), False)
+    for node in list(nodes.values()):
+        if node.parent is not None and node.parent not in nodes:
+            nodes[node.parent] = _Node(node.part, None, 1.0, True)
+    check_parents({name: node.parent for name, node in nodes.items()}, {name: node.part for name, node in nodes.items()})
+    return nodes
+
+
+def _read(part: Part, parent: str | None, cohort: bool) -> _Node:
+    spec = part.get("spec")
+    weight = spec.get("fairSharing").get("weight")
+    node = _Node(part, parent, 1.0 if weight.value is None else quantity(weight) / NANO, cohort)
+    for group in spec.get("resourceGroups").items():
+        for flavor in group["flavors"].items():
+            for resource in flavor["resources"].items():
+                key = flavor["name"].text(), resource["name"].text()
+                for kind, amounts in (("nominalQuota", node.nominal), ("borrowingLimit", node.borrowing), ("lendingLimit", node.lending)):
+                    given = resource.get(kind)
+                    if given.value is not None:
+                        amounts[key] = in_units(key[1], quantity(given))
+                node.nominal.setdefault(key, 0.0)
+    return node
+
+
+def _flow(nodes: Mapping[str, _Node]) -> None:
+    """Set G and U from the ClusterQueues up, and P from the roots down."""
+    children: dict[str | None, list[str]] = {}
+    for name, node in nodes.items():
+        children.setdefault(node.parent, []).append(name)
+    downwards = list(children.get(None, ()))
+    for name in downwards:
+        downwards += children.get(name, ())
+    for name in reversed(downwards):
+        node = nodes[name]
+        node.guaranteed, node.usable = dict(node.nominal), dict(node.nominal)
+        for child in (nodes[each] for each in children.get(name, ())):
+            for key in child.guaranteed:
+                node.guaranteed[key] = node.guaranteed.get(key, 0.0) + child.guaranteed[key]
+                node.usable[key] = node.usable.get(key, 0.0) + min(child.usable[key], child.lending.get(key, math.inf))
+    for name in downwards:
+        node = nodes[name]
+        node.possible = dict(node.usable)
+        if node.parent is not None:
+            above = nodes[node.parent]
+            for key, usable in node.usable.items():
+                kept = usable - min(usable, node.lending.get(key, math.inf))
+                node.possible[key] = min(kept + above.possible[key], usable + node.borrowing.get(key, math.inf))
+
+
+def _with_room_of_their_own(nodes: Mapping[str, _Node], flavors: Mapping[str, frozenset[str]], cluster: Cluster) -> list[str]:
+    """Return the cohorts with a queue that keeps something, in which less may be held than the nodes of the flavor have.
+
+    In these, what is kept limits the other queues of the cohort before it limits anybody by the capacity of the nodes.
+    """
+    found: dict[str, None] = {}
+    for node in nodes.values():
+        for flavor, resource in (key for key, lent in node.lending.items() if lent < node.usable.get(key, 0.0)):
+            there = sum(cluster.offered[name].get(resource, 0.0) for name in flavors[flavor])
+            above = node.parent
+            while above is not None:
+                cohort = nodes[above]
+                own = (flavor, resource) in cohort.borrowing
+                if own or (cohort.parent is None and cohort.guaranteed[flavor, resource] < there):
+                    found[above] = None
+                above = cohort.parent
+    return list(found)
+
+
+# Flavors -------------------------------------------------------------------------------------------------------------------------
+
+
+def _flavors(parts: Mapping[str, Part], cluster: Cluster, nodes: Mapping[str, _Node], account: Account) -> dict[str, frozenset[str]]:
+    """Return the nodes of each flavor: those with its labels."""
+    flavors = {}
+    for name, part in parts.items():
+        wanted = {key: value.text() for key, value in part.get("spec").get("nodeLabels").entries().items()}
+        flavors[name] = frozenset(node for node, labels in cluster.labels.items() if wanted.items() <= labels.items())
+    for queue, node in nodes.items():
+        for flavor, _ in node.nominal:
+            if flavor not in flavors:
+                account.bad(
+                    "flavor",
+                    node.part.place,
+                    f'the queue "{queue}" has quotas of the ResourceFlavor "{flavor}", which is not there; export the ResourceFlavors too',
+                )
+                flavors[flavor] = frozenset()
+    named = {flavor for node in nodes.values() for flavor, _ in node.nominal}
+    empty = sorted(flavor for flavor in named if not flavors[flavor])
+    if empty:
+        account.note(f"no node that accepts work has the labels of the flavors {joined(empty, 5)}: their quotas are left out")
+    return flavors
+
+
+def _groups(flavors: Mapping[str, frozenset[str]], having: frozenset[str], account: Account) -> dict[frozenset[str], tuple[str, ...]]:
+    """Return groups of nodes, and the flavors whose amounts add up on each; no flavors: on the nodes that have none.
+
+    What is held on the nodes that have none but the flavors F counts against the amounts of F, for the flavors F of each node. Where no
+    two flavors share a node, these are the flavors one by one.
+    """
+    of_node = {node: frozenset(flavor for flavor, nodes in flavors.items() if node in nodes) for node in sorted(having)}
+    kinds = set(of_node.values()) - {frozenset()}
+    if any(len(kind) > 1 for kind in kinds):
+        kinds.add(frozenset(flavors))
+    if any(one & other and not (one <= other or other <= one) for one in kinds for other in kinds):
+        account.note(f"the flavors {joined(sorted(flavors), 5)} share some nodes and not others: what they allow together is a relaxation")
+    groups = {
+        frozenset(node for node, has in of_node.items() if has and has <= kind): tuple(sorted(kind)) for kind in sorted(kinds, key=sorted)
+    }
+    bare = frozenset(node for node, has in of_node.items() if not has)
+    return groups | ({bare: ()} if bare and flavors else {})
+
+
+def _limits(node: _Node, groups: Mapping[frozenset[str], tuple[str, ...]], resource: str) -> dict[frozenset[str], float]:
+    """Return what a node may hold of a resource on each group."""
+    limits = {}
+    for group, names in groups.items():
+        keys = [(flavor, resource) for flavor in names]
+        if names or not node.cohort:
+            limits[group] = sum(node.possible[key] + node.guaranteed[key] - node.usable[key] for key in keys)
+    return limits
+
+
+def _queue(name: str, nodes: Mapping[str, _Node], flavors: Mapping[str, frozenset[str]], cluster: Cluster, account: Account) -> Queue:
+    """Make the queue: amounts by flavor become amounts on groups of nodes. A limit that the parent has too is left out."""
+    node, everywhere = nodes[name], frozenset(cluster.labels)
+
+    def lent(key: tuple[str, str]) -> float:
+        return min(node.usable[key], node.lending[key]) if node.parent is not None and key in node.lending else node.guaranteed[key]
+
+    def groups_of(of: _Node, resource: str) -> dict[frozenset[str], tuple[str, ...]]:
+        having = cluster.having.get(resource, frozenset())
+        used = {flavor: flavors[flavor] & having for flavor, each in of.guaranteed if each == resource}
+        groups = _groups({flavor: each for flavor, each in used.items() if each}, having, account)
+        return {everywhere if group == having else group: names for group, names in groups.items()}
+
+    guarantee: dict[frozenset[str], dict[str, float]] = {}
+    limit: dict[frozenset[str], dict[str, float]] = {}
+    lending: dict[frozenset[str], dict[str, float]] = {}
+    words: dict[frozenset[str], str] = {}
+    for resource in dict.fromkeys(resource for _, resource in node.guaranteed):
+        groups = groups_of(node, resource)
+        above = _limits(nodes[node.parent], groups_of(nodes[node.parent], resource), resource) if node.parent is not None else {}
+        for group, most in _limits(node, groups, resource).items():
+            if most < above.get(group, math.inf):
+                limit.setdefault(group, {})[resource] = most
+        for group, names in groups.items():
+            words.setdefault(group, " + ".join(names) or f"nodes without a flavor of {resource}")
+            if names:
+                keys = [(flavor, resource) for flavor in names]
+                own, given = sum(node.guaranteed[key] for key in keys), sum(lent(key) for key in keys)
+                guarantee.setdefault(group, {})[resource] = own
+                if given < own:
+                    lending.setdefault(group, {})[resource] = given
+    if not any(any(amounts.values()) for amounts in guarantee.values()):
+        guarantee = {}
+    whole = [each.pop(everywhere, {}) for each in (guarantee, limit, lending)]
+    used = [group for group in words if group in guarantee or group in limit]
+    quotas = [Quota(sorted(group), guarantee.get(group, {}), limit.get(group, {}), lending.get(group, {}), words[group]) for group in used]
+    return made(node.part, name, node.parent, node.weight, *whole, quotas=quotas)

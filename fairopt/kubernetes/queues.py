@@ -1,0 +1,182 @@
+"""The queues of a Kubernetes cluster, from the objects of Kueue, Volcano or KAI and from ResourceQuotas, as YAML or JSON.
+
+The pods of an owner (a namespace) that sit in one queue of the scheduler are a queue in it, named like the owner. Where the owner's pods
+sit in several, or where a queue has the owner's name already, the name is ``queue/owner``. Owners whose pods are in no queue of the
+scheduler are in the root, beside its queues. A ResourceQuota limits the queue of its namespace: ``requests.cpu``, ``requests.memory``,
+``requests.nvidia.com/gpu``, ``pods``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fairopt.clusters.account import Account
+from fairopt.clusters.json_export import Part, parse_json
+from fairopt.clusters.queue_tree import Forest
+from fairopt.errors import InvalidInstance
+from fairopt.files import read_text
+from fairopt.instance.queues import Queue
+from fairopt.kubernetes.kai_queues import KAI
+from fairopt.kubernetes.kueue_queues import Kueue
+from fairopt.kubernetes.records import Node, Pod, amounts_of, in_units
+from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues
+from fairopt.kubernetes.volcano_queues import Volcano
+from fairopt.wording import joined, plural
+
+__all__ = ["queues_of"]
+
+_COMMAND = "kubectl get clusterqueues,cohorts,localqueues,resourceflavors,resourcequotas -A -o yaml > queues.yaml (Kueue), or kubectl get "
+_COMMAND += "queues,resourcequotas -A -o yaml > queues.yaml (Volcano, KAI)"
+_SYSTEMS: tuple[type[SchedulerQueues], ...] = (Kueue, Volcano, KAI)
+_PREFIX = "requests."
+
+
+def queues_of(
+    paths: Sequence[str | os.PathLike[str]], pods: Sequence[Pod], nodes: Sequence[Node], users: str, account: Account
+) -> tuple[Forest, list[str]]:
+    """Return the queues, and the queue of each pod by name."""
+    objects = [part for path in paths for part in _objects(path)]
+    quotas = [part for part in objects if _kind(part) == ("ResourceQuota", "")]
+    of_system = {system: [part for part in objects if system.reads(*_kind(part))] for system in _SYSTEMS}
+    given = [system for system, parts in of_system.items() if parts]
+    if len(given) > 1:
+        first = of_system[given[1]][0]
+        raise InvalidInstance(
+            f"{first.place}: this is a queue of {given[1].name}, and there are queues of {given[0].name}; "
+            "an instance has one tree, so give the queues of one scheduler"
+        )
+    used = [*quotas, *(part for system in given for part in of_system[system])]
+    if not used:
+        kinds = joined(sorted({_kind(part)[0] for part in objects}), 5) or "nothing"
+        raise InvalidInstance(f"{', '.join(map(str, paths))}: there is no queue and no ResourceQuota, but {kinds}; export them: {_COMMAND}")
+    for part in objects:
+        if part not in used:
+            account.leave_out("object", part.place, f"a {_kind(part)[0]} is not a queue of {joined([s.name for s in _SYSTEMS], 3)}")
+
+    system = given[0](of_system[given[0]], Cluster.of(nodes), account) if given else None
+    above = [system.queue_of(pod.part, _namespace(pod)) if system else None for pod in pods]
+    names = {queue.name for queue in system.queues} if system else set[str]()
+    homeless = sum(queue is None for queue in above)
+    if system and homeless:
+        account.note(f"{plural(homeless, 'pod')} in no queue of {system.name}: in the root, beside its queues")
+    several: dict[str, set[str | None]] = {}
+    for pod, queue in zip(pods, above, strict=True):
+        several.setdefault(pod.owner, set()).add(queue)
+
+    def name(owner: str, queue: str | None) -> str:
+        if len(several[owner]) == 1 and owner not in names:
+            return owner
+        result = f"{queue}/{owner}" if queue is not None else f"{owner} (in no queue)"
+        while result in names or result in several:
+            result += "'"
+        return result
+
+    limits = _limits(quotas, account)
+    if limits and users != "namespace":
+        account.note(f'ResourceQuotas limit namespaces, and are left out: owners are by "{users}"')
+        limits = {}
+    lacking = sorted(set(limits) - set(several))
+    for namespace in lacking:
+        account.leave_out("ResourceQuota", namespace, "its namespace has no pod here")
+    lowest = dict.fromkeys((pod.owner, queue) for pod, queue in zip(pods, above, strict=True))
+    queues = list(system.queues) if system else []
+    for owner, queue in lowest:
+        weight = system.weight_of(owner, queue) if system and queue is not None and users == "namespace" else 1.0
+        queues.append(Queue(name(owner, queue), queue, weight, limit=limits.get(owner, {})))
+        if owner in limits and len(several[owner]) > 1:
+            account.note(f'the ResourceQuota of "{owner}" limits each of its queues, not their sum: a relaxation')
+    forest = Forest(tuple(queues), system.meaning, system.name, within=system.within) if system else Forest(tuple(queues))
+    strange = forest.resources - {resource for node in nodes for resource in node.allocatable}
+    if strange:
+        account.note(f"amounts of {joined(sorted(strange), 5)} are left out: no node has it")
+    return forest, [name(pod.owner, queue) for pod, queue in zip(pods, above, strict=True)]
+
+
+def _namespace(pod: Pod) -> str:
+    return pod.name.partition("/")[0]
+
+
+# Reading -------------------------------------------------------------------------------------------------------------------------
+
+
+def _objects(path: str | os.PathLike[str]) -> list[Part]:
+    """Return the objects of a file: JSON, or YAML of several documents; lists are taken apart."""
+    path = Path(path)
+    text = read_text(path)
+    is_json = text.lstrip()[:1] in ("{", "[", "<", "")
+    documents = [(parse_json(text, path, _COMMAND).value, str(path))] if is_json else _documents(path, text)
+    objects = []
+    for value, where in documents:
+        whole = Part(value, where)
+        if isinstance(value, dict) and "kind" not in value and "partitions" in value:
+            raise InvalidInstance(f"{where}: these are queues of YuniKorn, which cannot be imported; write them as queues of the instance")
+        items = whole.get("items").items() if "items" in whole else [whole]
+        for item in items:
+            kind, name = item["kind"].text(), item["metadata"]["name"].text()
+            namespace = item["metadata"].get("namespace").text("")
+            objects.append(Part(item.value, f'{where}, {kind} "{namespace}/{name}"' if namespace else f'{where}, {kind} "{name}"'))
+    return objects
+
+
+def _documents(path: Path, text: str) -> list[tuple[Any, str]]:
+    """Return the documents of YAML, and where each starts."""
+    from fairopt.formats.syntax import Parsed  # which needs yaml: ``import fairopt`` stays light
+
+    documents: list[tuple[Any, str]] = []
+    lines = text.splitlines()
+    starts = [0, *(number + 1 for number, line in enumerate(lines) if line.rstrip() == "---" or line.startswith("--- "))]
+    for start, end in zip(starts, [*(start - 1 for start in starts[1:]), len(lines)], strict=True):
+        body = lines[start:end]
+        first = next((number for number, line in enumerate(body) if line.strip() and not line.lstrip().startswith(("#", "%"))), None)
+        if first is None:
+            continue
+        place = f"{path}, line {start + first + 1}"
+        if body[first].lstrip()[:1] in ("-", "[", "<", "|", ">"):
+            raise InvalidInstance(
+                f"{place}: expected an object of Kubernetes with a kind and metadata; export the queues again: {_COMMAND}"
+            )
+        parsed = Parsed(str(path), "\n".join(body), start)
+        documents.append((parsed.data, place))
+    return documents
+
+
+def _kind(part: Part) -> tuple[str, str]:
+    """Return the kind of an object, and the group of its API."""
+    return part["kind"].text(), part.get("apiVersion").text("").rpartition("/")[0]
+
+
+def _limits(quotas: Sequence[Part], account: Account) -> dict[str, dict[str, float]]:
+    """Return the limits of each namespace: the least of its ResourceQuotas."""
+    limits: dict[str, dict[str, float]] = {}
+    for part in quotas:
+        spec = part["spec"]
+        if spec.get("scopes").value or spec.get("scopeSelector").value:
+            account.leave_out("ResourceQuota", part.place, "it counts some pods only (scopes)")
+            continue
+        namespace = part["metadata"].get("namespace").text("") or "default"
+        other = []
+        limit = limits.setdefault(namespace, {})
+        for key, amount in amounts_of(spec.get("hard")).items():
+            resource = _resource(key)
+            if resource is None:
+                other.append(key)
+            else:
+                limit[resource] = min(limit.get(resource, float("inf")), in_units(resource, amount))
+        if other:
+            account.note(f"what ResourceQuotas say of {joined(sorted(other), 5)} is left out: an instance has requests only")
+    return {namespace: limit for namespace, limit in limits.items() if limit}
+
+
+def _resource(key: str) -> str | None:
+    """Return the resource whose requests a key of a ResourceQuota limits; None if it limits something else.
+
+    >>> [_resource(key) for key in ("requests.nvidia.com/gpu", "requests.cpu", "memory", "limits.cpu", "count/jobs.batch", "pods")]
+    ['nvidia.com/gpu', 'cpu', 'memory', None, None, 'pods']
+    """
+    if key.startswith(_PREFIX):
+        resource = key.removeprefix(_PREFIX)
+        return None if resource == "storage" else resource
+    return key if key in ("cpu", "memory", "ephemeral-storage", "pods") or key.startswith("hugepages-") else None

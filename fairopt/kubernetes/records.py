@@ -1,0 +1,212 @@
+"""Nodes and pods in the format of ``kubectl``: what a node offers, and what a pod asks for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fairopt.clusters.json_export import Part, read_json
+from fairopt.errors import InvalidInstance
+from fairopt.instance.quantities import NANO, nano
+from fairopt.kubernetes.placement import Constraints, Expression, read_affinity, read_toleration
+
+__all__ = [
+    "ALWAYS",
+    "Node",
+    "Pod",
+    "add",
+    "amounts_of",
+    "in_units",
+    "owner_of",
+    "quantity",
+    "read_node",
+    "read_objects",
+    "read_pod",
+    "unit_of",
+]
+
+ALWAYS = ("cpu", "memory", "pods")
+_PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+_PINNED = {"DaemonSet": "DaemonSet pod", "Node": "static pod"}
+_GIB = NANO << 30
+_Amounts = dict[str, int]  # resource -> units of 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The fields of a node that an instance needs."""
+
+    part: Part
+    name: str
+    allocatable: _Amounts
+    labels: dict[str, str]
+    taints: tuple[tuple[str, str, str], ...]  # key, value, effect
+    closed: str  # why it accepts no work; else empty
+    reserved: _Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod: its owner, its requests, its node, and where it may run."""
+
+    part: Part
+    name: str
+    owner: str
+    phase: str
+    node: str
+    pinned: str
+    priority: str
+    request: _Amounts
+    constraints: Constraints
+    related: bool
+    number: float = 1.0
+
+    @property
+    def finished(self) -> bool:
+        """Return whether the pod has ended and holds nothing."""
+        return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def where(self) -> str:
+        """Its place in the file, for messages."""
+        return f"{self.part.place} ({self.name})"
+
+
+def read_objects(path: str | os.PathLike[str], kind: str, command: str) -> list[Part]:
+    """Return the items of a list, or the one object, of a file."""
+    export = read_json(path, command)
+    if not isinstance(export.value, dict) or not ("items" in export.value or "metadata" in export.value):
+        export.refuse(f"this is not the output of kubectl: there are no items; export it again: {command}")
+    items = export.get("items").items() if "items" in export.value else [export]
+    for item in items:
+        found = item.get("kind").text(kind)
+        if found != kind:
+            item.refuse(f"expected a {kind}, found a {found}; export it again: {command}")
+    if "items" in export.value and not items and kind == "Node":
+        export.refuse(f"the list is empty; export it again: {command}")
+    return items
+
+
+def read_node(part: Part) -> Node:
+    """Read a node: what it offers, and why it offers nothing."""
+    status, spec = part["status"], part.get("spec")
+    ready = [each["status"].text() for each in status.get("conditions").items() if each.get("type").value == "Ready"]
+    closed = "cordoned" if spec.get("unschedulable").value else "not ready" if ready and ready[-1] != "True" else ""
+    return Node(
+        part,
+        part["metadata"]["name"].text(),
+        amounts_of(status["allocatable"]),
+        {key: value.text() for key, value in part["metadata"].get("labels").entries().items()},
+        tuple(
+            (each["key"].text(), each.get("value").text(""), each["effect"].text())
+            for each in spec.get("taints").items()
+            if each["effect"].text() != "PreferNoSchedule"
+        ),
+        f"{closed}: offers nothing" if closed else "",
+        {},
+    )
+
+
+def read_pod(part: Part, owner: Callable[[Part], str]) -> Pod:
+    """Read a pod."""
+    metadata, spec = part["metadata"], part["spec"]
+    phase = part.get("status").get("phase").text("Pending")
+    if phase not in _PHASES:
+        part.get("status").get("phase").refuse(f'there is no phase "{phase}"; the phases are {", ".join(_PHASES)}')
+    owners = [each["kind"].text() for each in metadata.get("ownerReferences").items()]
+    affinity = spec.get("affinity")
+    spread = [each.get("whenUnsatisfiable").text("DoNotSchedule") for each in spec.get("topologySpreadConstraints").items()]
+    return Pod(
+        part,
+        f"{metadata.get('namespace').text('') or 'default'}/{metadata['name'].text()}",
+        owner(part),
+        phase,
+        spec.get("nodeName").text(""),
+        next((_PINNED[kind] for kind in owners if kind in _PINNED), ""),
+        spec.get("priorityClassName").text(""),
+        _request(spec),
+        Constraints(
+            tuple(Expression(key, "In", (value.text(),)) for key, value in sorted(spec.get("nodeSelector").entries().items())),
+            read_affinity(affinity.get("nodeAffinity").get("requiredDuringSchedulingIgnoredDuringExecution")),
+            tuple(sorted({read_toleration(each) for each in spec.get("tolerations").items()})),
+        ),
+        "DoNotSchedule" in spread
+        or any(
+            affinity.get(kind).get("requiredDuringSchedulingIgnoredDuringExecution").value for kind in ("podAffinity", "podAntiAffinity")
+        ),
+    )
+
+
+def owner_of(users: str) -> Callable[[Part], str]:
+    """Return a function that gives the owner of a pod: its namespace, a label or its priority class."""
+    kind, _, key = users.partition(":")
+    if users == "namespace":
+        return lambda pod: pod["metadata"].get("namespace").text("") or "default"
+    if users == "priority":
+        return lambda pod: pod["spec"].get("priorityClassName").text("") or "(no class)"
+    if kind == "label" and key:
+        return lambda pod: pod["metadata"].get("labels").get(key).text("") or f"(no {key})"
+    raise InvalidInstance(f'users is "{users}"; give "namespace", "priority" or "label:KEY", such as label:team')
+
+
+def amounts_of(part: Part) -> _Amounts:
+    """Read quantities by resource, in units of 1e-9."""
+    return {resource: quantity(each) for resource, each in part.entries().items()}
+
+
+def quantity(part: Part) -> int:
+    """Read a quantity, in units of 1e-9."""
+    if isinstance(part.value, bool) or not isinstance(part.value, str | int | float):
+        part.refuse("expected a quantity such as 500m, 2 or 1.5Gi")
+    try:
+        return nano(part.value)
+    except ValueError as error:
+        part.refuse(str(error))
+
+
+def _container(part: Part) -> _Amounts:
+    """Return what a container asks for: requests, else limits."""
+    resources = part.get("resources")
+    return amounts_of(resources.get("limits")) | amounts_of(resources.get("requests"))
+
+
+def _request(spec: Part) -> _Amounts:
+    """Return what a pod asks for."""
+    running = add([_container(each) for each in spec["containers"].items()])
+    starting: _Amounts = {}
+    sidecars: _Amounts = {}
+    for each in spec.get("initContainers").items():
+        own = _container(each)
+        if each.get("restartPolicy").value == "Always":
+            sidecars = add([sidecars, own])
+            own = {}
+        starting = _largest(starting, add([sidecars, own]))
+    total = _largest(add([running, sidecars]), starting)
+    total |= _container(spec)  # of the pod as a whole, where it gives that
+    return add([total, amounts_of(spec.get("overhead")), {"pods": NANO}])
+
+
+def add(amounts: Sequence[_Amounts]) -> _Amounts:
+    """Add amounts of resources."""
+    total: _Amounts = {}
+    for each in amounts:
+        for resource, amount in each.items():
+            total[resource] = total.get(resource, 0) + amount
+    return total
+
+
+def _largest(one: _Amounts, other: _Amounts) -> _Amounts:
+    return {resource: max(one.get(resource, 0), other.get(resource, 0)) for resource in one | other}
+
+
+def unit_of(resource: str) -> str:
+    """Return the unit in which an instance counts a resource."""
+    if resource == "cpu":
+        return "cores"
+    return "GiB" if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-") else ""
+
+
+def in_units(resource: str, amount: int) -> float:
+    """Return an amount, given in units of 1e-9, in the unit of the instance."""
+    return amount / (_GIB if unit_of(resource) == "GiB" else NANO)

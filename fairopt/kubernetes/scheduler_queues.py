@@ -1,0 +1,124 @@
+"""What the queues of a scheduler of Kubernetes have in common: the queues, the queue of a pod, and what a guarantee means."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fairopt.clusters.account import Account
+from fairopt.clusters.json_export import Part
+from fairopt.errors import InvalidInstance
+from fairopt.instance.queues import Queue
+from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
+from fairopt.kubernetes.records import Node, amounts_of, in_units
+from fairopt.wording import did_you_mean, joined
+
+__all__ = ["Cluster", "SchedulerQueues", "by_name", "check_parents", "in_cluster_units", "made", "marked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The nodes that offer something: their labels, the nodes that offer each resource, what they offer together, and what each offers."""
+
+    labels: Mapping[str, Mapping[str, str]]
+    having: Mapping[str, frozenset[str]]
+    total: Mapping[str, float]
+    offered: Mapping[str, Mapping[str, float]]
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node]) -> Cluster:
+        """Return what queues need to know of nodes."""
+        total: dict[str, float] = {}
+        offered: dict[str, dict[str, float]] = {}
+        for node in nodes:
+            own = offered.setdefault(node.name, {})
+            for resource, amount in node.allocatable.items():
+                own[resource] = in_units(resource, max(amount - node.reserved.get(resource, 0), 0))
+                total[resource] = total.get(resource, 0.0) + own[resource]
+        having = {r: frozenset(node.name for node in nodes if node.allocatable.get(r)) for r in total}
+        return cls({node.name: node.labels for node in nodes}, having, total, offered)
+
+
+class SchedulerQueues(ABC):
+    """The queues of one scheduler.
+
+    Attributes
+    ----------
+    name : str
+        Of the scheduler, in messages.
+    meaning : str
+        What a guarantee means: "surplus" or "clamp".
+    within : bool
+        Whether a guarantee holds only within what the parent gets.
+    queues : list of Queue
+        The servers of their quotas are nodes.
+    """
+
+    name: str
+    meaning: str = "surplus"
+    within: ClassVar[bool] = False
+    queues: list[Queue]
+
+    @abstractmethod
+    def __init__(self, parts: Sequence[Part], cluster: Cluster, account: Account) -> None:
+        """Read the objects."""
+
+    @staticmethod
+    @abstractmethod
+    def reads(kind: str, group: str) -> bool:
+        """Return whether objects of a kind belong to this scheduler."""
+
+    @abstractmethod
+    def queue_of(self, pod: Part, namespace: str) -> str | None:
+        """Return the queue that a pod is in; None if it is in none."""
+
+    def weight_of(self, namespace: str, queue: str) -> float:
+        """Return the weight of a namespace among those in a queue."""
+        return 1.0
+
+
+def marked(pod: Part, keys: Sequence[str]) -> str:
+    """Return the first of these labels and annotations that a pod has; empty if it has none."""
+    metadata = pod.get("metadata")
+    return next((text for key in keys for at in ("labels", "annotations") if (text := metadata.get(at).get(key).text(""))), "")
+
+
+def in_cluster_units(part: Part) -> dict[str, float]:
+    """Read quantities by resource, in the units of the instance."""
+    return {resource: in_units(resource, amount) for resource, amount in amounts_of(part).items()}
+
+
+def made(part: Part, *values: Any, **more: Any) -> Queue:
+    """Make a queue; an error names the place of its object."""
+    try:
+        return Queue(*values, **more)
+    except InvalidInstance as error:
+        part.refuse(str(error))
+
+
+def by_name(parts: Sequence[Part], account: Account) -> dict[str, Part]:
+    """Return objects of one kind by name; another one of a name is bad."""
+    listed: dict[str, Part] = {}
+    for part in parts:
+        name = part["metadata"]["name"].text()
+        if name in listed:
+            account.bad("queue", part.place, f'"{name}" is listed twice, first at {listed[name].place}; list it once')
+        else:
+            listed[name] = part
+    return listed
+
+
+def check_parents(parents: Mapping[str, str | None], parts: Mapping[str, Part]) -> None:
+    """Refuse a parent that is not there, parents that go round in a circle, and a tree with too many levels."""
+    for name, parent in parents.items():
+        if parent is not None and parent not in parents:
+            there = f"there are {joined(sorted(parents), 5)}"
+            parts[name].refuse(f'its parent "{parent}" is not there{did_you_mean(parent, parents)}; {there}; export all queues')
+    way = circle(parents)
+    if way:
+        parts[way[0]].refuse(f"the parents of queues {circular(way)}")
+    lowest, levels = deepest(parents)
+    if levels > MOST_LEVELS:
+        next(iter(parts.values())).refuse(too_deep(lowest, levels))

@@ -1,0 +1,129 @@
+"""The queues of Volcano (``scheduling.volcano.sh``): weight, capability, deserved, guarantee, and trees of them.
+
+``capability`` is the limit. What ``guarantee.resource`` reserves is never lent. If a queue says what it deserves, the queues are those of
+Volcano's capacity plugin: ``deserved`` is the guarantee, of which the reserved part is not lent, and the weight is the dominant share of
+what is deserved. Else they are those of the proportion plugin: weights, and a reservation as the least that a queue gets (``clamp``). A
+``priority`` is a tier. The tree is that of ``parent``, or that of the annotations ``volcano.sh/hierarchy`` and ``hierarchy-weights``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fairopt.clusters.account import Account
+from fairopt.clusters.json_export import Part
+from fairopt.instance.queues import Queue
+from fairopt.instance.tree import MOST_LEVELS, too_deep
+from fairopt.kubernetes.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, in_cluster_units, made, marked
+
+__all__ = ["Volcano"]
+
+_MARKS = ("volcano.sh/queue-name", "scheduling.volcano.sh/queue-name")
+_DEFAULT, _SCHEDULER, _ROOT = "default", "volcano", "root"
+_HIERARCHY, _WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
+_LEAST = 1e-3  # of the least weight: the weight of a queue that deserves nothing
+
+
+class Volcano(SchedulerQueues):
+    """Queues of Volcano."""
+
+    name = "Volcano"
+    within = True
+
+    def __init__(self, parts: Sequence[Part], cluster: Cluster, account: Account) -> None:
+        listed = {name: part for name, part in by_name(parts, account).items() if name != _ROOT}
+        parents, weights, above = _hierarchy(listed, account)
+        for name, part in listed.items():
+            parent = part["spec"].get("parent").text("")
+            if parent and parent != _ROOT:
+                parents[name] = parent
+        check_parents(parents | {queue.name: queue.parent for queue in above}, listed)
+        reserved = {name: in_cluster_units(part["spec"].get("guarantee").get("resource")) for name, part in listed.items()}
+        deserved = {name: in_cluster_units(part["spec"].get("deserved")) for name, part in listed.items()}
+        capacity = any(deserved.values())
+        self.meaning = "surplus" if capacity else "clamp"
+        self.name = f"Volcano's {'capacity' if capacity else 'proportion'} plugin"
+        if capacity:
+            weights = _deserved_weights(deserved, reserved, parents, cluster, account)
+        self.queues = list(above)
+        for name, part in listed.items():
+            spec = part["spec"]
+            guarantee = {
+                resource: max(deserved[name].get(resource, 0.0), reserved[name].get(resource, 0.0))
+                for resource in (*deserved[name], *reserved[name])
+            }
+            lending = {resource: guarantee[resource] - amount for resource, amount in reserved[name].items() if amount}
+            weight = weights[name] if name in weights else spec.get("weight").number(1.0)
+            limit = in_cluster_units(spec.get("capability"))
+            tier = int(spec.get("priority").number(0.0))
+            self.queues.append(made(part, name, parents[name], weight, guarantee, limit, lending, tier))
+
+    @staticmethod
+    def reads(kind: str, group: str) -> bool:
+        """Return whether objects of a kind belong to Volcano."""
+        return kind == "Queue" and group == "scheduling.volcano.sh"
+
+    def queue_of(self, pod: Part, namespace: str) -> str | None:
+        """Return the queue of the annotation of a pod, or the default queue of the scheduler."""
+        names = {queue.name for queue in self.queues}
+        name = marked(pod, _MARKS) or (_DEFAULT if pod.get("spec").get("schedulerName").text("") == _SCHEDULER else "")
+        return name if name in names else None
+
+
+def _hierarchy(listed: Mapping[str, Part], account: Account) -> tuple[dict[str, str | None], dict[str, float], list[Queue]]:
+    """Return parents and weights by the annotations, and the queues above that only the annotations name."""
+    parents: dict[str, str | None] = dict.fromkeys(listed)
+    weights: dict[str, float] = {}
+    above: dict[str, Queue] = {}
+    for name, part in listed.items():
+        annotations = part["metadata"].get("annotations")
+        way = annotations.get(_HIERARCHY).text("").split("/")[1:]
+        if not way:
+            continue
+        if len(way) > MOST_LEVELS:
+            annotations.get(_HIERARCHY).refuse(too_deep(name, len(way)))
+        given = annotations.get(_WEIGHTS)
+        try:
+            of_way = [float(text) for text in given.text("").split("/")[1:]] or [1.0] * len(way)
+        except ValueError:
+            of_way = []
+        if len(of_way) != len(way) or min(of_way) <= 0:
+            given.refuse(f'expected a weight > 0 for each part of "{"/".join([_ROOT, *way])}", such as {"/".join("1" * (len(way) + 1))}')
+        for depth in range(1, len(way)):
+            each, parent = "/".join(way[:depth]), "/".join(way[: depth - 1]) or None
+            if each in listed:
+                part.refuse(f'its hierarchy goes through "{each}", which is the name of a queue itself; rename one')
+            queue = made(part, each, parent, of_way[depth - 1])
+            if above.setdefault(each, queue).weight != queue.weight:
+                account.note(f'the annotations give "{each}" different weights: here it has {above[each].weight:g}')
+        parents[name] = "/".join(way[:-1]) or None
+        weights[name] = of_way[-1]
+    return parents, weights, list(above.values())
+
+
+def _deserved_weights(
+    deserved: Mapping[str, Mapping[str, float]],
+    reserved: Mapping[str, Mapping[str, float]],
+    parents: Mapping[str, str | None],
+    cluster: Cluster,
+    account: Account,
+) -> dict[str, float]:
+    """Return the dominant share of what each queue deserves; a queue that does not say so deserves what those in it do."""
+
+    def share(amounts: Mapping[str, float]) -> float:
+        parts = [amount / cluster.total[resource] for resource, amount in amounts.items() if cluster.total.get(resource)]
+        return max(parts, default=0.0)
+
+    weights = {name: share(deserved[name]) or share(reserved[name]) for name in deserved}
+    told = {name for name, weight in weights.items() if weight}
+    for name in told:
+        way, above = weights[name], parents[name]
+        while above is not None and above not in told:
+            weights[above] = weights.get(above, 0.0) + way
+            above = parents.get(above)
+    least = min((weight for weight in weights.values() if weight), default=1.0)
+    for name, weight in weights.items():
+        if not weight:
+            account.note(f'"{name}" deserves nothing: its weight is {_LEAST:g} of the least of the others')
+            weights[name] = least * _LEAST
+    return weights

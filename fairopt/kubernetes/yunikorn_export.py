@@ -1,0 +1,101 @@
+"""Queues of YuniKorn that carry an allocation: the partition ``default`` of its ``queues.yaml``.
+
+``guaranteed`` is what the whole tasks of a queue ask for, and of a queue above others their sum; ``max`` is its limit, or ``headroom``
+times what it is guaranteed. What is idle goes to the queues with the smallest part of their guarantee.
+
+Source: YuniKorn's ``configvalidator.go``: names of letters, digits, ``-`` and ``_``, at most 64, compared in small letters; what is
+guaranteed is within ``max``; the children of a queue are together guaranteed no more than the queue, and have a ``max`` within its.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fairopt.allocation import Allocation
+from fairopt.clusters.amounts import check_headroom, notes_of_units
+from fairopt.clusters.asked import keeps_question
+from fairopt.clusters.exported import Export
+from fairopt.clusters.holdings import Holdings
+from fairopt.clusters.names import YUNIKORN, Names, changed
+from fairopt.clusters.rounding import whole_tasks
+from fairopt.kubernetes.objects import kubernetes_measures, quantity
+from fairopt.wording import printable
+
+__all__ = ["export_yunikorn"]
+
+_ROOT = "root"
+
+
+@keeps_question
+def export_yunikorn(
+    allocation: Allocation,
+    *,
+    headroom: float | None = None,
+    resources: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
+) -> Export:
+    """Write an allocation as queues of YuniKorn.
+
+    Parameters
+    ----------
+    headroom : float, optional
+        A queue may hold its guarantee times this factor; 1: no borrowing. Default: all that is idle, within its limits.
+    resources : mapping, optional
+        Names of resources; default: ``vcore``, ``memory``, ``nvidia.com/gpu`` for "gpu", and names that Kubernetes knows.
+    units : mapping, optional
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
+        the resources, else cores and GiB. Memory under another name, without a unit, is refused.
+
+    Raises
+    ------
+    InvalidInstance
+        The allocation exceeds a limit of its instance, or an argument is not allowed: an unknown resource or unit, a name that the
+        scheduler's grammar forbids, a headroom below 1.
+    Unsupported
+        The allocation divides the time of servers.
+
+    Examples
+    --------
+    >>> import fairopt as fo
+    >>> lab = fo.Instance([[64, 256]], [[8, 16], [4, 48]], users=["chem", "gen"], resources=["cpu", "memory"], counts=[2])
+    >>> export_yunikorn(fo.solve(lab, "drfh"))
+    Export(yunikorn: 17 whole tasks of 2 users, queues)
+    """
+    from fairopt.formats.yaml_core import dump  # imports yaml, which is slow
+
+    check_headroom(headroom)
+    whole = whole_tasks(allocation)
+    vcores = {resource: "vcore" for resource in whole.instance.resources if resource.lower() in ("cpu", "vcore", "vcores")}
+    measures = kubernetes_measures(whole.instance, {**vcores, **(resources or {})}, units, "YuniKorn")
+    holdings = Holdings(whole, measures)
+    holders = holdings.holders
+    names = Names(YUNIKORN, "queue", (_ROOT,)).of(holder.label for holder in holders)
+    ceilings = holdings.ceilings(headroom)
+    queues: list[dict[str, Any]] = []
+    top: list[dict[str, Any]] = []
+    for h, holder in enumerate(holders):
+        held = {measure.key: quantity(int(holdings.total[h, r]), measure) for r, measure in enumerate(measures.values())}
+        amounts = {"guaranteed": held}
+        if ceilings[h]:
+            amounts["max"] = {measures[r].key: quantity(amount, measures[r]) for r, amount in ceilings[h].items()}
+        queue: dict[str, Any] = {"name": names[holder.label], "resources": amounts}
+        if not holder.leaf:
+            queue |= {"parent": True, "queues": []}
+        queues.append(queue)
+        (queues[holder.parent]["queues"] if holder.parent >= 0 else top).append(queue)
+    config = {"partitions": [{"name": "default", "queues": [{"name": _ROOT, "queues": top}]}]}
+    head = [
+        f"fairopt: queues of YuniKorn for the allocation {allocation.notion}.",
+        "Put it into the key queues.yaml of the ConfigMap yunikorn-configs.",
+    ]
+    comments = "".join(f"# {printable(line)}\n" for line in head)
+    notes = [
+        *whole.notes,
+        *notes_of_units(measures),
+        *changed(names, "names of queues"),
+        *holdings.notes_of_groups("a queue of YuniKorn"),
+        *holdings.notes_of_tree("YuniKorn", weights="in proportion to guarantees"),
+    ]
+    text = comments + dump(config, blocks=True)
+    return Export("yunikorn", {"queues": text}, whole, names, tuple(notes))

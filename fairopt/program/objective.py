@@ -1,0 +1,88 @@
+"""What every goal says of itself, so that nobody needs to ask for its class.
+
+What another room does with a goal (a certificate, a text, a picture) is a function of that room, registered by the class of the goal with
+`functools.singledispatch`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import ClassVar
+
+from fairopt.instance import FloatArray
+
+__all__ = ["Feature", "Objective"]
+
+
+class Feature(Enum):
+    """What an engine must support to solve a program. The value completes the sentence "this program has ..."."""
+
+    LEXIMIN = "a lexicographic max-min goal"
+    EQUALIZE = "a goal of one equal level for all"
+    TOTAL = "a linear goal"
+    ALPHA_FAIR = "an alpha-fair goal"
+    TRADEOFF = "a goal that weighs fairness against the total"
+    EQUILIBRIUM = "an equilibrium of servers"
+    MARKET = "an equilibrium of servers that divide their time"
+    DISJUNCTIVE = "a choice among alternatives"
+    WHOLE_EQUAL = "one equal level of whole tasks, which seldom exists (use the leximin)"
+    WHOLE_FILLING = "whole tasks in a tree of queues"
+    WHOLE_TREE = (
+        "whole tasks in a tree where users of a queue have different dominant resources, or with guarantees='clamp' or tree='nested' (use "
+        "queue_share='sum' and guarantees='surplus', leave integral out, or use a greedy schedule)"
+    )
+    INTEGRAL = "whole tasks"
+    TREE = "a tree of queues to fill"
+    NESTED = "a tree of queues that is fair among queues first"
+    SEPARATE = "a goal of each server by itself"  # no engine needs it: an engine solves the goal of one server at a time
+    SEVERAL_SERVERS = "users who may run on several servers"
+
+
+class Objective:
+    """The base of all goals.
+
+    Class attributes
+    ----------------
+    feature : Feature
+        What an engine must support to solve it.
+    has_levels : bool
+        Are users settled level by level, at a common U[n] / weights[n]?
+    is_equal : bool
+        Is there one level for all?
+    has_gradient : bool
+        Is it a smooth concave function of the utilities (with `log_worth`), whose optimum is irrational in general?
+    is_equilibrium : bool
+        Does each server pursue a goal of its own, given what the others do?
+    in_shares : bool
+        Is the share of a user U[n] / weights[n]? Else it is U[n].
+    weights : array (users,)
+        Of all goals over utilities.
+    """
+
+    __slots__ = ()
+    weights: FloatArray
+    feature: ClassVar[Feature]
+    has_levels: ClassVar[bool] = False
+    is_equal: ClassVar[bool] = False
+    has_gradient: ClassVar[bool] = False
+    is_equilibrium: ClassVar[bool] = False
+    in_shares: ClassVar[bool] = False
+
+    @property
+    def inner(self) -> Objective:
+        """The goal itself; of a goal of separate servers, that of each server."""
+        return self
+
+    @property
+    def feature_of_whole_tasks(self) -> Feature:
+        """What an engine must support beside ``feature`` to solve it in whole tasks."""
+        return Feature.INTEGRAL
+
+    @property
+    def no_whole_tasks(self) -> str:
+        """Why no engine solves it in whole tasks, and what to do, as the end of a sentence; "" where one may."""
+        return ""
+
+    def part_title(self, part: int) -> str:
+        """Return the name of a part of the goal that is pursued in parts; "" of others."""
+        return ""

@@ -1,0 +1,263 @@
+"""A comparison: tasks, measures, regrets, what users, queues and owners hold side by side, and why a row is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from fairopt.allocation import Allocation, Optimum
+from fairopt.analysis.comparison import Comparison, Row
+from fairopt.analysis.owners import owner_holdings
+from fairopt.analysis.regrets import Regret
+from fairopt.models import ShareNotion
+from fairopt.reporting.tables.allocation import Choice, weights_differ
+from fairopt.reporting.tables.phrases import min_share, size_of, without_tiny
+from fairopt.show.blocks import GAP, Block, Note
+from fairopt.show.table import Column, Format, Table, names, numbers, percents, words
+from fairopt.show.terminal import fits
+from fairopt.wording import figure, plural, printable
+
+__all__ = ["MEASURES", "comparison_blocks", "measure_table", "owner_table", "regret_columns", "user_table"]
+
+_QUANTILES = {"lowest": 0.0, "median": 0.5, "highest": 1.0}
+MEASURES = """\
+efficiency: weighted tasks, in % of the most possible with divisible tasks.
+min share: smallest weighted dominant share.
+envy: the largest, in tasks."""
+_OF_USERS = {  # in a tree these measures are of single users
+    "min share: smallest weighted dominant share.": "min share: smallest dominant share of a user, divided by its own weight alone.",
+    "envy: the largest, in tasks.": "envy: the largest between users of one queue, in tasks (fairopt audit compares queues, too).",
+}
+_IN_FRACTIONS = {
+    "efficiency: weighted tasks, in % of the most possible with divisible tasks.": (
+        "efficiency: weighted tasks, as a part of the most possible with divisible tasks."
+    )
+}
+_REGRETS = {
+    "level": "level: shortfall of the lowest share.",
+    "leximin": "leximin: sort both share lists; the gap at the first difference, and its rank.",
+    "largest": "largest: the largest gap in those lists.",
+    "goal": "goal: shortfall of the power mean that the notion maximises.",
+    "condition": "condition: largest violation of the theorem that defines the equilibrium.",
+    "queue": "queue: the largest gap of a queue's share.",
+    "total": "total: shortfall of all tasks together (negative: more tasks than the exact allocation).",
+}
+_QUEUES = 12  # side by side; --by queue shows all
+_LINES = 3  # violations listed for one allocation
+
+
+def comparison_blocks(comparison: Comparison, width: int, by: str = "user", choice: Choice | None = None) -> Iterator[Block]:
+    """Yield tasks, measures and regrets of all rows, then remarks on single rows; by owner or queue, what each holds side by side.
+
+    With a choice, also these users, with their tasks in each allocation side by side, in the order of the first.
+    """
+    instance = comparison.instance
+    yield Note(f" of {size_of(instance, comparison.sharing)}", plural(len(comparison), "allocation"))
+    done = [row for row in comparison if row.allocation is not None]
+    if done:
+        tables = [
+            _tasks(comparison, done, width),
+            *([_chosen(done, choice)] if choice is not None and choice != Choice() else []),
+            *([owner_table(done)] if by == "owner" else []),
+            *([_queues(done, width)] if instance.queues and by == "user" else [_tree(done)] if by == "queue" else []),
+            measure_table(comparison, done),
+            _regrets(done),
+        ]
+        for table in filter(None, tables):
+            yield GAP
+            yield table
+        yield GAP
+        yield _legend(done, by)
+    for row in comparison:
+        if row.regret is not None and row.regret.tiny:
+            yield Note(without_tiny(row.regret), f"{printable(row.name)}: ")
+        for line in _remarks(row, comparison):
+            yield Note(line, f"{printable(row.name)}: ")
+
+
+_PART = Format(percent=True, decimals=1, tiny=True)
+
+
+def _percent(part: float | None) -> str:
+    return _PART.write([part])[0]
+
+
+def _kind(row: Row) -> str:
+    return row.kind.replace(", whole tasks", "").replace("whole tasks, ", "")  # the name says "whole tasks"
+
+
+def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
+    """Return the tasks of each user (of the lowest, the median and the highest if the columns do not fit), total and seconds."""
+    held = [row.allocation.tasks_per_user for row in rows if row.allocation is not None]
+    each = [_held(row.allocation) for row in rows if row.allocation is not None]
+
+    def table(columns: Sequence[str], cells: Sequence[Any]) -> Table:
+        middle = (numbers(title, (line[n] for line in cells), 4) for n, title in enumerate(columns))
+        last = numbers("all", (row.measure("tasks") for row in rows), 4), numbers("seconds", (row.seconds for row in rows))
+        return Table.of(names("tasks", (row.name for row in rows)), words("kind", map(_kind, rows)), *middle, *last)
+
+    users = table(comparison.instance.users, each)
+    return users if fits(users, width) else table(list(_QUANTILES), [np.quantile(own, list(_QUANTILES.values())) for own in held])
+
+
+def _held(allocation: Allocation) -> list[Any]:
+    """Return the tasks of each user, in fractions where they are known so."""
+    held: list[Any] = allocation.as_known.tasks_per_user.tolist()
+    return held
+
+
+def _chosen(rows: list[Row], choice: Choice) -> Table:
+    """Return a row for each user of a choice, with its tasks in each allocation, and how many more users there are."""
+    made = [row.allocation for row in rows if row.allocation is not None]
+    instance, chosen = made[0].instance, choice.positions(made[0])
+    more = instance.n_users - chosen.size
+    rest = [f"and {plural(more, 'more user')}"] if more else []
+    weights = [numbers("weight", [*instance.weights[chosen], *map(_nothing, rest)], 6)] if weights_differ(instance) else []
+    held = [_held(allocation) for allocation in made]
+    tasks = (numbers(row.name, [*(own[n] for n in chosen), *map(_nothing, rest)], 4) for row, own in zip(rows, held, strict=True))
+    return Table.of(names("user", [*(instance.users[n] for n in chosen), *rest]), *weights, *tasks)
+
+
+def _nothing(_: str) -> None:
+    return None
+
+
+def user_table(rows: Sequence[Row], values: Sequence[Any], title: str) -> Table:
+    """Return a row for each user with a number of it in each allocation, such as its tasks or its share."""
+    users = rows[0].allocation.instance.users if rows and rows[0].allocation is not None else ()
+    return Table.of(names("user", users), *(numbers(row.name, own, 4) for row, own in zip(rows, values, strict=True)), title=title)
+
+
+def _queues(rows: list[Row], width: int) -> Table:
+    """Return the dominant share of what each queue holds; where not all fit, of queues in the root."""
+    holdings = [row.allocation.queue_holdings()[1:] for row in rows if row.allocation is not None]
+
+    def table(chosen: Sequence[int]) -> Table:
+        columns = (numbers(holdings[0][j].name, (_share(own[j]) for own in holdings)) for j in chosen)
+        return Table.of(names("queues", (row.name for row in rows)), *columns)
+
+    every = range(len(holdings[0]))
+    all_ = table(every[:_QUEUES])
+    return all_ if fits(table(every), width) else table([j for j in every if holdings[0][j].depth == 1][:_QUEUES])
+
+
+def _share(held: Any) -> str:
+    """Return the dominant share of what a queue holds; a mark stands behind it where its guarantee is not met."""
+    return f"{_percent(float(held.dominant_share))}{'' if held.verdict in ('', 'met') else ' !'}"
+
+
+def _tree(rows: list[Row]) -> Table:
+    """Return a row for each queue, in the order of the tree, with what it holds in each allocation side by side."""
+    tree, found = rows[0].allocation.instance.tree, []  # type: ignore[union-attr]  # of rows that are done
+    held = [{each.node: each for each in row.allocation.as_known.queue_holdings()} for row in rows if row.allocation is not None]
+    left = list(reversed(tree.children(0)))
+    while left:
+        found.append(int(left.pop()))
+        left += reversed(tree.children(found[-1]))
+    first = [held[0][node] for node in found]
+    columns: list[Column] = [names("queues", (each.name for each in first), indents=tuple(each.depth - 1 for each in first))]
+    for row, own in zip(rows, held, strict=True):
+        columns += [numbers(row.name, (own[node].tasks for node in found), 4), numbers("", (_share(own[node]) for node in found))]
+    return Table.of(*columns)
+
+
+def owner_table(rows: list[Row]) -> Table:
+    """Return a row for each owner of tasks, with what it holds in each allocation side by side."""
+    holdings = [owner_holdings(row.allocation) for row in rows if row.allocation is not None]
+    first = holdings[0]
+    columns: list[Column] = [names("owners", (each.name for each in first)), numbers("users", (each.users for each in first), 9)]
+    for row, own in zip(rows, holdings, strict=True):
+        columns += [numbers(row.name, (each.tasks for each in own), 4), percents("", (each.dominant_share for each in own), 1, tiny=True)]
+    return Table.of(*columns)
+
+
+def measure_table(comparison: Comparison, rows: list[Row]) -> Table:
+    """Return the part of each resource in use, and the measures."""
+    return Table.of(
+        names("measures", (row.name for row in rows)),
+        *(percents(thing, (row.use[thing] for row in rows), 1, tiny=True) for thing in rows[0].use),
+        numbers("efficiency", (_percent(row.efficiency) if row.exact is None else row.measure("efficiency") for row in rows), 4),
+        numbers(min_share(comparison.instance), (row.measure("smallest_share") for row in rows), 4),
+        numbers("Jain", (f"{row.jain:.3f}" for row in rows)),
+        numbers("envy", (None if row.envy is None else row.measure("envy") for row in rows), 4),
+    )
+
+
+def regret_columns(regrets: Sequence[Regret | None]) -> list[Column]:
+    """Return the regrets; only columns that apply to one of them."""
+    known = [regret for regret in regrets if regret is not None]
+    shown = [name for name in _REGRETS if any(getattr(regret, name) is not None for regret in known)]
+    if any(regret.best_found for regret in known):
+        shown.append("gap")
+    return [numbers(name, (None if regret is None else _of_regret(regret, name) for regret in regrets)) for name in shown]
+
+
+def _of_regret(regret: Regret, name: str) -> str | None:
+    """Write a number of a regret: in fractions where it is known so, else in percent; with its position or queue in brackets."""
+    if getattr(regret, name) is None or (name == "gap" and not regret.best_found):
+        return None
+    known = regret.exact or {}
+    text = figure(known[name], 4) if name in known else _percent(getattr(regret, name))
+    where = {"leximin": regret.position, "queue": regret.worst_queue}.get(name)
+    return text if not where else f"{text} at rank {where}" if name == "leximin" else f"{text} ({where})"
+
+
+def _regrets(rows: list[Row]) -> Table | None:
+    compared = [(row, row.regret) for row in rows if row.regret is not None]
+    if not compared:
+        return None
+    against = [f"{regret.notion}{', best found' if regret.best_found else ', whole' if regret.whole else ''}" for _, regret in compared]
+    return Table.of(
+        names("regret", (row.name for row, _ in compared)), words("against", against), *regret_columns([regret for _, regret in compared])
+    )
+
+
+def _legend(rows: list[Row], by: str) -> str:
+    """Explain the columns that are shown."""
+    regrets = [row.regret for row in rows if row.regret is not None]
+    in_queues = any(row.allocation is not None and row.allocation.instance.queues for row in rows)
+    others = (_OF_USERS if in_queues else {}) | (_IN_FRACTIONS if any(row.exact is not None for row in rows) else {})
+    lines = [others.get(line, line) for line in MEASURES.splitlines()]
+    if by == "owner":
+        lines.append("owners: tasks, and the dominant share of what each holds (not divided by weights).")
+    elif in_queues:
+        tasks = "tasks, and the " if by == "queue" else ""
+        lines.append(f"queues: {tasks}dominant share of what each holds; !: below its guarantee although it asks for more.")
+    if regrets:
+        lines.append(
+            "regret: relative shortfall from the exact allocation, of whole tasks if it says so, else of divisible tasks (an upper bound)."
+        )
+    if regrets and any(row.kind == "greedy" for row in rows) and any(_on_top_of_guarantees(row) for row in rows):
+        lines.append("Greedy schedules count guarantees as --guarantees clamp does; add it to measure their regret by the same rule.")
+    shown = [name for name in _REGRETS if any(getattr(regret, name) is not None for regret in regrets)]
+    in_a_tree = "leximin" not in shown  # there each user is compared with itself
+    lines += ["largest: the largest gap of a user's share." if name == "largest" and in_a_tree else _REGRETS[name] for name in shown]
+    if any(regret.best_found for regret in regrets):
+        lines.append(
+            "best found: the best allocation of whole tasks within the time limit, not proved optimal; the regret is a lower bound.\n"
+            "gap: how far its lowest share (or goal) lies below a proved bound."
+        )
+    return "\n".join(lines)
+
+
+def _on_top_of_guarantees(row: Row) -> bool:
+    """Is it an exact allocation that divides the surplus on top of guarantees?"""
+    if row.allocation is None or not isinstance(row.allocation.question, Optimum):
+        return False
+    instance, notion = row.allocation.instance, row.allocation.question.notion
+    of_queues = any(queue.guarantee or any(quota.guarantee for quota in queue.quotas) for queue in instance.queues)
+    return isinstance(notion, ShareNotion) and notion.guarantees == "surplus" and (of_queues or bool(instance.guarantees.any()))
+
+
+def _remarks(row: Row, comparison: Comparison) -> list[str]:
+    """Return why a row has no allocation or no regret (unless another row says so), and the limits that it exceeds."""
+    lines = [row.message] if row.message else []
+    if row.note and not any(other.message and row.note.endswith(other.message) for other in comparison):
+        lines.append(row.note)
+    if row.violations:
+        more = len(row.violations) - _LINES
+        listed = "; ".join(str(violation) for violation in row.violations[:_LINES])
+        lines.append(f"not feasible: {listed}{f'; and {more:,} more' if more > 0 else ''}")
+    return lines

@@ -1,0 +1,49 @@
+"""An instance: its servers and its users, amounts in the units of the file."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.instance import FloatArray, Instance
+from fairopt.instance.units import shown_unit
+from fairopt.reporting.tables.phrases import servers_in_rows
+from fairopt.show.table import Column, Table, names, numbers, words
+from fairopt.wording import figure, plural
+
+__all__ = ["server_table", "user_table"]
+
+
+def server_table(instance: Instance) -> Table:
+    """Return the rows of servers: number of servers, and capacity of one."""
+    return Table.of(
+        names("server", instance.servers),
+        numbers("number", instance.counts, 4),
+        *_amounts(instance, instance.capacities, "of one"),
+        title=servers_in_rows(instance),
+    )
+
+
+def user_table(instance: Instance) -> Table:
+    """Return the users: queue, weight, demand of a task, tasks, servers where they may run, and how many at once if that is limited."""
+    weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
+    columns = [names("user", instance.users)]
+    if instance.queues:
+        columns.append(words("queue", (queue or "-" for queue in instance.queue_of)))
+    columns += [
+        numbers("weight", (", ".join(figure(weight, 4) for weight in own) for own in weights)),
+        *_amounts(instance, instance.demands, "of a task"),
+        numbers("tasks", instance.tasks, 4),
+        numbers("servers", instance.eligibility @ instance.counts, 4),
+    ]
+    if np.isfinite(instance.parallelism).any():
+        columns.append(numbers("at once", instance.parallelism, 4))
+    return Table.of(*columns, title=plural(instance.n_users, "user"))
+
+
+def _amounts(instance: Instance, amounts: FloatArray, of: str) -> list[Column]:
+    """Return a column for each resource, with its unit in brackets where it is known; amounts are (rows, resources)."""
+    most, columns = amounts.max(axis=0, initial=0.0), []
+    for r, name in enumerate(instance.resources):
+        size, unit = shown_unit(float(most[r]), name, instance.units.get(name, ""))
+        columns.append(numbers(f"{name} {of}{f' ({unit})' if unit else ''}", amounts[:, r] / size, 4))
+    return columns

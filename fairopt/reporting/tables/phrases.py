@@ -1,0 +1,59 @@
+"""Phrases that the tables of several results share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairopt.analysis.regrets import Regret
+from fairopt.instance import Instance
+from fairopt.show.table import Format
+from fairopt.wording import joined, named, plural
+
+__all__ = ["min_share", "servers_in_rows", "sharing_note", "size_of", "without_tiny"]
+
+_FEW = 3  # users listed
+
+
+def sharing_note(sharing: str) -> str:
+    """Return the words on sharing for a title; none for resource division, the default.
+
+    >>> sharing_note("rdm"), sharing_note("tdm")
+    ('', ', sharing tdm')
+    """
+    return "" if sharing == "rdm" else f", sharing {sharing}"
+
+
+def servers_in_rows(instance: Instance) -> str:
+    """Return how many servers there are, and in how many rows of servers that are alike.
+
+    >>> servers_in_rows(Instance([[4], [8]], [[1]], counts=[2, 1]))
+    '3 servers in 2 rows'
+    """
+    rows = "" if (instance.counts == 1).all() else f" in {plural(instance.n_servers, 'row')}"
+    return f"{plural(instance.counts.sum(), 'server')}{rows}"
+
+
+def size_of(instance: Instance, sharing: str = "rdm") -> str:
+    """Return how many users and servers there are, and how servers are shared."""
+    return f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}{sharing_note(sharing)}"
+
+
+def min_share(*instances: Instance) -> str:
+    """Return what tables call the smallest dominant share of a user, which is divided by the weight where weights differ."""
+    return "min share / weight" if any((each.weights != 1).any() for each in instances) else "min share"
+
+
+def without_tiny(regret: Regret, measures: Sequence[str] = ("level", "largest", "goal", "total")) -> str:
+    """Return what the regret is without users who have less than one task of the optimum, and none here."""
+    many = len(regret.tiny)
+    text = (
+        f"{plural(many, 'user has', 'users have')} less than one of the divisible tasks of the exact allocation, and none here "
+        f"({joined(regret.tiny, _FEW)}), so that the shortfall is 100 %."
+    )
+    if regret.others is None:
+        return text
+    known = [name for name in measures if getattr(regret.others, name) is not None]
+    write = Format(percent=True, decimals=1, tiny=True).write
+    values = joined([f"{name} {write([getattr(regret.others, name)])[0]}" for name in known])
+    worst = "" if regret.worst_user is None else f"; {named(regret.worst_user)} falls short most"
+    return f"{text} Regret without {'it' if many == 1 else 'them'}: {values}{worst}."

@@ -1,0 +1,68 @@
+"""The worst case of a schedule: the instance, both allocations, the regret, and a summary of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from fairopt.analysis.worst_cases.search import WorstCase
+from fairopt.instance import Instance
+from fairopt.show.blocks import GAP, Block, Note
+from fairopt.show.table import Column, Table, names, numbers
+from fairopt.wording import duration, figure, plural
+
+__all__ = ["worst_case_blocks"]
+
+
+def worst_case_blocks(worst: WorstCase, seconds: float | None = None, *, exact: bool = False) -> Iterator[Block]:
+    """Yield the instance, both allocations, the regret, and a summary of the search; ``exact``: a proof in fractions was asked for."""
+    instance, found = worst.instance, worst.regret
+    yield Note(f", {'whole' if found.whole else 'divisible'} tasks", f"{worst.name} against {found.notion}")
+    yield GAP
+    yield Table.of(names("server", instance.servers), *_of_servers(instance))
+    yield GAP
+    own, best = worst.in_fractions or (worst.schedule.tasks, worst.exact.tasks)
+    tasks = (numbers(f"tasks, {word}", placed.sum(axis=1), 4) for word, placed in (("greedy", own), ("exact", best)))
+    yield Table.of(names("user", instance.users), *_of_users(instance), *tasks)
+    yield GAP
+    for title, placed in (("Greedy", own), ("Exact", best)):
+        held = [
+            f"{figure(x, 4)} of {instance.users[n]} on {instance.servers[i]}"
+            for (n, i), x in np.ndenumerate(placed)
+            if (x if isinstance(x, Fraction) else round(x, 9)) > 0
+        ]
+        yield f"{title}: {', '.join(held) or 'nothing'}"
+    yield str(found)
+    size = f"{plural(worst.tries, 'instance')} tried, seed {worst.seed}"
+    stopped = {"": "", "time limit": ", stopped by the time limit", "interrupted": ", interrupted"}[worst.stopped]
+    failed = f", {worst.failed:,} not solved" if worst.failed else ""
+    largest, here = figure(worst.found_value, 4), figure(worst.value if worst.proved is None else worst.proved, 4)
+    yield f"Largest regret found: {largest} ({size}{stopped}{failed}). Regret of this smaller instance: {here}"
+    if worst.proved is not None:
+        yield "Proved in fractions: both allocations keep every limit, and the regret is this number."
+    elif exact:
+        kept = "" if worst.in_fractions is None else " In fractions, both allocations keep every limit."
+        yield f"Not proved in fractions: the regret is computed in floating point.{kept}"
+    time = "" if seconds is None else f" Time: {duration(seconds)}"
+    yield f"A search gives a lower bound: the true worst case may be larger.{time}"
+
+
+def _of_servers(instance: Instance) -> list[Column]:
+    counts = [numbers("count", instance.counts, 4)] if (instance.counts != 1).any() else []
+    return counts + [numbers(name, amounts, 4) for name, amounts in zip(instance.resources, instance.capacities.T, strict=True)]
+
+
+def _of_users(instance: Instance) -> list[Column]:
+    """Return demands, and every field that differs from its default."""
+    columns = [numbers(name, amounts, 4) for name, amounts in zip(instance.resources, instance.demands.T, strict=True)]
+    if (instance.weights != 1).any():
+        columns.append(numbers("weight", instance.weights, 4))
+    if np.isfinite(instance.tasks).any():
+        columns.append(numbers("has", instance.tasks, 4))
+    if np.isfinite(instance.parallelism).any():
+        columns.append(numbers("at once", instance.parallelism, 4))
+    if instance.placement is not None and not instance.placement.all():
+        columns.append(numbers("runs on", (", ".join(np.array(instance.servers)[row]) for row in instance.placement)))
+    return columns

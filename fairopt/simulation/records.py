@@ -1,0 +1,183 @@
+"""A simulation as plain data for JSON: one form for one scheduler and for several.
+
+A row for each scheduler has its totals, and a row for each scheduler and user what the user received. Numbers that are measured for one
+scheduler only, or only beside the exact simulation, are None where they are not measured.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.instance import FloatArray
+from fairopt.results import finite, records, result
+from fairopt.simulation.baselines.options import half_life_of
+from fairopt.trace import Trace
+
+if TYPE_CHECKING:
+    from fairopt.simulation.courses import SideBySide
+    from fairopt.simulation.result import Simulation
+
+__all__ = ["mean", "one_scheduler", "several_schedulers", "slowdowns"]
+
+_BOUND = 10.0  # seconds, of bounded slowdowns
+_HOUR = 3600.0
+
+
+def mean(values: FloatArray) -> float:
+    """Return the mean of the values that are numbers; nan where none is."""
+    there = values[np.isfinite(values)]
+    return float(there.mean()) if there.size else float("nan")
+
+
+def slowdowns(trace: Trace, finished: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the slowdown and the bounded slowdown of each job, (jobs,); nan: it has not ended."""
+    first = np.cumsum(trace.tasks) - trace.tasks
+    run = np.maximum.reduceat(trace.task_durations, first)
+    took = finished - trace.submit
+    slow = np.divide(took, run, out=np.full(run.size, np.nan), where=run > 0)
+    return np.maximum(slow, 1.0), np.maximum(took / np.maximum(run, _BOUND), 1.0)
+
+
+def one_scheduler(found: Simulation) -> dict[str, Any]:
+    """Return the simulation of one scheduler as plain data."""
+    over = np.isfinite(found.finished)
+    waits = found.completion[over]
+    mean_s, median_s = (float(waits.mean()), float(np.median(waits))) if waits.size else (np.nan, np.nan)
+    slow, bounded = slowdowns(found.trace, found.finished)
+    parts = found.mean_utilization
+    row = _row(
+        found.scheduler,
+        kind=found.kind,
+        jobs=found.trace.n_jobs,
+        started=int(np.isfinite(found.started).sum()),
+        ended=int(over.sum()),
+        tasks=found.trace.n_tasks,
+        tasks_ended=float(found.ended.sum()),
+        fits_nowhere=list(found.fits_nowhere),
+        wait_s=mean(found.started - found.trace.submit),
+        slowdown=mean(slow),
+        bounded_slowdown=mean(bounded),
+        mean_completion_s=mean_s,
+        median_completion_s=median_s,
+        makespan_s=found.makespan,
+        utilization=max((part for part in parts.values() if np.isfinite(part)), default=np.nan),
+        utilization_of=parts,
+        until_s=found.until,
+        complete=found.complete,
+        details=found.details,
+    )
+    users = found.users_frame.reset_index()
+    position = {name: n for n, name in enumerate(found.users)}
+    owner = np.array([position[name] for name in found.trace.users], np.int64)[found.trace.user]
+    wait, slowed = (_mean_of(owner, values, len(found.users)) for values in (found.started - found.trace.submit, bounded))
+    hours = np.diff(found.series.times, append=found.series.times[-1:]) / _HOUR
+    share = hours @ found.series.dominant_shares if hours.size else np.zeros(len(found.users))
+    of_users = [
+        _user(each["user"], found.scheduler, each, wait_s=wait[n], bounded_slowdown=slowed[n], share_h=share[n])
+        | {"jobs_ended": each["finished"], "tasks_ended": each["ended"]}
+        for n, each in enumerate(records(users))
+    ]
+    regret, settling = (None if frame is None else records(frame) for frame in (found.regret, found.settling))
+    queues = []
+    if found.cluster.queues:
+        queues = [
+            {"name": each["queue"], **each, "jobs_ended": each["finished"], "tasks_ended": each["ended"]}
+            for each in records(found.queues_frame.reset_index())
+        ]
+    old = {  # until 1.0
+        "scheduler": found.scheduler,
+        "kind": found.kind,
+        "until": finite(found.until),
+        "jobs": found.trace.n_jobs,
+        "jobs_finished": int(over.sum()),
+        "tasks": found.trace.n_tasks,
+        "tasks_ended": float(found.ended.sum()),
+        "fits_nowhere": list(found.fits_nowhere),
+        "makespan": finite(found.makespan),
+        "completion_mean": finite(mean_s),
+        "completion_median": finite(median_s),
+        "utilization": row["utilization_of"],
+        "regret": regret,
+        "seconds": found.seconds,
+    } | row["details"]
+    body = {
+        "complete": found.complete,
+        "not_begun": [],
+        "reference": None,
+        "window_s": None,
+        "schedulers": [row],
+        "users": of_users,
+        "queues": queues,
+        "regret_over_time": regret,
+        "settling": settling,
+        "time_s": found.seconds,
+    }
+    return result("simulate", found.question, found.cluster.units, body | old)
+
+
+def several_schedulers(found: SideBySide) -> dict[str, Any]:
+    """Return schedulers side by side as plain data."""
+    trace = found.trace
+    rows = []
+    for course, each in zip(found.courses, records(found.to_frame()), strict=True):
+        took = (course.finished - trace.submit)[np.isfinite(course.finished)]
+        lengths = course.lengths()
+        use = lengths @ course.utilization / lengths.sum() if lengths.sum() > 0 else np.full(len(found.cluster.resources), np.nan)
+        more = {
+            "tasks": trace.n_tasks,
+            "mean_completion_s": float(took.mean()) if took.size else np.nan,
+            "median_completion_s": float(np.median(took)) if took.size else np.nan,
+            "utilization_of": dict(zip(found.cluster.resources, use.tolist(), strict=True)),
+            "until_s": course.until,
+            "complete": course.complete,
+        }
+        rows.append(_row(course.name, **each, **more))
+    weight = dict(zip(found.users, found.weights.tolist(), strict=True))
+    users = [
+        _user(each["user"], each["scheduler"], each, weight=weight[each["user"]], jobs_ended=each["ended"])
+        for each in records(found.users_frame())
+    ]
+    body = {
+        "complete": found.complete,
+        "not_begun": list(found.not_begun),
+        "reference": found.exact.name,
+        "exact": found.exact.name,  # until 1.0
+        "window_s": found.window,
+        "schedulers": rows,
+        "users": users,
+        "queues": [],
+        "regret_over_time": None,
+        "settling": None,
+        "time_s": found.seconds,
+    }
+    return result("simulate", found.question, found.cluster.units, body)
+
+
+def _row(name: str, **known: Any) -> dict[str, Any]:
+    """Return the row of a scheduler: every key, None where nothing is known."""
+    keys = (
+        *("kind", "half_life_s", "jobs", "started", "ended", "tasks", "tasks_ended", "fits_nowhere", "wait_s", "slowdown"),
+        *("bounded_slowdown", "mean_completion_s", "median_completion_s", "makespan_s", "utilization", "utilization_of"),
+        *("shortfall_h", "regret", "envy_h", "jain", "until_s", "complete", "details"),
+    )
+    row: dict[str, Any] = {"name": name, "scheduler": name}  # scheduler: until 1.0
+    row |= {key: finite(known.get(key)) for key in keys}
+    row |= {"half_life_s": finite(half_life_of(name)), "details": {key: finite(each) for key, each in (row["details"] or {}).items()}}
+    return row | {"utilization_of": {key: finite(each) for key, each in row["utilization_of"].items()}}
+
+
+def _user(name: str, scheduler: str, row: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the row of a user under a scheduler: every key, None where nothing is known."""
+    keys = ("weight", "jobs", "jobs_ended", "tasks", "tasks_ended", "completion_ratio", "mean_completion_s", "wait_s", "bounded_slowdown")
+    empty = dict.fromkeys((*keys, "share_h", "shortfall_h", "envy_h"))
+    return {"name": name, "scheduler": scheduler} | empty | row | {key: finite(each) for key, each in more.items()}
+
+
+def _mean_of(owner: Any, values: FloatArray, number: int) -> FloatArray:
+    """Return the mean over the jobs of each user of the values that are numbers; nan where none is."""
+    there = np.isfinite(values)
+    total, count = (np.bincount(owner[there], weights=each[there], minlength=number) for each in (values, np.ones(values.size)))
+    means: FloatArray = np.divide(total, count, out=np.full(number, np.nan), where=count > 0)
+    return means

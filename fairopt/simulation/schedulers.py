@@ -1,0 +1,93 @@
+"""What `fairopt.simulate` takes as a scheduler, in a list: ``fairopt schedulers`` prints it, and a misspelt scheduler is answered from it.
+
+>>> [(each.id, each.kind) for each in schedulers()][:5]
+[('fifo', 'cluster'), ('backfill', 'cluster'), ('fairtree', 'cluster'), ('priority', 'cluster'), ('CRITERION:PLACEMENT', 'greedy')]
+>>> no_scheduler("fiffo").partition(";")[0]
+'there is no scheduler "fiffo" (did you mean "fifo"?)'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairopt.models import NOTIONS
+from fairopt.simulation.baselines.options import BASELINES
+from fairopt.wording import did_you_mean
+
+__all__ = ["KINDS", "Scheduler", "no_scheduler", "schedulers"]
+
+KINDS = {
+    "cluster": "as clusters schedule: whole tasks, also gangs, which start all tasks at one instant",
+    "greedy": "whole tasks, one at a time; none is stopped",
+    "exact": "the exact allocation, recomputed at every event; tasks are divisible and move at no cost",
+    "memory": "exact, and who has received much of late receives less; divisible tasks",
+    "decentralised": "each server reallocates by itself; divisible tasks",
+    "own": "a function in a file of yours, asked at every event",
+}
+"""Kinds of schedulers."""
+_EXAMPLES = {"fairtree": "fairtree:half_life=7d", "priority": "priority:half_life=1d"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """A scheduler, or a pattern of schedulers.
+
+    Attributes
+    ----------
+    id : str
+        What is written, with capital words for what there is a choice of.
+    kind : str
+        One of `KINDS`.
+    title : str
+        What it does, in a line.
+    example : str
+    """
+
+    id: str
+    kind: str
+    title: str
+    example: str
+
+
+def schedulers() -> list[Scheduler]:
+    """Return all of them; notions also those of installed packages."""
+    return [
+        *(Scheduler(name, "cluster", what, _EXAMPLES.get(name, name)) for name, what in BASELINES.items()),
+        Scheduler(
+            "CRITERION:PLACEMENT",
+            "greedy",
+            "the user with the smallest share of the criterion is next; the placement chooses its server (fairopt placements)",
+            "drfh:best-fit",
+        ),
+        *(Scheduler(name, "exact", getattr(notion, "title", ""), name) for name, notion in NOTIONS.items()),
+        Scheduler(
+            "NOTION:half_life=TIME",
+            "memory",
+            "a max-min notion of shares that are the same on every server, of what users hold and held; old use fades by half in TIME",
+            "drfh:half_life=1h",
+        ),
+        Scheduler(
+            "karma",
+            "memory",
+            "Karma: credits for what is lent; alpha is the guaranteed part of a fair share; one resource",
+            "karma:alpha=0.5",
+        ),
+        Scheduler(
+            "psdsf:period=SECONDS",
+            "decentralised",
+            "per-server dominant-share fairness by servers that act alone, one after another or at once (phases=random, sweep or at-once)",
+            "psdsf:period=1",
+        ),
+        Scheduler(
+            "FILE.py:FUNCTION", "own", "a function of an Instance that returns an Allocation, or tasks (users, servers)", "mine.py:in_turn"
+        ),
+    ]
+
+
+def no_scheduler(word: str) -> str:
+    """Return the message for a word that names no scheduler."""
+    names = [each.id for each in schedulers() if each.id.islower() and ":" not in each.id]
+    return (
+        f'there is no scheduler "{word}"{did_you_mean(word, names)}; there are {", ".join(names)}, and greedy schedules such as '
+        "drfh:best-fit; see: fairopt schedulers"
+    )

@@ -1,0 +1,190 @@
+"""Limits of Slurm that carry an allocation: a script of ``sacctmgr`` commands, and one that takes them back. Nothing is run here.
+
+    sacctmgr -i modify account where name=physics set GrpTRES=cpu=612,gres/gpu=0,mem=2384G
+
+``GrpTRES`` is what all running jobs of an association may hold together. Its levels:
+
+* ``account``: every account, and the accounts above it (their sum).
+* ``account-user``: also each user of an account.
+* ``account-partition``: each user of an account in each partition, with one partition for each group of servers, so that the limits carry
+  the *placement* too. Only an association of a user can have a partition.
+
+Accounts and users are those that `fairopt.import_slurm` reads: a queue ``A/u`` in the queue A is user u of account A, ``A/u/p`` that user
+in partition p, every other queue an account. The owner of a user of the instance that is in no queue is an account; in an account, it is a
+user of Slurm, unless it is that account. A user without an owner is its own.
+
+With ``as_="billing"`` the limit is ``GrpTRES=billing=N``. Under ``PriorityFlags=MAX_TRES`` with ``TRESBillingWeights`` of 100,000 / C[r] a
+job is billed 100,000 times its dominant share, rounded down, so that N limits the dominant share of an account, whatever its jobs ask for.
+Where a task would be billed less than 100, all of it is 10 times as much, or 100 times, ...: what is billed nothing is not limited.
+
+Where partitions do not carry the placement, weights of nodes come near it: Slurm fills nodes of low weight first. The weights here put a
+group of servers before another where more of the tasks that could run on both are placed on it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from fairopt.allocation import Allocation
+from fairopt.clusters.amounts import check_headroom, kind_of, measures, notes_of_units
+from fairopt.clusters.asked import keeps_question
+from fairopt.clusters.exported import Export
+from fairopt.clusters.holdings import Holder, Holdings
+from fairopt.clusters.names import changed
+from fairopt.clusters.rounding import whole_tasks
+from fairopt.errors import InvalidInstance
+from fairopt.slurm.accounts import ROOT, Accounts
+from fairopt.slurm.associations import current_limits
+from fairopt.slurm.limits import MOST, SlurmLimits
+from fairopt.slurm.scripts import SlurmScripts
+from fairopt.wording import did_you_mean, joined, named
+
+__all__ = ["Level", "export_slurm"]
+
+Level: TypeAlias = Literal["account", "account-user", "account-partition"]
+
+_LEVELS = ("account", "account-user", "account-partition")
+_AS = ("tres", "billing")
+_KEYS = {"cpu": "cpu", "memory": "mem", "gpu": "gres/gpu"}
+_SMALLEST: dict[str, Fraction | int] = {"cpu": 1, "memory": 2**20, "gpu": 1, "": 1}
+_RESOURCE = re.compile(r"[^\s,=]+")  # characters that would end an amount
+
+
+@keeps_question
+def export_slurm(
+    allocation: Allocation,
+    *,
+    level: Level = "account",
+    headroom: float = 1.0,
+    as_: Literal["tres", "billing"] = "tres",
+    partitions: Mapping[str, str] | None = None,
+    users: Mapping[str, str] | None = None,
+    associations: str | os.PathLike[str] | None = None,
+    resources: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
+) -> Export:
+    """Write an allocation as limits of Slurm: the texts ``limits`` and ``undo`` are scripts of ``sacctmgr`` commands.
+
+    Parameters
+    ----------
+    level : {"account", "account-user", "account-partition"}
+        What is limited.
+    headroom : float
+        The limits are the exact amounts times this factor, rounded up, but never above a limit of the queue or what the servers have.
+    as_ : {"tres", "billing"}
+        Limit every resource, or the dominant share of jobs alone.
+    partitions : mapping, optional
+        Partition of server rows, for the level "account-partition". Default: a partition for each group of identical servers.
+    users : mapping, optional
+        The user of Slurm of accounts of which the instance does not say who their users are.
+    associations : path, optional
+        The table of ``sacctmgr -P show assoc``, or slurmrestd's answer: accounts and users are checked against it, associations with a
+        partition that exist already are not added, and ``undo`` restores the limits that they have now.
+    resources : mapping, optional
+        TRES of resources; default: ``cpu``, ``mem``, and ``gres/NAME`` of all others.
+    units : mapping, optional
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
+        the resources, else cores and GiB. Memory under another name, without a unit, is refused.
+
+    Raises
+    ------
+    InvalidInstance
+        The allocation exceeds a limit of its instance, or an argument is not allowed: an unknown resource or unit, a name that the
+        scheduler's grammar forbids, a headroom below 1.
+    Unsupported
+        The allocation divides the time of servers.
+
+    Examples
+    --------
+    >>> import fairopt as fo
+    >>> lab = fo.Instance([[64, 256]], [[8, 16], [4, 48]], users=["chem", "gen"], resources=["cpu", "memory"], counts=[2])
+    >>> print(export_slurm(fo.solve(lab, "drfh")).text.splitlines()[-1])
+    sacctmgr -i modify account where name=gen set GrpTRES=cpu=28,mem=336G
+    """
+    _check(level, as_, headroom)
+    whole = whole_tasks(allocation, partitions)
+    of_resource = measures(whole.instance, _key, _SMALLEST, grammar=_RESOURCE, keys=resources, units=units, system="Slurm")
+    tree = Accounts(whole.instance, dict(users or {}))
+    holdings = Holdings(whole, of_resource, tree.holders)
+    known = None if associations is None else current_limits(associations)
+    return _export(SlurmLimits.of(whole, holdings, tree, level, headroom, as_ == "billing", known))
+
+
+def _check(level: str, as_: str, headroom: float) -> None:
+    if level not in _LEVELS:
+        raise InvalidInstance(f'there is no level "{level}"{did_you_mean(str(level), _LEVELS)}; there are {", ".join(_LEVELS)}')
+    if as_ not in _AS:
+        raise InvalidInstance(f'limits can be given as tres or as billing, not as "{as_}"')
+    check_headroom(headroom)
+
+
+def _key(resource: str) -> str:
+    kind = kind_of(resource)
+    return _KEYS[kind] if kind in _KEYS and ":" not in resource else f"gres/{resource}"
+
+
+# The export ----------------------------------------------------------------------------------------------------------------------
+
+
+def _export(asked: SlurmLimits) -> Export:
+    limits, notes = asked.limits()
+    scripts = SlurmScripts(asked, limits)
+    by_partition = asked.level == "account-partition"
+    notes = [
+        *asked.whole.notes,
+        *notes_of_units(asked.holdings.measures),
+        *notes,
+        *changed({a: n for a, n in asked.account.items() if a != ROOT}, "names of accounts"),
+    ]
+    notes += changed(asked.user, "names of users")
+    if by_partition:
+        notes += changed(asked.partition, "names of partitions")
+    names = (asked.partition if by_partition else {}) | asked.user | asked.account  # an account before the others
+    names.pop(ROOT, None)
+    texts = {"limits": scripts.set_limits(), "undo": scripts.take_back()}
+    return Export("slurm", texts, asked.whole, names, (*notes, *_said(asked)))
+
+
+def _said(asked: SlurmLimits) -> Iterator[str]:
+    yield (
+        "limits are hard: what an account does not use stays idle. Regenerate them regularly (cron). Do not change account weights "
+        "between runs"
+    )
+    if asked.level == "account-partition":
+        partitions = ",".join(dict.fromkeys(asked.partition[group.name] for group in asked.whole.groups))
+        yield f"jobs must be submitted to these partitions (or to several: -p {partitions}); others are limited by their account alone"
+    elif len(asked.whole.groups) > 1:
+        yield (
+            "limits of totals do not say on which servers tasks run: the level account-partition does, with a partition for each group "
+            "of servers; weights of nodes come near it, and are in the script"
+        )
+    if asked.tree.unknown and asked.level == "account-user":
+        several = joined([named(name) for name in asked.tree.unknown], MOST)
+        yield f"the instance does not say who the users of {several} are: only these accounts are limited"
+    if asked.billing:
+        yield (
+            "a limit of billing holds the dominant share of an account whatever its jobs ask for; it needs PriorityFlags=MAX_TRES and "
+            "the TRESBillingWeights of the script on every partition, and counts a job on several nodes by its largest part on each"
+        )
+    lending = [named(holder.label) for holder in asked.tree.holders if holder.queue and _lends(holder)]
+    if lending:
+        yield f"Slurm has no guarantees that are kept idle: the lending limits of {joined(lending, MOST)} are not in the export"
+    if asked.level != "account-partition":
+        yield from (note for note in asked.holdings.notes_of_groups("Slurm") if "groups of servers:" in note)
+    if asked.known is None:
+        deleted = ""
+        if asked.level == "account-partition":
+            deleted = ", and deletes the associations for partitions, those too that were there before"
+        yield (
+            f"undo.sh puts back the limits that the instance knows, and removes the others{deleted}; --associations restores them "
+            "exactly, and names the cluster where slurmdbd has several"
+        )
+
+
+def _lends(holder: Holder) -> bool:
+    assert holder.queue is not None
+    return bool(holder.queue.lending_limit) or any(quota.lending_limit for quota in holder.queue.quotas)

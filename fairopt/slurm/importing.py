@@ -1,0 +1,249 @@
+"""A Slurm cluster, from its JSON (21.08 to 25.11, of commands and of slurmrestd) or from the text of ``scontrol`` and ``sacctmgr``.
+
+**Nodes** (``scontrol show nodes``, ``sinfo --json``). CPUs as configured less those kept for the system, memory (``real_memory`` less
+``specialized_memory``) in GiB, and a resource for each generic one (``gpu``). A node that is down, drained, failing or not responding
+offers nothing; jobs on it count as demand, but not as running.
+
+**Jobs** (``squeue --json``). Running, configuring and suspended jobs hold what they were allocated (``tres_alloc_str``); what they ask for
+(``tres_req_str``, ``tres_per_*``) says which types of GPU they need. Pending ones demand what :mod:`fairopt.slurm.sizes` says. An
+array counts once for each of its remaining tasks, as far as its limit (``--array=1-20%2``) lets them run at once. A job that is held or
+waits for another job is not demand. The components of a heterogeneous job count as jobs of their own.
+
+**Where.** The partitions of the job (a node lists its own; ``partitions`` adds those that another answer lists), unless they are left out;
+its features with ``&``, ``|`` and parentheses, the types of its GPUs, required and excluded nodes.
+
+**Queues.** With the associations, every account is a queue in the account above it, every user of an account is a queue in it
+(``account/user``), and the shapes of its jobs are users of the instance. Shares are the weight of a queue among the queues beside it,
+``GrpTRES`` its limit. Slurm knows no guarantees. Without the associations, every owner is a queue of weight 1.
+
+**Over time.** With ``sacct`` and a window, what is held is an average: :mod:`fairopt.slurm.sacct_window`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fairopt.clusters.account import Account
+from fairopt.clusters.asked import keeps_question
+from fairopt.clusters.assembly import Demand, Nodes, assemble
+from fairopt.clusters.imported import Import
+from fairopt.clusters.shapes import SOMEWHERE, Tasks
+from fairopt.errors import InvalidInstance
+from fairopt.instance import BoolArray
+from fairopt.slurm.jobs import Job, read_job
+from fairopt.slurm.nodes import Node, Partition, allowed_nodes, read_node, read_partitions
+from fairopt.slurm.queues import Associations
+from fairopt.slurm.reading import read_records
+from fairopt.slurm.sacct_window import average_jobs
+from fairopt.slurm.sizes import Size, Sizes
+from fairopt.wording import plural
+
+__all__ = ["import_slurm"]
+
+
+@keeps_question
+def import_slurm(
+    nodes: str | os.PathLike[str],
+    jobs: str | os.PathLike[str],
+    associations: str | os.PathLike[str] | None = None,
+    partitions: str | os.PathLike[str] | None = None,
+    *,
+    sacct: str | os.PathLike[str] | None = None,
+    window: tuple[str, str] | None = None,
+    users: str = "account",
+    ignore_partitions: bool = False,
+    weights: Mapping[str, float] | None = None,
+    demand: Demand = "shapes",
+    lenient: bool = False,
+) -> Import:
+    """Make an instance of a Slurm cluster.
+
+    Parameters
+    ----------
+    nodes : path
+        ``scontrol show nodes``, as text or with ``--json`` (23.02 and later), ``sinfo --json`` (21.08 and later), or what slurmrestd
+        answers.
+    jobs : path
+        ``squeue --json`` (21.08 and later), or what slurmrestd answers.
+    associations : path, optional
+        The tree of accounts and users, their shares (weights) and ``GrpTRES`` (limits): ``sacctmgr -P show assoc tree``,
+        ``sshare -a -l -P`` (which has no limits), or what slurmrestd answers. Without them all weights are 1.
+    partitions : path, optional
+        ``scontrol show partitions``, as text or with ``--json``: the nodes of each partition, where the nodes do not say, and the memory of
+        jobs that name none.
+    sacct : path, optional
+        ``sacct -a -X -P -S START -E END -o JobID,Account,User,Partition,Start,End,AllocTRES,ReqTRES,NodeList,Constraints``. What is held is
+        then the average over the window, not what runs at the moment of ``jobs``.
+    window : (str, str), optional
+        Start and end of that average, in local time: ``("2026-11-22T15:00:00", "2026-11-22T16:00:00")``.
+    users : {"account", "user"}
+        The owner of a job. The tree of the associations is the same for both.
+    ignore_partitions : bool
+        Let every job run on the nodes of all partitions: how fair could the cluster be without them?
+    weights : mapping, optional
+        Weight by owner, instead of shares.
+    demand : {"shapes", "mean"}
+        A user for each queue and shape (exact), or one for each queue with the mean of its tasks (approximate).
+    lenient : bool
+        Leave bad records out and count them, instead of refusing the export.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file and the place in it: what is wrong, and what to do.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> node = {"name": "cn1", "cpus": 64, "real_memory": 131072, "state": ["IDLE"], "partitions": ["batch"], "gres": "gpu:a100:4(S:0-3)"}
+    >>> job = {"job_id": 7, "account": "physics", "user_name": "ada", "partition": "batch", "job_state": ["PENDING"],
+    ...        "tres_req_str": "cpu=8,mem=16G,node=1,gres/gpu=1"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, data in (("nodes", [node]), ("jobs", [job])):
+    ...         _ = Path(folder, name + ".json").write_text(json.dumps({name: data}))
+    ...     imported = import_slurm(Path(folder, "nodes.json"), Path(folder, "jobs.json"))
+    >>> imported.instance.resources, imported.instance.capacities, imported.instance.demands
+    (('cpu', 'memory', 'gpu'), array([[ 64., 128.,   4.]]), array([[ 8., 16.,  1.]]))
+    """
+    if users not in ("account", "user"):
+        raise InvalidInstance(f'users is "{users}"; give "account" or "user"')
+    if (sacct is None) != (window is None):
+        lacking = "a window to average over, such as 2026-11-22T15:00:00 2026-11-22T16:00:00" if window is None else "the export of sacct"
+        raise InvalidInstance(f"an average needs the export of sacct and a window: give {lacking}, or neither")
+    account = Account(lenient)
+    read = read_records(nodes, "nodes")
+    listed = account.unique(account.read(read, read_node, "node"), "node")
+    offered: list[Node] = []
+    for node in listed:
+        if node.closed:
+            account.leave_out("node", f"{node.part.place} ({node.name})", f"{node.closed}: offers nothing")
+        else:
+            offered.append(node)
+    member = read_partitions(listed, partitions)
+    known = {node.name for node in listed}
+
+    def checked(some: Iterable[tuple[Job, float]]) -> list[tuple[Job, float]]:
+        good = [each for each in some if _is_known(each[0], known, member, nodes, account)]
+        return [(replace(job, partitions=()), part) for job, part in good] if ignore_partitions else good
+
+    found = account.unique(account.read(read_records(jobs, "jobs"), lambda part: read_job(part, users), "job"), "job")
+    states = Counter(job.state for job in found)
+    account.summary |= {"nodes": len(read), "jobs": len(found), **{f"jobs {state}": n for state, n in states.items()}}
+    kept = checked((job, float(job.holds)) for job in _able_to_run(_widened(found), account))
+    asked = [job.copies for job, _ in kept]
+    if sacct is not None and window is not None:
+        ran = checked(average_jobs(sacct, window, [job for job, _ in kept], users, account))
+        kept = [(job, 0.0) for job, _ in kept] + ran
+        asked += [0.0] * len(ran)
+
+    allowed: dict[tuple[Any, ...], BoolArray] = {}
+    for job, _ in kept:
+        if job.constraints not in allowed:
+            allowed[job.constraints] = allowed_nodes(job, offered, member)
+    all_sizes = Sizes((job for job, _ in kept), offered, member, account)
+    sizes = [all_sizes.of(job, allowed[job.constraints]) for job, _ in kept]
+    all_sizes.note()
+    index = {node.name: i for i, node in enumerate(offered)}
+    running = []
+    for j, (job, part) in enumerate(kept):
+        if part:
+            amount = part * sizes[j].tasks
+            running += [(j, index[host], share * amount) for host, share in job.on.items() if host in index]
+            running += [] if job.on else [(j, SOMEWHERE, amount)]
+    _note_relaxations(kept, sizes, offered, index, account)
+
+    generic = sorted({name for size in sizes for name in size.demand} - {"cpu", "memory"})
+    resources = ["cpu", "memory", *generic]
+    row = {constraints: j for j, constraints in enumerate(allowed)}
+    tree = Associations(associations, found, account) if associations is not None else None
+    return assemble(
+        "slurm",
+        Nodes([node.name for node in offered], np.array([[node.offers.get(r, 0.0) for r in resources] for node in offered])),
+        Tasks(
+            owner=[job.owner for job, _ in kept],
+            demands=np.array([[size.demand.get(r, 0.0) for r in resources] for size in sizes]).reshape(-1, len(resources)),
+            number=np.array([copies * size.tasks for copies, size in zip(asked, sizes, strict=True)], float),
+            allowed=np.array(list(allowed.values()), bool).reshape(len(allowed), len(offered)),
+            place=np.array([row[job.constraints] for job, _ in kept], int),
+            where=[job.where for job, _ in kept],
+            running=running,
+            queue=[tree.queue_of(job) for job, _ in kept] if tree is not None else None,
+        ),
+        account,
+        units={r: {"cpu": "CPUs", "memory": "GiB"}.get(r, "") for r in resources},
+        forest=tree.forest([job for job, _ in kept], users, offered, account) if tree is not None else None,
+        own_weights=weights,
+        demand=demand,
+        what="job",
+    )
+
+
+def _widened(jobs: list[Job]) -> list[Job]:
+    """Give the tasks of an array the partitions of the array: a task that runs names only the partition in which it runs."""
+    widest: dict[str, tuple[str, ...]] = {}
+    for job in jobs:
+        if job.array and len(job.partitions) > len(widest.get(job.array, ())):
+            widest[job.array] = job.partitions
+    return [replace(job, partitions=widest.get(job.array, job.partitions)) for job in jobs]
+
+
+def _able_to_run(jobs: list[Job], account: Account) -> list[Job]:
+    """Return the jobs that hold something or could, and leave out the others: tasks of an array beyond its limit, too."""
+    at_once = {job.array: job.at_once for job in jobs if job.array and job.at_once}
+    room = at_once | {array: at_once[array] - n for array, n in Counter(job.array for job in jobs if job.holds).items() if array in at_once}
+    able = []
+    for job in jobs:
+        if job.why:
+            account.leave_out("job", job.where, job.why)
+            continue
+        if not job.holds and job.array in room:
+            copies = min(job.copies, max(room[job.array], 0.0))
+            room[job.array] -= copies
+            if copies < job.copies:
+                why = f"beyond the limit of its array, %{at_once[job.array]:.0f}: waits for other tasks of the array"
+                account.leave_out("job", job.where, why, job.copies - copies)
+            job = replace(job, copies=copies)
+        if job.copies:
+            able.append(job)
+    return able
+
+
+def _is_known(job: Job, known: set[str], member: Mapping[str, Partition], nodes: str | os.PathLike[str], account: Account) -> bool:
+    """Return whether the partitions of a job, and the nodes on which it runs, are those of this cluster."""
+    unknown = next((partition for partition in job.partitions if partition not in member), None)
+    strange = next((host for host in job.on if host not in known), None)
+    if unknown is not None and len(member) > 0:
+        where = job.part.get("partition").place
+        account.bad("job", where, f'no node is in the partition "{unknown}"; export nodes and jobs of the same cluster')
+    elif strange is not None:
+        account.bad("job", job.part.get("nodes").place, f'runs on node "{strange}", which {nodes} does not list; export both again')
+    else:
+        return True
+    return False
+
+
+def _note_relaxations(
+    kept: list[tuple[Job, float]], sizes: list[Size], offered: list[Node], index: Mapping[str, int], account: Account
+) -> None:
+    several = sum(size.several for size in sizes)
+    if several:
+        account.note(f"{plural(several, 'job')} on several nodes, divided into tasks that need not start together: a relaxation")
+    together = len({job.heterogeneous for job, _ in kept if job.heterogeneous})
+    if together:
+        account.note(f"{plural(together, 'heterogeneous job')}, whose components count as jobs that need not start together: a relaxation")
+    mixed = sum(len({kind.partition(":")[0] for kind in node.types}) < len(node.types) for node in offered)
+    if mixed and any(job.types for job, _ in kept):
+        account.note(
+            f"{plural(mixed, 'node')} with several types of one generic resource, which count together: a job of one type may seem to fit "
+            "where there is less of it"
+        )
+    homeless = sum(bool(job.on) and not any(host in index for host in job.on) for job, _ in kept)
+    if homeless:
+        account.note(f"{plural(homeless, 'job')} on nodes that offer nothing: asked for, but not held")

@@ -1,0 +1,115 @@
+"""Nodes and partitions of Slurm: what a node offers, which nodes a partition has, and where a job may run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.clusters.json_export import Part
+from fairopt.instance import BoolArray
+from fairopt.instance.hosts import unfolded
+from fairopt.slurm.jobs import Job
+from fairopt.slurm.reading import parsed, read_records
+from fairopt.slurm.syntax import Features, features, finite, gres, number, words
+
+__all__ = ["Node", "Partition", "allowed_nodes", "read_node", "read_partitions"]
+
+_CLOSED = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILED", "FAILING", "FUTURE", "INVALID_REG", "MAINT", "NOT_RESPONDING"}
+_CLOSED |= {"NO_RESPOND", "UNKNOWN"}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The fields of a node that an instance needs."""
+
+    part: Part
+    name: str
+    offers: dict[str, float]
+    threads: float  # CPUs of a core
+    types: set[str]  # "gpu:a100"
+    features: set[str]
+    partitions: list[str]
+    closed: str
+
+
+@dataclass(slots=True)
+class Partition:
+    """The nodes of a partition, and the memory in MiB of a job that asks for none: per CPU, or per node."""
+
+    nodes: set[str]
+    per_cpu: float = 0.0
+    per_node: float = 0.0
+
+
+def read_node(part: Part) -> Node:
+    """Read a node: what it offers, and why it offers nothing."""
+    states = {word.strip("*~#$@^!%-").upper() for text in words(part["state"]) for word in text.split("+")}
+    states |= {word.upper() for word in words(part.get("state_flags"))}
+    effective = finite(part.get("effective_cpus"))
+    memory = finite(part["real_memory"]) - finite(part.get("specialized_memory"))
+    offers = {"cpu": effective or finite(part["cpus"]), "memory": max(memory, 0.0) / 1024}
+    types = set()
+    for name, kind, amount in parsed(part.get("gres"), gres):
+        offers[name] = offers.get(name, 0.0) + amount
+        if kind:
+            types.add(f"{name}:{kind}")
+    closed = sorted(states & _CLOSED)
+    return Node(
+        part,
+        part["name"].text(),
+        offers,
+        finite(part.get("threads")) or 1.0,
+        types,
+        set(words(part.get("active_features")) or words(part.get("features"))),
+        words(part.get("partitions")),
+        closed[0].lower() if closed else "",
+    )
+
+
+def read_partitions(nodes: Iterable[Node], path: str | os.PathLike[str] | None) -> dict[str, Partition]:
+    """Return the partitions: those that the nodes list, and those of an export of their own."""
+    partitions: dict[str, Partition] = {}
+    for node in nodes:
+        for name in node.partitions:
+            partitions.setdefault(name, Partition(set())).nodes.add(node.name)
+    if path is None:
+        return partitions
+    known = {node.name for node in nodes}
+    listed: set[str] = set()
+    for part in read_records(path, "partitions"):
+        of = part.get("nodes")
+        names = parsed(of.get("configured") if isinstance(of.value, dict) else of, unfolded)
+        listed.update(names)
+        partition = partitions.setdefault(part["name"].text(), Partition(set()))
+        partition.nodes.update(names)
+        defaults = part.get("defaults")
+        partition.per_cpu = _memory(part.get("default_memory_per_cpu"), defaults.get("partition_memory_per_cpu"))
+        partition.per_node = _memory(part.get("default_memory_per_node"), defaults.get("partition_memory_per_node"))
+    if listed and not listed & known:
+        Part(None, str(path)).refuse("the nodes do not have a single node of these partitions; export both of the same cluster")
+    return partitions
+
+
+def _memory(*parts: Part) -> float:
+    """Return the first amount that is set; an infinite one says nothing, as UNLIMITED does in text."""
+    return next((value for part in parts if (value := number(part)) and np.isfinite(value)), 0.0)
+
+
+def allowed_nodes(job: Job, nodes: Sequence[Node], partitions: Mapping[str, Partition]) -> BoolArray:
+    """Return where a job may run, (nodes,)."""
+    inside = set().union(*(partitions[name].nodes for name in job.partitions if name in partitions))
+    met: Features = features(job.features) if job.features else lambda has: True
+    return np.array(
+        [
+            (not partitions or not job.partitions or node.name in inside)
+            and met(node.features)
+            and set(job.types) <= node.types
+            and (not job.required or node.name in job.required)
+            and node.name not in job.excluded
+            for node in nodes
+        ],
+        bool,
+    )

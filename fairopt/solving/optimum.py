@@ -1,0 +1,316 @@
+"""Instance + notion -> certified allocation.
+
+The way: check, merge identical rows, formulate, let an engine solve, certify, and bring the answer back to the rows that were given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fairopt.allocation import Allocation, Optimum
+from fairopt.certificate import Certificate, allocation_excess
+from fairopt.errors import NoSolution, Unsupported
+from fairopt.instance import FloatArray, Instance
+from fairopt.instance.aggregation import Merging, merge, unmerged
+from fairopt.instance.remarks import remarks
+from fairopt.models import Notion, ShareNotion, Sharing
+from fairopt.program import Program
+from fairopt.solvers import candidates
+from fairopt.solvers.backend import Backend, Deadline
+from fairopt.solving.answer import (
+    every_level,
+    levels_of,
+    prices_of,
+    queue_prices_by_stage,
+    queue_prices_of,
+    shares_of,
+    table_of,
+    unexpanded,
+)
+from fairopt.solving.formulation import checked, columns, expanded, with_utility
+from fairopt.solving.grouping import InGroups, fits, solve_in_groups
+from fairopt.solving.policy import Found, find, other_engines
+from fairopt.solving.rough_levels import fits_rough, rough_levels
+from fairopt.solving.worth_groups import fits_worth, solve_worth_in_groups
+from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
+from fairopt.wording import SMALLER_RATIOS, joined
+
+__all__ = ["best_found", "solve", "without_remarks"]
+
+_MOST_DIGITS = 1_001
+
+log = logging.getLogger(__name__)
+_SAYS: ContextVar[bool] = ContextVar("fairopt.solving.optimum", default=True)
+
+
+@contextlib.contextmanager
+def without_remarks() -> Iterator[None]:
+    """Solve instances that are only tried, inside of a ``with`` statement: what is to be said of them is not true of the given one."""
+    before = _SAYS.set(False)
+    try:
+        yield
+    finally:
+        _SAYS.reset(before)
+
+
+def solve(
+    instance: Instance,
+    notion: str | Notion | type[Notion] = "drfh",
+    *,
+    solver: str | None = None,
+    integral: bool = False,
+    sharing: Sharing | None = None,
+    tolerance: float = 1e-8,
+    time_limit: float | None = None,
+    exact: bool = False,
+    digits: int | None = None,
+    **options: Any,
+) -> Allocation:
+    """Solve for the exact fair allocation, with a certificate.
+
+    Parameters
+    ----------
+    instance : Instance
+    notion : str or Notion
+        An identifier of ``fairopt.NOTIONS``, or a notion of your own.
+    solver : str, optional
+        An identifier of ``fairopt.SOLVERS`` ("pyomo:NAME": with that solver inside); the default is the first that can.
+    integral : bool
+        Whole tasks on single servers, by branch and cut.
+    sharing : {"rdm", "tdm"}, optional
+        Divide resources (default) or time (default for instances with rates).
+    tolerance : float
+        Largest residual of the certificate that is accepted, relative.
+    time_limit : float, optional
+        Seconds.
+    exact : bool
+        In fractions: ``allocation.exact`` has tasks, shares and levels as `fractions.Fraction`, and the proof has no tolerance
+        (``certificate.exact``). An int and a Fraction of the instance are taken as they are, a float by its shortest decimal: 0.1 is
+        1/10. For notions whose goal is linear (those that equalise a share, "efficiency", "uniform" and "per-server-drf") and for
+        "psdsf", whose active sets are read off the answer in floats, solved in fractions and proved. The optimum of "proportional", "bbf",
+        "fds" and "gfj" is irrational in general: there ``allocation.exact`` is a feasible allocation in fractions, and ``.exact.radius``
+        the relative distance that the optimal utility of any user is proved to have from it at most (0 where the optimum is rational).
+    digits : int, optional
+        With ``exact``: the radius is at most 10^-digits; default 30. Answers in fractions have all digits.
+    **options
+        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and
+        ``lam`` (fds, gfj), ``prefer`` (bbf, psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
+
+    Raises
+    ------
+    InvalidInstance, Unsupported, SolverUnavailable
+        Before anything is solved.
+    NoSolution
+        At the time limit; ``.known`` holds what is final: of whole tasks also the best allocation so far (``tasks``, which is feasible
+        but not proved best), the ``value`` that it reaches (its smallest share; the total) and a ``bound`` on what any can reach.
+        (`compare` and `regret` go on with that allocation, and say so.)
+    CertificateError
+        If the engine's answer fails the check.
+
+    Examples
+    --------
+    >>> instance = Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
+    >>> solve(instance, "drfh").tasks_per_user.round(3)
+    array([2.609, 3.13 , 6.261])
+    >>> solve(instance, "drfh", exact=True).exact.tasks_per_user
+    array([Fraction(60, 23), Fraction(72, 23), Fraction(144, 23)],
+          dtype=object)
+    >>> from fractions import Fraction
+    >>> exact = solve(Instance([[9]], [[1], [3]]), "proportional", alpha=2, exact=True, digits=20).exact
+    >>> float(exact.tasks_per_user[0]), exact.radius < Fraction(1, 10**20)
+    (3.294228634059948, True)
+    """
+    check_time_limit(time_limit)
+    check_tolerance(tolerance)
+    check_yes_or_no("exact", exact)
+    if digits is not None:
+        check_whole_number("digits", digits, 1, below=_MOST_DIGITS)
+        if not exact:
+            raise Unsupported("digits goes with exact=True; floats have about 15")
+    started = time.perf_counter()
+    deadline = Deadline(time_limit)
+    chosen, how = checked(instance, notion, sharing, options)
+    if _SAYS.get():
+        if instance.unservable:
+            log.warning("no server is eligible for %s: no tasks there, and no part in the goal", joined(instance.unservable, 5))
+        for remark in remarks(instance):
+            log.warning("%s", remark)
+    if exact:
+        from fairopt.solving.fractions import solve_in_fractions
+
+        return solve_in_fractions(instance, chosen, how, deadline, Optimum(chosen, solver, integral, tolerance, True, digits))
+    alpha = chosen.merge_alpha if chosen.merges(instance) else None
+    if integral:
+        small, row = expanded(instance)
+        reduced = with_utility(chosen, None if chosen.utility is None else columns(chosen.utility, row))
+        merging = None
+    else:
+        merging = merge(instance, chosen.utility, alpha) if alpha is not None else unmerged(instance)
+        small, row = merging.instance, np.empty(0, np.int64)
+        reduced = with_utility(chosen, merging.restrict(chosen.utility))
+        by_worth = fits_worth(small, reduced, how, solver)
+        if by_worth or fits(small, reduced, how, solver):
+            formulated = time.perf_counter()
+            if by_worth:
+                in_groups = solve_worth_in_groups(small, reduced, tolerance, deadline)
+            else:
+                in_groups = solve_in_groups(small, reduced, tolerance, deadline, solver)
+            if in_groups is not None:
+                return _of_groups(merging, in_groups, Optimum(chosen, solver, integral, tolerance), how, (started, formulated))
+            log.info("groups of users give no exact answer: solving with all pairs")
+    program = reduced.formulate(small, sharing=how, integral=integral)
+    if integral:
+        _check_whole(program)
+    engines = candidates(program, solver)
+    if deadline.left == 0.0:
+        raise deadline.passed({"levels": []})
+    formulated = time.perf_counter()
+
+    try:
+        rough = None
+        if not integral and engines[0].takes_rough_levels and fits_rough(small, reduced, how):
+            rough = rough_levels(small, reduced, program, deadline)
+        found = find(program, engines, tolerance, deadline, rough)
+    except NoSolution as error:
+        if integral and "tasks" in error.known:  # of the pairs of single servers
+            error.known["tasks"] = unexpanded(instance, table_of(program, error.known["tasks"]), row, chosen.utility)
+            error.known["solver"] = engines[0].name
+        raise
+    solution, program = found.solution, found.program
+    solved = time.perf_counter()
+
+    pairs = table_of(program, solution.x)
+    tasks = unexpanded(instance, pairs, row, chosen.utility) if merging is None else merging.spread(pairs, chosen.utility)
+    excess = Certificate(allocation_excess(instance, tasks, how), 0.0, 0.0, whole_tasks=integral)
+    certificate = Certificate.combine([found.certificate, excess])
+    _require(certificate, program, engines, tolerance)
+    certified = time.perf_counter()
+
+    shares = chosen.shares(instance, tasks)
+    shares = shares_of(program, pairs, merging) if shares is None else shares
+    by_stage = queue_prices_by_stage(program, solution)
+    levels = every_level(levels_of(program, solution, merging, how, by_stage), program, merging, instance, shares)
+    return Allocation(
+        instance=instance,
+        notion=chosen.name,
+        solver=found.engine or engines[0].name,
+        sharing=how,
+        tasks=tasks,
+        shares=shares,
+        prices=prices_of(program, solution, merging, how, levels),
+        queue_prices=queue_prices_of(program, solution, by_stage),
+        levels=levels,
+        certificate=certificate,
+        seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved, **solution.seconds},
+        details=_details(found),
+        trace=solution.trace,
+        question=Optimum(chosen, solver, integral, tolerance),
+    )
+
+
+def _of_groups(merging: Merging, answer: InGroups, question: Optimum, sharing: Sharing, times: tuple[float, float]) -> Allocation:
+    """Return the allocation of an answer in groups of the merged users; ``times`` are those of the start and of the end of merging."""
+    instance, groups, found = merging.original, answer.merging, answer.found
+    is_merged = merging.instance is not instance
+    solved = time.perf_counter()
+    tasks = merging.spread(answer.tasks) if is_merged else answer.tasks
+    certificate = found.certificate
+    if is_merged:
+        certificate = Certificate.combine([certificate, Certificate(allocation_excess(instance, tasks, sharing), 0.0, 0.0)])
+    both = replace(
+        merging,
+        instance=groups.instance,
+        user_group=groups.user_group[merging.user_group],
+        user_part=groups.user_part[merging.user_group] * merging.user_part,
+    )
+    levels = levels_of(answer.program, found.solution, both, sharing, queue_prices_by_stage(answer.program, found.solution))
+    shares = question.notion.shares(instance, tasks)
+    if shares is None:
+        shares = np.full(instance.n_users, levels[0].value) if levels else _worths(instance, question.notion, tasks)
+    certified = time.perf_counter()
+    return Allocation(
+        instance=instance,
+        notion=question.notion.name,
+        solver=found.engine,
+        sharing=sharing,
+        tasks=tasks,
+        shares=shares,
+        prices=prices_of(answer.program, found.solution, both, sharing, levels),
+        levels=levels,
+        certificate=certificate,
+        seconds={"formulate": times[1] - times[0], "solve": solved - times[1], "certify": certified - solved},
+        details=_details(found) | {"groups": answer.program.members.size},
+        question=question,
+    )
+
+
+def _worths(instance: Instance, notion: Notion, tasks: FloatArray) -> FloatArray:
+    """Return what the tasks of each user are worth, (users,)."""
+    assert isinstance(notion, ShareNotion)
+    return np.asarray(np.einsum("ni,ni->n", np.broadcast_to(notion.share_per_task(instance), tasks.shape), tasks))
+
+
+def _check_whole(program: Program) -> None:
+    """Refuse whole tasks in a tree where the order that they need is not defined, or has no closed form."""
+    if reason := program.goal.no_whole_tasks:
+        raise Unsupported(f"no engine finds whole tasks in this tree: {reason}, leave integral out, or use a greedy schedule")
+
+
+def _require(certificate: Certificate, program: Program, engines: Sequence[Backend], tolerance: float) -> None:
+    """Raise where the certificate fails, and say which other engine may do."""
+    if not certificate.worst <= tolerance:
+        others = other_engines(program, engines)
+        instead = f'solver="{others[0]}"' if others else SMALLER_RATIOS
+        certificate.require(tolerance, program.name, *(engine.name for engine in engines), instead=instead)
+
+
+def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSolution) -> Allocation | None:
+    """Return the whole tasks that were found before a time limit as an allocation, None if there are none.
+
+    It is feasible (checked), and not proved to be the best: its certificate says "best found". ``details`` has the ``value`` that it
+    reaches (its smallest share; the total), a ``bound`` on what any can, and the ``gap`` (bound - value) / bound between them. Of a leximin
+    that is about the lowest level alone: a gap of 0 proves this level, and none above it.
+
+    >>> from fairopt.solving import notion_of
+    >>> instance = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
+    >>> known = {"tasks": np.array([[2.0], [2.0]]), "value": 4 / 9, "bound": 2 / 3, "solver": "highs"}
+    >>> best_found(instance, notion_of("drfh"), "rdm", NoSolution("no answer within 1 s", known))
+    Allocation(drfh, sharing rdm, best found by highs: A 2, B 2 tasks; excess 0.0e+00, not an optimum)
+    """
+    tasks = error.known.get("tasks")
+    if tasks is None or not tasks.any():
+        return None
+    value, bound = float(error.known["value"]), float(error.known["bound"])
+    certificate = Certificate(allocation_excess(instance, tasks, sharing), np.nan, np.nan, whole_tasks=True, best_found=True)
+    certificate.require(1e-8, notion.name, error.known["solver"])
+    shares = notion.shares(instance, tasks)
+    return Allocation(
+        instance=instance,
+        notion=notion.name,
+        solver=error.known["solver"],
+        sharing=sharing,
+        tasks=tasks,
+        shares=shares_of(notion.formulate(instance, sharing=sharing, integral=False), tasks, None) if shares is None else shares,
+        prices=None,
+        levels=(),
+        certificate=certificate,
+        details={"value": value, "bound": bound, "gap": max(bound - value, 0.0) / bound if bound > 0 else 0.0, "why": str(error)},
+        question=Optimum(notion, integral=True),
+    )
+
+
+def _details(found: Found) -> dict[str, Any]:
+    solution = found.solution
+    details: dict[str, Any] = {"iterations": solution.iterations, "programs_solved": solution.programs_solved, "engines": found.engines}
+    for name, value in (("gap", solution.gap), ("bound", solution.bound), ("finished_by", found.finished_by)):
+        if value is not None:
+            details[name] = value
+    return details
