@@ -3,6 +3,7 @@
 ===============  =========================================================================
 ``certificate``  `Certificate`, and the residuals of each goal
 ``levels``       the proof of a leximin, level by level
+``tree_course``  the course of the filling of a tree, by its definition
 ``one_level``    the same of a leximin of one level, on tables too large for an array of all pairs beside them
 ``one_worth``    the proof of an alpha-fair optimum on such tables
 ``exact``        the proof in fractions, without a tolerance

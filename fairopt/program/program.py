@@ -129,7 +129,7 @@ class Program(ShowsItself):
         True if the only limits are those on servers' time (`fairopt.models.psdsf` has the proof).
         """
         goal = self.goal
-        return isinstance(goal, Equilibrium) and goal.order == "sequential" and bool((self.limits.kinds == LimitKind.TIME).all())
+        return goal.is_equilibrium and self.goal_as(Equilibrium).order == "sequential" and bool((self.limits.kinds == LimitKind.TIME).all())
 
     def per_user(self, values: FloatArray) -> FloatArray:
         """Return the sum of values, (pairs,), over the pairs of each user, (users,)."""
