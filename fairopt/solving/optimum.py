@@ -180,9 +180,9 @@ def solve(
     shares = shares_of(program, pairs, merging) if shares is None else shares
     by_stage = queue_prices_by_stage(program, solution)
     levels = every_level(levels_of(program, solution, merging, how, by_stage), program, merging, instance, shares)
-    return Allocation(
-        instance=instance,
-        notion=chosen.name,
+    return Allocation.of(
+        Optimum(chosen, solver, integral, tolerance),
+        instance,
         solver=found.engine or engines[0].name,
         sharing=how,
         tasks=tasks,
@@ -191,10 +191,10 @@ def solve(
         queue_prices=queue_prices_of(program, solution, by_stage),
         levels=levels,
         certificate=certificate,
-        seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved, **solution.seconds},
+        moments=(started, formulated, solved, certified),
+        seconds=solution.seconds,
         details=_details(found),
         trace=solution.trace,
-        question=Optimum(chosen, solver, integral, tolerance),
     )
 
 
