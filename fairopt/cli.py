@@ -271,7 +271,11 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
             "Draw a random instance and write it; without SPEC, list the generators.",
             "constrained:of=google:users=50:rate=0.2 --seed 1 -o cluster.yaml",
         ),
-        "schema": ("registries", "Print the JSON Schema of instance files, for editors and validators.", "> cluster.schema.json"),
+        "schema": (
+            "registries",
+            "Print the JSON Schema of instance files, or of results, for editors and validators.",
+            "result > result.schema.json",
+        ),
         "import": ("importing", "Make an instance from the exports of a real cluster.", ""),
         "export": ("exporting", "Write an allocation as limits or quotas of a real scheduler. Nothing is run.", ""),
     },

@@ -348,7 +348,7 @@ def problems(submit: FloatArray, tasks: FloatArray, demands: FloatArray) -> dict
             "its number of tasks is not a whole number >= 1": ~(np.isfinite(tasks) & (tasks >= 1) & (tasks == np.round(tasks))),
             f"it has {_MOST_TASKS:,} tasks or more, which cannot be followed; take a part of them": tasks >= _MOST_TASKS,
             "a demand is not a finite number >= 0": ~(np.isfinite(demands) & (demands >= 0)).all(axis=1),
-            "it demands nothing, so it would run anywhere at once; leave it out, or give a demand > 0": (demands == 0).all(axis=1),
+            "all its demands are zero; remove the job or give a demand > 0": (demands == 0).all(axis=1),
         }
 
 

@@ -370,12 +370,12 @@ def test_listings_say_where_entries_come_from(mine: Path) -> None:
     """In the table and in JSON."""
     fo.NOTIONS["mine.py:CpuShare"]
     fo.PLACEMENTS["emptiest"] = emptiest
-    listed = {entry["id"]: entry["from"] for entry in json.loads(run("notions", "--json").stdout)}
+    listed = {entry["name"]: entry["from"] for entry in json.loads(run("notions", "--json").stdout)["notions"]}
     assert listed["drfh"] == "fairopt"
     assert listed["cpu-share"] == listed["mine.py:CpuShare"] == "mine.py"
-    placements = {entry["id"]: entry["from"] for entry in json.loads(run("placements", "--json").stdout)}
+    placements = {entry["name"]: entry["from"] for entry in json.loads(run("placements", "--json").stdout)["placements"]}
     assert placements["emptiest"] == "this program"
     text = flat(run("notions").stdout)
     assert "from mine.py" in text
     assert "from fairopt" not in text
-    assert all(entry["from"] == "fairopt" for entry in json.loads(run("solvers", "--json").stdout))
+    assert all(entry["from"] == "fairopt" for entry in json.loads(run("solvers", "--json").stdout)["solvers"])

@@ -21,6 +21,7 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.formats import document
+from fairopt.formats.entries import ENTRIES, each_of, single_values
 from fairopt.instance import Instance
 from fairopt.instance.attributes import meaning, text_of
 from fairopt.instance.fractions import plain_numbers
@@ -29,16 +30,22 @@ from fairopt.wording import figure, joined, named, plural
 
 __all__ = ["Difference", "Differences"]
 
-_LISTS = ("servers", "queues", "users")
-_PLAIN: dict[str, dict[str, Any]] = {  # keys of one value, and what is meant where they are left out
-    "servers": {"count": 1, "hosts": None},
-    "queues": {"parent": None, "weight": 1, "tier": 0, "quotas": []},
-    "users": {"weight": 1, "queue": None, "owner": None, "guarantee": 0, "tasks": math.inf, "parallelism": math.inf},
+_LISTS = ("servers", "queues", "users")  # in the order in which they are told
+_PLAIN: dict[str, dict[str, Any]] = {  # keys of one value, and what is meant where they are left out; placement is compared by itself
+    kind: {
+        key: None if default == "" else plain_numbers(default)
+        for key, default in single_values(model).items()
+        if key not in ("servers", "requires")
+    }
+    for kind, model in ENTRIES.items()
 }
-_AMOUNTS: dict[str, dict[str, Any]] = {  # keys of a value for each resource
-    "servers": {"capacity": 0},
-    "queues": {"guarantee": None, "limit": math.inf, "lending_limit": None},
-    "users": {"demand": 0},
+_AMOUNTS: dict[str, dict[str, Any]] = {  # keys of a value for each resource, and what is meant by one that is left out; None: nothing is
+    kind: {
+        key: plain_numbers(mark.missing) if mark.missing or model.model_fields[key].is_required() else None
+        for key, mark in each_of(model, "resource").items()
+        if key != "weight"
+    }
+    for kind, model in ENTRIES.items()
 }
 _FEW = 6  # differences that are told one by one
 
@@ -251,7 +258,7 @@ class _Made:
         self.data = data
 
     def place(self, path: tuple[Any, ...]) -> str:
-        return "the difference cannot be alone"
+        return "this change is not valid on its own"
 
     def literal(self, path: tuple[Any, ...]) -> str | None:
         return None

@@ -14,8 +14,8 @@ The sentences depend on how the allocation was made:
 >>> explain(fo.solve(instance, "drf"), "alice")
 alice runs 3 tasks in the exact allocation of drf, on pool.
 It is measured by its share of the server: a task takes 22.2 % of the memory, its dominant resource (11.1 % of the cpu).
-Its share is 66.7 %; bob stops at the same level, nobody stops lower or higher.
-What stops it: nothing is left of cpu on pool.
+Its share is 66.7 %; bob has the same share; nobody has less or more.
+Bottleneck: cpu on pool is full.
 Who has that cpu: bob 66.7 %, alice itself 33.3 %.
 What would help: +1 cpu on pool would give it 0.103 tasks more (+3.45 %).
 Weight 2 instead of 1 would give it 1.15 tasks more (+38.5 %); up to 1.5 by its price.

@@ -33,13 +33,13 @@ There are four kinds of allocations:
 array([[5.7273, 0.5455],
        [7.9091, 0.1818]])
 >>> found
-Frontier of 2 users, 1 server, sharing rdm: 2 vertices, up to 7.90909 tasks and a smallest share of 0.545455
-                 kind  tasks  share  price of fairness  of efficiency  below
-alpha=0         alpha   7.91  0.182                  0          0.667      0
-alpha=1         alpha      6    0.5              0.241         0.0833      0
-alpha=inf       alpha    4.5    0.3              0.431           0.45   0.45
-drf            notion   5.73  0.545              0.276              0      0
-drf:first-fit  greedy      5    0.4              0.368          0.267  0.267
+Frontier of 2 users, 1 server, sharing rdm: 2 vertices, up to 7.90909 tasks and a min share of 0.545455
+                 kind  tasks  min share  price of fairness  of efficiency  slack
+alpha=0         alpha   7.91      0.182                  0          0.667      0
+alpha=1         alpha      6        0.5              0.241         0.0833      0
+alpha=inf       alpha    4.5        0.3              0.431           0.45   0.45
+drf            notion   5.73      0.545              0.276              0      0
+drf:first-fit  greedy      5        0.4              0.368          0.267  0.267
 """
 
 from __future__ import annotations
@@ -210,10 +210,10 @@ class Frontier(ShowsItself):
             {
                 "kind": point.kind,
                 "tasks": point.total,
-                "share": point.smallest_share,
+                "min share": point.smallest_share,
                 "price of fairness": point.price_of_fairness,
                 "of efficiency": point.price_of_efficiency,
-                "below": point.below,
+                "slack": point.below,
             }
             for point in self.points
             if point.allocation is not None
@@ -223,7 +223,7 @@ class Frontier(ShowsItself):
         text = [
             f"Frontier of {plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {self.sharing}: "
             f"{len(self.vertices)} {'vertex' if len(self.vertices) == 1 else 'vertices'}, "
-            f"up to {plural(self.largest_total, 'task')} and a smallest share of {figure(self.largest_share, 6)}",
+            f"up to {plural(self.largest_total, 'task')} and a min share of {figure(self.largest_share, 6)}",
             *(line.rstrip() for line in table.splitlines()),
             *(f"{point.name}: {point.message}" for point in self.points if point.message),
         ]

@@ -102,7 +102,7 @@ class Effect:
         Such as "servers.new.count".
     differences : tuple of Difference
     changes : dict
-        Tasks more than before, by user; empty if the difference cannot be alone.
+        Tasks more than before, by user; empty if the change is not valid on its own.
     message : str
         Why it cannot be alone, or was not computed; else empty.
     """

@@ -18,7 +18,7 @@ __all__ = ["Records", "Unjudged", "distinct", "nowhere", "row_places", "unknown_
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """Why some jobs, or their waits, are not judged; how many they are, the hours that their tasks waited, and the first of them."""
+    """Why some jobs, or their waiting times, are excluded; how many they are, the hours that their tasks waited, and the first of them."""
 
     why: str
     jobs: int
@@ -47,7 +47,7 @@ class Records:
         Row of ``allowed``; -1: everywhere.
     allowed : bool array (places, rows)
     why : object array (records,)
-        Why the wait of the record is not judged; empty: it is judged.
+        Why the waiting time of the record is excluded; empty: it counts.
     where : function
         The place of a record in the file.
     clock : Clock

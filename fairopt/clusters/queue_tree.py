@@ -183,8 +183,8 @@ def note_guarantees(instance: Instance, forest: Forest, account: Account) -> Non
     ]
     if less and forest.within:
         account.note(
-            f"{joined([named(name) for name in less], 3)}: guaranteed less than the queues in it together, a misconfiguration in "
-            f"{forest.system}, where a guarantee holds only within what the parent gets; here it adds to the parent's"
+            f"{joined([named(name) for name in less], 3)}: children's guarantees exceed the parent's. {forest.system} ignores the excess; "
+            "fairopt raises the parent's guarantee"
         )
 
 

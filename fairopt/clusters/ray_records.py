@@ -216,7 +216,7 @@ def _why(part: Part, state: str, holds: tuple[str, ...], waits: tuple[str, ...],
     if state in _ENDED:
         return f"ended ({state.lower()}): holds nothing and asks for nothing"
     if state in not_ready:
-        return f"not ready ({state}): asks for nothing yet"
+        return f"not ready ({state}): requests no resources yet"
     if state not in (*holds, *waits):
         part["state"].refuse(f'the state "{state}" is not known; the version of this export may be newer')
     return ""

@@ -150,9 +150,7 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None) 
     tasks = np.column_stack([each.placed for each in packed])
     notes = list(_said(instance, per_user, program, tasks))
     if (together or not placed.fewest) and tasks.any():
-        notes.append(
-            "the placement is the one with the fewest pairs of user and servers that was found; it is not proved that none has fewer"
-        )
+        notes.append("this placement has the fewest pairs of user and row found within the search limit; one with fewer may exist")
     return Whole(allocation, groups, tasks, packed, tuple(notes))
 
 
@@ -291,7 +289,7 @@ def _said(instance: Instance, per_user: FloatArray, program: WholePlacement, tas
             f"{joined(none, _MOST)} {'gets' if len(none) == 1 else 'get'} no whole task, and a quota of 0 where the owner has no other"
         )
     split = int(((tasks > 0).sum(axis=1) > 1).sum())
-    pairs = int((tasks > 0).sum())
-    where = "each user on one group of servers" if not split else f"{plural(split, 'user')} on more than one group of servers"
-    notes.append(f"placement: the fewest pairs of user and group of servers ({pairs}; {where}), and then the fewest servers")
+    pairs = plural(int((tasks > 0).sum()), "pair of user and row", "pairs of user and row")
+    where = "" if not split else f"; {plural(split, 'user')} on more than one row"
+    notes.append(f"placement: each user on as few rows of servers as possible ({pairs}{where}), then on as few servers as possible")
     return notes

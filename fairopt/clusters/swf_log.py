@@ -2,7 +2,7 @@
 
 A task is one processor, as the job had it, else as it asked for; with "memory" among the resources of the cluster it has its GiB too, as
 requested, else as used. The processors of a job need not start together, which is a relaxation. Jobs that follow another job (field 17), or
-that ran in several parts (status 2 to 4), have waits that are not judged. A job that was cancelled before it ran waits until then.
+that ran in several parts (status 2 to 4), have waiting times that are excluded. A job that was cancelled before it ran waits until then.
 
 Where the header has ``UnixStartTime``, times have dates; ``TimeZoneString`` is their time zone.
 """

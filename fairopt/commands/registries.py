@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,28 +14,23 @@ from fairopt.commands.options import Json
 from fairopt.models.notion import Condition
 from fairopt.papers.references import bibtex
 from fairopt.registry import Registry
+from fairopt.results import result
 from fairopt.show.blocks import GAP, Block
 from fairopt.show.table import Column, Table, ids, words
 
-__all__ = ["listed", "notions", "placements", "schedulers", "schema", "solvers"]
+__all__ = ["listed", "notions", "placements", "print_list", "schedulers", "schema", "solvers"]
 
 
 def placements(as_json: Json = False) -> None:
     """List the placements of schedules, and the criteria that are not notions."""
     entries: dict[str, Registry[Any]] = {"placement": fo.PLACEMENTS, "criterion": fo.CRITERIA}
     if as_json:
-        listed = [
-            {
-                "id": name,
-                "kind": kind,
-                "title": getattr(entry, "title", ""),
-                "source": getattr(entry, "source", ""),
-                "from": registry.source(name),
-            }
+        found = [
+            _entry(name, entry, registry) | {"kind": kind, "source": getattr(entry, "source", "")}
             for kind, registry in entries.items()
             for name, entry in registry.items()
         ]
-        typer.echo(as_text(listed), nl=False)
+        print_list("placements", found)
     else:
         show(lambda width: _placements())
 
@@ -45,7 +40,10 @@ def schedulers(as_json: Json = False) -> None:
     from fairopt.simulation.schedulers import schedulers as every
 
     if as_json:
-        typer.echo(as_text([dataclasses.asdict(each) for each in every()]), nl=False)
+        print_list(
+            "schedulers",
+            [{"name": each.id, "kind": each.kind, "title": each.title, "example": each.example} for each in every()],
+        )
     else:
         show(lambda width: _schedulers())
 
@@ -57,22 +55,16 @@ def notions(
     if as_bibtex:
         typer.echo(bibtex(key for notion in (*fo.NOTIONS.values(), *fo.CRITERIA.values()) for key in notion.references), nl=False)
     elif as_json:
-        typer.echo(
-            as_text(
-                [
-                    {
-                        "id": name,
-                        "title": getattr(notion, "title", ""),
-                        "satisfies": {promise.value: source for promise, source in notion.satisfies.items()},
-                        "conditions": [condition.value for condition in Condition if condition in notion.conditions],
-                        "source": getattr(notion, "source", ""),
-                        "from": fo.NOTIONS.source(name),
-                    }
-                    for name, notion in fo.NOTIONS.items()
-                ]
-            ),
-            nl=False,
-        )
+        found = [
+            _entry(name, notion, fo.NOTIONS)
+            | {
+                "satisfies": {promise.value: source for promise, source in notion.satisfies.items()},
+                "conditions": [condition.value for condition in Condition if condition in notion.conditions],
+                "source": getattr(notion, "source", ""),
+            }
+            for name, notion in fo.NOTIONS.items()
+        ]
+        print_list("notions", found)
     else:
         show(lambda width: _notions())
 
@@ -80,31 +72,41 @@ def notions(
 def solvers(as_json: Json = False) -> None:
     """List the engines: what each solves, and how to install a missing one."""
     if as_json:
-        typer.echo(
-            as_text(
-                [
-                    {
-                        "id": name,
-                        "title": getattr(engine, "title", ""),
-                        "features": sorted(feature.value for feature in engine.features),
-                        "installed": engine.available(),
-                        "install": engine.requirement,
-                        "from": fo.SOLVERS.source(name),
-                    }
-                    for name, engine in fo.SOLVERS.items()
-                ]
-            ),
-            nl=False,
-        )
+        found = [
+            _entry(name, engine, fo.SOLVERS)
+            | {
+                "features": sorted(feature.value for feature in engine.features),
+                "installed": engine.available(),
+                "install": engine.requirement,
+            }
+            for name, engine in fo.SOLVERS.items()
+        ]
+        print_list("solvers", found)
     else:
         show(lambda width: _solvers())
 
 
-def schema() -> None:
-    """Print the JSON Schema of instance files, for editors and validators."""
-    from fairopt.formats import schema as describe
+def schema(
+    of: Annotated[
+        Literal["instance", "result"], typer.Argument(metavar="[result]", help="result: of what commands print with --json.")
+    ] = "instance",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, as it always does.")] = False,
+) -> None:
+    """Print the JSON Schema of instance files, or of results, for editors and validators."""
+    from fairopt.formats import schema as of_instances
+    from fairopt.results.schema import schema as of_results
 
-    typer.echo(as_text(describe()), nl=False)
+    typer.echo(as_text(of_results(of_instances()) if of == "result" else of_instances()), nl=False)
+
+
+def print_list(command: str, entries: list[dict[str, Any]]) -> None:
+    """Print a list of choices as JSON."""
+    typer.echo(as_text(result(command, {}, {}, {command: entries})), nl=False)
+
+
+def _entry(name: str, entry: Any, registry: Registry[Any]) -> dict[str, Any]:
+    """Return what every list says of an entry."""
+    return {"name": name, "id": name, "title": getattr(entry, "title", ""), "from": registry.source(name)}  # id: until 1.0
 
 
 def listed(title: str, names: Iterable[str]) -> Column:

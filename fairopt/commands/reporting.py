@@ -9,13 +9,14 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Bar, check_file, work
+from fairopt.commands.console import Bar, as_text, check_file, work
 from fairopt.commands.options import (
     EFFORT,
     Changes,
     File,
     GivenAllocations,
     Guarantees,
+    Json,
     QueueShare,
     Schedules,
     Sharing,
@@ -65,6 +66,7 @@ def report(
     ] = 60.0,
     changes: Changes = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page. Default: the name of FILE.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Write a report on FILE: one HTML page with interactive charts, their tables, certificates, and the commands to reproduce it.
 
@@ -98,6 +100,9 @@ def report(
         ),
         bar,
     )
-    typer.echo(f"{found.path} ({found.path.stat().st_size / 1e6:.1f} MB)")
+    if as_json:
+        typer.echo(as_text(found.to_dict()), nl=False)
+    else:
+        typer.echo(f"{found.path} ({found.path.stat().st_size / 1e6:.1f} MB)")
     if not found.findings.solved:
         raise typer.Exit(3)

@@ -14,6 +14,7 @@ from fairopt.commands import completion
 from fairopt.commands.console import Bar, as_text, show, work
 from fairopt.commands.options import Json, Workers
 from fairopt.commands.outputs import Written
+from fairopt.results import result
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Style, Table, words
 from fairopt.validation import check_number_of_workers
@@ -106,14 +107,23 @@ def reproduce(
     if as_json:
         experiments = [
             {
-                "id": experiment.id,
+                "name": experiment.id,
+                "id": experiment.id,  # until 1.0
                 "title": experiment.title,
                 "source": experiment.source,
-                "results": [dataclasses.asdict(row) | {"verdict": row.verdict.value} for row in rows],
+                "results": [{"name": row.id} | dataclasses.asdict(row) | {"verdict": row.verdict.value} for row in rows],
             }
             for experiment, rows in results
         ]
-        typer.echo(as_text({"quick": quick, "unexpected": unexpected, "experiments": experiments, "seconds": seconds}), nl=False)
+        question = {"experiments": ids or [], "quick": quick, "exact": exact, "data": data}
+        answer = {
+            "quick": quick,  # until 1.0
+            "unexpected": unexpected,
+            "experiments": experiments,
+            "time_s": seconds,
+            "seconds": seconds,  # until 1.0
+        }
+        typer.echo(as_text(result("reproduce", question, {}, answer)), nl=False)
     else:
         show(lambda width: _blocks(results, seconds))
     if unexpected:

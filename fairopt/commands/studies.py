@@ -90,6 +90,7 @@ def study(
     With --resume, Ctrl-C keeps the finished rows, and the same command continues from them.
     Exit status 3: no row has an allocation; 1: some rows have none.
     """
+    from fairopt.studies.records import study_data
     from fairopt.studies.sweep import summary
 
     form = choose_form(None, plot, as_json=as_json, as_csv=as_csv)
@@ -141,8 +142,16 @@ def study(
     if form == "csv":
         deliver(rendered(means, "csv"), None)
     elif form == "json":
-        plain = means.reset_index().astype(object).where(means.reset_index().notna(), None)
-        typer.echo(as_text(plain.to_dict("records")), nl=False)
+        question = {
+            "instances": list(instances),
+            "notions": wanted,
+            "schedules": greedy,
+            "seeds": range(seeds),
+            "integral": integral,
+            "sharing": sharing,
+            "time_limit_s": time_limit,
+        }
+        typer.echo(as_text(study_data(frame, question)), nl=False)
     else:
         show(lambda width: study_blocks(frame, means, instances))
         if resume is not None:

@@ -30,7 +30,6 @@ fairopt.errors.InvalidInstance: lab.yaml with servers.nwe.count=2: there is no s
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +38,7 @@ from typing import Any, NoReturn, TypeAlias
 from pydantic import BaseModel
 
 from fairopt.errors import InvalidInstance
-from fairopt.formats.entries import ENTRIES, Document, Quota
+from fairopt.formats.entries import ENTRIES, Document, Quota, each_of
 from fairopt.formats.messages import Path, Source
 from fairopt.formats.syntax import read_value
 from fairopt.formats.units import OPERATORS, calculated
@@ -53,8 +52,6 @@ Changes: TypeAlias = Mapping[str, Any] | Sequence[str]
 """``{"users.vision.weight": 3}``, or ``["users.vision.weight=3", "servers.new.count+=2"]``."""
 
 _SIGNED = re.compile(r"\s*\+\s*[\d.]")
-_MAPPINGS = ("capacity", "attributes", "demand", "rates", "guarantee", "limit", "lending_limit", "weight")
-_OF_RESOURCES = ("capacity", "demand", "guarantee", "limit", "lending_limit", "weight")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,15 +196,14 @@ class Changed:
                 refuse.unknown("quota", label, labels)
             path.append(label)
             return self._in_entry(refuse, rest[1:], path, quotas[labels.index(label)], Quota) if rest.startswith(".") else rest
-        if key not in _MAPPINGS or (path[0] == "users" and key == "guarantee") or isinstance(present, int | float):
+        mark = each_of(model).get(key)
+        if mark is None or isinstance(present, int | float):
             return rest
-        labels = (
-            self._resources()
-            if key in _OF_RESOURCES
-            else [str(each.get("name")) for each in self.data["servers"]]
-            if key == "rates"
-            else []
-        )
+        labels = []
+        if mark.of == "resource":
+            labels = self._resources()
+        elif mark.of == "server":
+            labels = [str(each.get("name")) for each in self.data["servers"]]
         label, rest = _first(rest[1:], [*labels, *(present or {})], dots=True)
         path.append(label)
         return rest
@@ -253,7 +249,7 @@ class Changed:
             _put(refuse, entry, key, model, change)
         else:
             inner = entry[key] = dict(entry.get(key) or {})
-            _put(refuse, inner, rest[2], None, change, math.inf if key == "limit" else 0.0)
+            _put(refuse, inner, rest[2], None, change, each_of(model)[key].missing)
 
     def _forget_hosts(self) -> None:
         """Leave out the hosts of rows whose count alone is changed: nobody knows which of them are there."""

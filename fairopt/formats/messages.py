@@ -17,6 +17,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 from pydantic import BaseModel, ValidationError
 
 from fairopt.errors import InvalidInstance
+from fairopt.formats.entries import ENTRIES, each_of
 from fairopt.instance.quantities import advice
 from fairopt.wording import brief, did_you_mean, found, joined, plural
 
@@ -39,7 +40,7 @@ EXAMPLES = {
     "resources": "[cpu, memory]",
     "servers": "[A, B]",
 }
-_AMOUNTS = ("capacity", "demand", "guarantee", "limit", "lending_limit")  # of resources
+_AMOUNTS = {key for model in ENTRIES.values() for key in each_of(model, "resource")} - {"weight"}  # of resources
 
 
 class Source(Protocol):

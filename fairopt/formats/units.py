@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
+from fairopt.formats.entries import ENTRIES, each_of, single_values
 from fairopt.formats.messages import Path, Source, in_words, refuse
 from fairopt.instance.fractions import Written, fraction_of, written
 from fairopt.instance.quantities import Quantity, plain, read
@@ -28,12 +29,12 @@ from fairopt.wording import exactly, found, named
 __all__ = ["OPERATORS", "calculated", "with_plain_numbers"]
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
-_OF_RESOURCES = {"servers": ("capacity",), "queues": ("guarantee", "limit", "lending_limit"), "users": ("demand",)}
+_ENTRIES = {kind: ENTRIES[kind] for kind in ("servers", "queues", "users")}  # as they are told
+_OF_RESOURCES = {kind: tuple(key for key in each_of(model, "resource") if key != "weight") for kind, model in _ENTRIES.items()}
 """The keys of entries that hold amounts of resources."""
-_NUMBERS: dict[str, tuple[str, ...]] = {
-    "servers": (),
-    "queues": ("weight",),
-    "users": ("weight", "guarantee", "tasks", "parallelism", "rates"),
+_NUMBERS = {
+    kind: tuple(key for key, value in single_values(model).items() if isinstance(value, float)) + tuple(each_of(model, "server"))
+    for kind, model in _ENTRIES.items()
 }
 """Those that hold other numbers, or mappings to them."""
 

@@ -11,7 +11,7 @@
 ``server``, optional            the server on which it ran: one of the hosts of the cluster, or the label of a row of servers
 ``requires``, optional          conditions on the attributes of its servers, as in instance files: :mod:`fairopt.formats.requirements`
 ``servers``, optional           the only servers where it may run: ``A|B``, named in the same way
-``why``, optional               why its wait is not judged: held, a dependency, a limit; empty: it is judged
+``why``, optional               why its waiting time is excluded: held, a dependency, a limit; empty: it counts
 any other column                a resource: the demand of one task, in the units of the cluster; an empty cell is 0
 ==============================  ======================================================================================================
 

@@ -246,7 +246,7 @@ def _number_stays(records: Records) -> None:
 
 
 def _judge(records: Records, cluster: Instance) -> None:
-    """Let records whose wait is not judged count from their start; leave those out that never started."""
+    """Let records whose waiting time is excluded count from their start; leave those out that never started."""
     unknown = np.isnan(records.submit)
     why = np.where(unknown & (records.why == ""), _NO_SUBMISSION, records.why).astype(object)
     large = ~(records.demands[:, None, :] <= cluster.capacities[None] * _FITS).all(axis=2)  # (shapes, rows): too large for a server

@@ -14,20 +14,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from fairopt.files import write_files
-from fairopt.formats.array_files import read_arrays
 from fairopt.histories.changes import Changes, Moments
 from fairopt.histories.entitlement import Entitlement
 from fairopt.histories.envy import envy_at
 from fairopt.histories.setting import Setting
 from fairopt.instance import FloatArray, IntArray
+from fairopt.stores import Arrays, Store, packed
 
 __all__ = ["Sums", "judge", "request_of"]
 
@@ -87,15 +84,13 @@ class Sums:
 
     def to_bytes(self) -> bytes:
         """Return the sums as a file."""
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **{name: getattr(self, name) for name in _NAMES})
-        return buffer.getvalue()
+        return packed({name: getattr(self, name) for name in _NAMES}, compressed=True)
 
     @classmethod
-    def read(cls, path: Path, like: Sums) -> Sums | None:
-        """Return the sums of a file; None if there is none, or it is damaged."""
+    def read(cls, store: Store, part: str, like: Sums) -> Sums | None:
+        """Return the sums of a part of a store; None if there is none, or it is damaged."""
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            held = read_arrays(path)
+            held: Arrays = store.arrays(part) or {}
             arrays = {name: held[name].astype(float, casting="safe") for name in _NAMES}
             if all(each.shape == getattr(like, name).shape and np.isfinite(each).all() for name, each in arrays.items()):
                 return cls(**arrays)
@@ -159,7 +154,7 @@ def judge(
     hours: IntArray,
     sizes: tuple[int, int],
     *,
-    folder: Path | None,
+    store: Store | None,
     request: str,
     done: Callable[[int], object],
     stopped: Callable[[], bool],
@@ -174,7 +169,7 @@ def judge(
         The part of the picture and the hour of the day of each piece.
     sizes : (int, int)
         Windows, and parts of the picture.
-    folder : Path, optional
+    store : Store, optional
         Where the sums of parts are kept.
     done, stopped : functions
         Called with the number of judged moments; asked between moments, True ends the work after the last whole part.
@@ -188,15 +183,15 @@ def judge(
     ends = np.append(begins[1:], window.size)[: begins.size]
     parts = [(a, min(a + PART, b)) for start, b in zip(begins.tolist(), ends.tolist(), strict=True) for a in range(start, b, PART)]
     for number, (first, last) in enumerate(parts):
-        path = None if folder is None else folder / f"{request}-{number:05d}.npz"
-        kept = None if path is None else Sums.read(path, total)
+        part = f"{request}-{number:05d}.npz"
+        kept = None if store is None else Sums.read(store, part, total)
         if kept is None:
             exact = entitlement() if exact is None else exact
             kept = _judge_part(setting, situation, moments, exact, (first, last), first_piece, bins, hours, sizes, done, stopped)
             if kept is None:
                 return total, first
-            if path is not None:
-                write_files({path: kept.to_bytes()})
+            if store is not None:
+                store.write(part, kept.to_bytes())
         total.add(kept)
         done(last)
     return total, moments.change.size

@@ -19,11 +19,11 @@ History(drfh: 2 owners on 1 server, 3 h; shortfall 0.5 of 3 share-hours)
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -42,6 +42,7 @@ from fairopt.instance import FloatArray, Instance
 from fairopt.models import Notion
 from fairopt.results import plain
 from fairopt.specs import NotionSpec, read_notion
+from fairopt.stores import Store
 from fairopt.validation import check_whole_number
 from fairopt.wording import plural
 
@@ -149,26 +150,29 @@ def history(
     hour_edges, hour_of = setting.log.clock.hour_edges(edges[0], edges[-1])
     hours = hour_of[np.clip(np.searchsorted(hour_edges, chosen_moments.time, side="right") - 1, 0, None)]
     bins = np.clip(np.searchsorted(bin_edges, chosen_moments.time, side="right") - 1, 0, bin_edges.size - 2)
-    folder = _folder(resume if keep is None else keep)
+    given = resume if keep is None else keep
+    store = None if given is None else Store(given)
     number = chosen_moments.change.size
-    sums, judged = judge(
-        setting,
-        found,
-        chosen_moments,
-        lambda: Entitlement(setting, chosen),
-        bins,
-        hours,
-        (len(periods), bin_edges.size - 1),
-        folder=folder,
-        request="" if folder is None else request_of(setting, repr(chosen), periods, (most, seed, _BINS)),
-        done=(lambda k: None) if done is None else lambda k: done(k, number),
-        stopped=stopped or (lambda: False),
-    )
+    request = "" if store is None else request_of(setting, repr(chosen), periods, (most, seed, _BINS))
+    with contextlib.nullcontext() if store is None else store.writing(request, "history"):
+        sums, judged = judge(
+            setting,
+            found,
+            chosen_moments,
+            lambda: Entitlement(setting, chosen),
+            bins,
+            hours,
+            (len(periods), bin_edges.size - 1),
+            store=store,
+            request=request,
+            done=(lambda k: None) if done is None else lambda k: done(k, number),
+            stopped=stopped or (lambda: False),
+        )
     if judged < number:  # the time until the last moment that was judged
         until = float(chosen_moments.time[np.searchsorted(chosen_moments.moment, judged)])
         again = (
-            f"the same again continues from there, with what {folder} has"
-            if folder is not None
+            f"the same again continues from there, with what {store.folder} has"
+            if store is not None
             else "with resume= it could continue from there"
         )
         raise NoSolution(f"stopped after {judged:,} of {plural(number, 'moment')}, at {setting.log.clock.shown(until)}; {again}")
@@ -243,19 +247,6 @@ def _edges(setting: Setting, windows: list[tuple[float, float]], parts: int) -> 
     hours, _ = setting.log.clock.hour_edges(first, last)
     every = np.unique(np.concatenate([bins, hours, *windows]))
     return every, bins
-
-
-def _folder(resume: str | os.PathLike[str] | None) -> Path | None:
-    if resume is None:
-        return None
-    folder = Path(resume)
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise InvalidInstance(f"the folder {folder} cannot be made: {error.strerror or error}; give another for what is kept") from error
-    for half in folder.glob(".*.npz.*.tmp"):  # left by a run that was killed while it wrote
-        half.unlink(missing_ok=True)
-    return folder
 
 
 def _notes(setting: Setting, notion: Notion) -> list[str]:

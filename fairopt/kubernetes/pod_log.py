@@ -2,7 +2,7 @@
 
 A pod is submitted when it is created. It starts when it is bound to a node (its condition ``PodScheduled``, else its ``startTime``), and
 ends when its last container ends, else when it is deleted. A pod with scheduling gates is not ready before they are lifted, which the
-export does not say: its wait is not judged. Pods of DaemonSets and static pods are left out, as they do not queue. Kubernetes forgets
+export does not say: its waiting time is excluded. Pods of DaemonSets and static pods are left out, as they do not queue. Kubernetes forgets
 pods that are deleted: export them often, into several files; a pod in several files counts once, as in the last of them.
 """
 

@@ -117,7 +117,7 @@ def export_resourcequota(
         *whole.notes,
         *notes_of_units(measures),
         *changed(names, "names of namespaces"),
-        "quotas are hard: what a namespace does not use stays idle. Write them again when demand changes, from a timer",
+        "quotas are hard: what a namespace does not use stays idle. Regenerate them regularly (cron)",
         "a namespace with a quota of requests refuses pods without requests of these resources; a LimitRange gives them a default",
         *holdings.notes_of_groups("a ResourceQuota"),
     ]

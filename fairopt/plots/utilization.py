@@ -1,4 +1,4 @@
-"""Use of each server class: a bar for each resource, stacked by user; for many servers, a curve for each resource."""
+"""Use of each row of servers: a bar for each resource, stacked by user; for many servers, a curve for each resource."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CURVE_HEIGHT = 12  # height of a curve, in bars
 def plot_utilization(
     allocation: Allocation, *, ax: Axes | None = None, figsize: tuple[float, float] | None = None, title: str | None = None
 ) -> Figure:
-    """Draw the part of each resource (under time division: of the time) that is in use on each server class.
+    """Draw the part of each resource (under time division: of the time) that is in use on each row of servers.
 
     Up to 40 bars are stacked by user (up to 8 users), else coloured by resource; more are curves over the servers, from the least used.
 

@@ -6,6 +6,7 @@ a part fails, the page says why in its place and shows the rest. The same input 
 
 >>> import tempfile
 >>> from pathlib import Path
+from typing import Any
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], resources=["cpu", "memory"])
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -21,8 +22,9 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy.typing as npt
 
@@ -33,6 +35,7 @@ from fairopt.instance import Instance, require_instance
 from fairopt.models import Sharing
 from fairopt.reporting.findings import Findings, study
 from fairopt.reporting.page import require, write_page
+from fairopt.results import plain, result
 from fairopt.solving import formulate
 from fairopt.specs import NotionSpec, ScheduleSpec
 from fairopt.wording import plural
@@ -51,10 +54,24 @@ class Report:
     path : Path
     findings : Findings
         Its content: the comparison; the program, audit and explanations of each notion; the frontier.
+    question : mapping
+        The arguments of `fairopt.report`, as plain data.
     """
 
     path: Path
     findings: Findings
+    question: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON: where the page is, its size, and which notions were solved."""
+        solved, asked = ([each.row.name for each in group] for group in (self.findings.solved, self.findings.notions))
+        found = {
+            "file": str(self.path),
+            "bytes": self.path.stat().st_size,
+            "solved": solved,
+            "unsolved": [name for name in asked if name not in solved],
+        }
+        return result("report", self.question, self.findings.instance.units, found)
 
     def __repr__(self) -> str:
         solved, asked = len(self.findings.solved), len(self.findings.notions)
@@ -132,7 +149,18 @@ def report(
     )
     page = write_page(found, title=title, commands=_commands(found, explain, effort, seed, time_limit, title), seed=seed)
     write_files({path: page.encode(errors="replace")})
-    return Report(path, found)
+    question = {
+        "notions": [notions] if isinstance(notions, str) else notions,
+        "schedules": [schedules] if isinstance(schedules, str) else schedules,
+        "allocations": list(allocations or {}),
+        "explain": [explain] if isinstance(explain, str) else explain,
+        "sharing": found.comparison.sharing,
+        "effort": effort,
+        "seed": seed,
+        "time_limit_s": time_limit,
+        "title": title,
+    }
+    return Report(path, found, plain(question))
 
 
 def default_notions(instance: Instance) -> tuple[str, ...]:

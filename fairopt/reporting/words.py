@@ -7,6 +7,7 @@ import numpy as np
 from fairopt.analysis.measures import takes_part
 from fairopt.instance.units import bare_amount
 from fairopt.reporting.findings import Findings, OfNotion
+from fairopt.reporting.tables.phrases import servers_in_rows
 from fairopt.wording import figure, joined, percent, plural, residual
 
 __all__ = ["about_instance", "about_notion", "summary"]
@@ -15,7 +16,6 @@ __all__ = ["about_instance", "about_notion", "summary"]
 def about_instance(findings: Findings) -> list[str]:
     """Describe the users and the servers."""
     instance = findings.instance
-    rows = "" if instance.n_servers == instance.counts.sum() else f" in {plural(instance.n_servers, 'row')} of identical ones"
     units = instance.units
     totals = [
         f"{bare_amount(total, name, units.get(name, ''), 6)} {name}"
@@ -23,7 +23,7 @@ def about_instance(findings: Findings) -> list[str]:
     ]
     how = "divide the resources of each server" if findings.comparison.sharing == "rdm" else "divide the time of each server"
     sentences = [
-        f"{plural(instance.n_users, 'user')} share {plural(instance.counts.sum(), 'server')}{rows}: {joined(totals, 8)} in all.",
+        f"{plural(instance.n_users, 'user')} share {servers_in_rows(instance)}: {joined(totals, 8)} in all.",
         f"They {how}.",
     ]
     if instance.queues:

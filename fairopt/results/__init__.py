@@ -33,8 +33,6 @@ __all__ = ["SCHEMA", "finite", "plain", "records", "result"]
 SCHEMA = 1
 """The number of the schema."""
 
-_TREE_RULES = ("guarantees", "queue_share")  # options of notions that are no fields of a dataclass
-
 
 def result(command: str, question: Mapping[str, Any], units: Mapping[str, str], found: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result as plain data: its head, then what was found."""
@@ -75,14 +73,11 @@ def options_of(notion: Any) -> dict[str, Any]:
 
     >>> from fairopt.models import NOTIONS
     >>> options_of(NOTIONS["drfh"]())
-    {'formulation': 'lexicographic', 'guarantees': 'surplus', 'queue_share': None}
+    {'guarantees': 'surplus', 'queue_share': None, 'tree': 'filling', 'formulation': 'leximin'}
     """
     if isinstance(notion, type) or not dataclasses.is_dataclass(notion):
-        fields: tuple[str, ...] = ()
-    else:
-        fields = tuple(each.name for each in dataclasses.fields(notion) if not each.name.startswith("_"))
-    names = dict.fromkeys((*fields, *(() if isinstance(notion, type) else _TREE_RULES)))
-    return {name: plain(getattr(notion, name)) for name in names if hasattr(notion, name)}
+        return {}
+    return {each.name: plain(getattr(notion, each.name)) for each in dataclasses.fields(notion) if not each.name.startswith("_")}
 
 
 def finite(value: Any) -> Any:

@@ -20,7 +20,6 @@ Integrals and indices are those of samples, ``step`` seconds apart.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,11 +29,11 @@ import numpy as np
 
 from fairopt.drawing import draw
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.formats.array_files import read_arrays
 from fairopt.instance import FloatArray, Instance
 from fairopt.simulation.baselines.options import half_life_of
 from fairopt.simulation.records import mean, several_schedulers, slowdowns
 from fairopt.simulation.result import Simulation
+from fairopt.stores import packed, read_arrays
 from fairopt.trace import Trace
 from fairopt.wording import plural
 
@@ -89,10 +88,7 @@ class Course:
 
     def to_bytes(self) -> bytes:
         """Return it as a file."""
-        buffer = io.BytesIO()
-        values: dict[str, Any] = {name: np.asarray(getattr(self, name)) for name in self.__slots__}
-        np.savez_compressed(buffer, **values)
-        return buffer.getvalue()
+        return packed({name: getattr(self, name) for name in self.__slots__}, compressed=True)
 
     @classmethod
     def from_file(cls, path: Path, users: int, resources: int, jobs: int) -> Course:

@@ -12,8 +12,8 @@ differs.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import io
 import json
 import sys
 import time
@@ -25,13 +25,12 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.files import write_files
-from fairopt.formats.array_files import read_arrays
 from fairopt.instance import Instance
 from fairopt.registry import contents
+from fairopt.stores import Pace, Store, packed
 from fairopt.trace import Trace
 
-__all__ = ["Keeper", "Request", "State", "digest_of", "folder_of", "part_of", "prefixed", "state_file"]
+__all__ = ["Keeper", "Request", "State", "digest_of", "part_of", "prefixed", "state_part"]
 
 State = dict[str, Any]  # arrays and numbers by name
 
@@ -52,29 +51,14 @@ def digest_of(*parts: object) -> str:
     return digest.hexdigest()[:16]
 
 
-def folder_of(path: Path | str) -> Path:
-    """Return a folder that is there, or is made.
+def state_part(scheduler: str) -> str:
+    """Return the part of a store that is the state of a scheduler.
 
-    Raises
-    ------
-    InvalidInstance
-    """
-    folder = Path(path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInstance(f"the folder {folder} cannot be made: {error.strerror or error}; give another one") from error
-    return folder
-
-
-def state_file(folder: Path, scheduler: str) -> Path:
-    """Return the file of the state of a scheduler.
-
-    >>> state_file(Path("kept"), "fairtree:half_life=7d").name
+    >>> state_part("fairtree:half_life=7d")
     'fairtree-half-life-7d-01e9.state'
     """
     word = "".join(letter if letter.isalnum() else "-" for letter in scheduler)[:40]
-    return folder / f"{word}-{digest_of(scheduler)[:4]}.state"
+    return f"{word}-{digest_of(scheduler)[:4]}.state"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,55 +98,67 @@ class Request:
 
 
 class Keeper:
-    """Writes the state of a simulation from time to time; without a path, never.
+    """Writes the state of a simulation from time to time; without a store, never. As a context manager, it alone writes that state.
 
     Attributes
     ----------
+    path : Path or None
     found : State or None
-        From which the simulation goes on.
+        From which the simulation goes on, as soon as the context is entered.
     went_on : bool
         Has it gone on so long that a later state was written on the way? Then what fails is not the fault of the state found.
     """
 
-    def __init__(self, path: Path | None = None, request: Request | None = None) -> None:
-        self.path, self._request = path, request
-        self.found = None if path is None or not path.exists() else self._read(path)
-        self._due = time.monotonic() + _SECONDS
+    def __init__(self, store: Store | None = None, part: str = "", request: Request | None = None) -> None:
+        self._store, self._part, self._request = store, part, request
+        self.path = None if store is None else store.path(part)
+        self.found: State | None = None
+        self._pace = Pace(_SECONDS, _PART)
         self.went_on = False
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Keeper:
+        if self._store is not None:
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(self._store.writing(self._part, "simulation"))
+                self.found = self._read(self._store)
+                self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
 
     @property
     def is_due(self) -> bool:
         """Is it time to write a state?"""
-        return self.path is not None and time.monotonic() >= self._due
+        return self._store is not None and time.monotonic() >= self._pace.due
 
     def offer(self, state: Callable[[], State], at_once: bool = False) -> None:
         """Write what the function returns, if it is time to, or ``at_once``: completely or not at all."""
-        if self.path is None or not (at_once or self.is_due):
+        if self._store is None or not (at_once or self.is_due):
             return
-        began = time.monotonic()
-        buffer = io.BytesIO()
-        request = {} if self._request is None else asdict(self._request)
-        np.savez(buffer, request=json.dumps(request), **{name: np.asarray(value) for name, value in state().items()})  # type: ignore[arg-type]
-        write_files({self.path: buffer.getvalue()})
+        with self._pace.write():
+            request = {} if self._request is None else asdict(self._request)
+            self._store.write(self._part, packed({"request": json.dumps(request), **state()}))
         self.went_on |= not at_once
-        now = time.monotonic()
-        self._due = now + max(_SECONDS, _PART * (now - began))
 
     def refusal(self, error: Exception) -> InvalidInstance:
         """Return the refusal of a state from which a simulation cannot go on, for the reason that it failed."""
         why = str(error).partition("\n")[0]
         return InvalidInstance(f"{self.path} holds no state of a simulation: {why}; delete it, and the simulation begins anew")
 
-    def _read(self, path: Path) -> State:
+    def _read(self, store: Store) -> State | None:
         try:
-            found: State = dict(read_arrays(path))
+            found = store.arrays(self._part)
+            if found is None:
+                return None
             request = json.loads(str(found.pop("request")))
             if not isinstance(request, dict):
                 raise ValueError("it does not say of which simulation it is")
         except (ValueError, KeyError, RecursionError) as error:
             raise self.refusal(error) from error
         if self._request is not None:
-            self._request.check(request, path)
+            self._request.check(request, store.path(self._part))
         return found
 
 

@@ -105,7 +105,7 @@ def one_scheduler(found: Simulation) -> dict[str, Any]:
     body = {
         "complete": found.complete,
         "not_begun": [],
-        "exact": None,
+        "reference": None,
         "window_s": None,
         "schedulers": [row],
         "users": of_users,
@@ -142,7 +142,8 @@ def several_schedulers(found: SideBySide) -> dict[str, Any]:
     body = {
         "complete": found.complete,
         "not_begun": list(found.not_begun),
-        "exact": found.exact.name,
+        "reference": found.exact.name,
+        "exact": found.exact.name,  # until 1.0
         "window_s": found.window,
         "schedulers": rows,
         "users": users,

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from fairopt.errors import Unsupported
-from fairopt.files import write_files
 from fairopt.instance import Instance
 from fairopt.registry import contents
 from fairopt.results import plain
 from fairopt.simulation.courses import Course, SideBySide
-from fairopt.simulation.keeping import digest_of, folder_of, state_file
+from fairopt.simulation.keeping import digest_of, state_part
 from fairopt.simulation.simulating import simulate
 from fairopt.simulation.streams import streams_of
 from fairopt.specs import NotionSpec, ScheduleSpec
+from fairopt.stores import Store
 from fairopt.trace import Trace
 from fairopt.validation import check_seconds
 from fairopt.wording import figure
@@ -109,7 +109,7 @@ def compare_over_time(
         if keep is not None and name is not None and (kept := keep.read(name)) is not None:
             return kept
         report = (lambda now, tasks: done(str(spec), now, tasks)) if done is not None else None
-        state = None if keep is None or name is None else keep.folder
+        state = None if keep is None or name is None else keep.store.folder
         try:
             found = simulate(trace, cluster, spec, until=until, step=step, resume=state, done=report, stopped=stopped)
         except Unsupported as error:
@@ -141,24 +141,24 @@ def compare_over_time(
 
 
 class _Kept:
-    """Finished schedulers in a folder, each in a file whose name tells what was asked."""
+    """Finished schedulers in a store, each in a part whose name tells what was asked."""
 
     def __init__(self, folder: Path, trace: Trace, cluster: Instance, until: float | None, step: float) -> None:
-        self.folder = folder_of(folder)
+        self.store = Store(folder)
         self.digest = digest_of(trace, cluster, [until, step])
         self.sizes = len(streams_of(trace, cluster).users), len(cluster.resources), len(trace.jobs)
 
-    def path(self, name: str) -> Path:
-        """Return the file of a scheduler."""
+    def part(self, name: str) -> str:
+        """Return the part of a scheduler."""
         word = "".join(letter if letter.isalnum() else "-" for letter in name)[:40]
-        return self.folder / f"{word}-{digest_of(self.digest, name, contents(name))}.npz"
+        return f"{word}-{digest_of(self.digest, name, contents(name))}.npz"
 
     def read(self, name: str) -> Course | None:
         """Return what was kept of a scheduler, if anything was."""
-        path = self.path(name)
+        path = self.store.path(self.part(name))
         return Course.from_file(path, *self.sizes) if path.exists() else None
 
     def write(self, name: str, course: Course) -> None:
-        """Keep a scheduler, completely or not at all."""
-        write_files({self.path(name): course.to_bytes()})
-        state_file(self.folder, name).unlink(missing_ok=True)
+        """Keep a scheduler instead of its state."""
+        self.store.write(self.part(name), course.to_bytes())
+        self.store.remove(state_part(name))

@@ -43,7 +43,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -60,7 +59,7 @@ from fairopt.simulation.baselines.options import Baseline
 from fairopt.simulation.flow_samples import check_step
 from fairopt.simulation.fluid import Flow, Optimum, OwnAllocations, run_fluid
 from fairopt.simulation.karma import Karma, KarmaRounds
-from fairopt.simulation.keeping import Keeper, Request, folder_of, state_file
+from fairopt.simulation.keeping import Keeper, Request, state_part
 from fairopt.simulation.memory import Memory, RememberedOptimum
 from fairopt.simulation.memory_in_trees import RememberedTree
 from fairopt.simulation.moments import regret_over_time
@@ -70,6 +69,7 @@ from fairopt.simulation.streams import Streams, streams_of
 from fairopt.simulation.whole_tasks import run_whole_tasks
 from fairopt.solving import notion_of
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec
+from fairopt.stores import Store
 from fairopt.trace import Trace
 from fairopt.validation import check_seconds, check_whole_number
 from fairopt.wording import joined, plural
@@ -193,7 +193,8 @@ def simulate(
     else:
         run = _fluid if isinstance(plan, Notion | OwnScheduler | Memory | Karma) else _whole_tasks
     try:
-        found = run(streams, name, plan, last, step, regret, hooks, began)
+        with keeper:
+            found = run(streams, name, plan, last, step, regret, hooks, began)
         question = {"schedulers": [scheduler if isinstance(scheduler, str) else name], "until_s": until, "step_s": step, "regret": regret}
         return replace(found, question=plain(question))
     except (FairoptError, MemoryError):
@@ -228,8 +229,7 @@ def _keeper(resume: str | os.PathLike[str] | None, trace: Trace, cluster: Instan
         return Keeper()
     if not isinstance(scheduler, str):
         raise Unsupported("a run can be resumed only if its scheduler is named by a string, which identifies its state; leave resume out")
-    folder = folder_of(Path(resume))
-    return Keeper(state_file(folder, scheduler), Request.of(trace, cluster, scheduler, options))
+    return Keeper(Store(resume), state_part(scheduler), Request.of(trace, cluster, scheduler, options))
 
 
 Hooks = tuple[Callable[[float, int], object], Callable[[], bool], Keeper]

@@ -151,8 +151,8 @@ def _export(asked: SlurmLimits) -> Export:
 
 def _said(asked: SlurmLimits) -> Iterator[str]:
     yield (
-        "limits are hard: what an account does not use stays idle. Write them again when demand changes, from a timer, and keep the "
-        "weights of accounts as they are, so that the target does not move"
+        "limits are hard: what an account does not use stays idle. Regenerate them regularly (cron). Do not change account weights "
+        "between runs"
     )
     if asked.level == "account-partition":
         partitions = ",".join(dict.fromkeys(asked.partition[group.name] for group in asked.whole.groups))

@@ -146,7 +146,7 @@ def read_job(part: Part, users: str) -> Job:
     reason = part.get("state_reason").text("None")
     why = f"ended ({state.lower()}): holds nothing and asks for nothing" if state in ENDED else ""
     if state in WAITS and reason in NOT_READY:
-        why = f"not ready ({reason}): asks for nothing yet"
+        why = f"not ready ({reason}): requests no resources yet"
     name, owner = part.get("account").text("") or "(no account)", part.get("user_name").text("") or "(no user)"
     holds = state in HOLDS
     partitions = tuple(words(part.get("partition")))

@@ -146,7 +146,7 @@ def _shares(part: Part, account: Account) -> float:
 
 
 def _limits(part: Part, left_out: set[str]) -> _Limits:
-    """Return the limits of an association, and remember those that an instance cannot hold."""
+    """Return the limits of an association, and remember those that an instance cannot represent."""
     limit: dict[str, float] = {}
     by_type: dict[str, float] = {}
     for name, amount in limits_of(part).items():

@@ -8,7 +8,7 @@ the answer better. `fairopt.slurm.sacct` reads the table.
   start together. A job that never started asks for what jobs with the same ``ReqTRES`` were given, else for that.
 * It *waits* from ``Submit``, or from ``Eligible`` where that is later: before, it was held, or waited for another job or for a time.
   Without ``Submit`` the wait is not known, but for arrays: their tasks are there together, so that all wait when the first starts.
-* If the last ``Reason`` of its wait is neither priority nor resources but, say, a limit, its wait is not judged.
+* If the last ``Reason`` of its wait is neither priority nor resources but, say, a limit, its waiting time is excluded.
 * With ``-D``, a job that was requeued is listed once for each run.
 * Where it may run is not in the log. If the cluster file does not say it, jobs of a partition, constraints and types of GPU may run
   wherever one of them ran.
@@ -192,7 +192,7 @@ def _arrays(records: Records, submitted: bool) -> None:
 
 
 def _waits(records: Records, eligible: FloatArray, known: bool, reason: Any) -> None:
-    """Let a wait begin when the job is ready, and say which waits are not judged."""
+    """Let a wait begin when the job is ready, and say which waiting times are excluded."""
     waiting = np.isnan(records.start)
     until = np.fmin(np.where(waiting, records.end, records.start), np.inf)
     from_then = np.fmax(records.submit, np.minimum(eligible, until))

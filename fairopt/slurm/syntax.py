@@ -161,7 +161,7 @@ def _one(tokens: list[str], text: str, depth: int) -> Features:
             raise ValueError(f'"{text[:60]}" has a {name} that does not close')
         return inner
     if "*" in name or name.startswith("!"):
-        raise ValueError(f'"{text[:60]}" asks for numbers of nodes or for the absence of a feature, which an instance cannot hold')
+        raise ValueError(f'"{text[:60]}" asks for numbers of nodes or for the absence of a feature, which fairopt cannot represent')
     return lambda has: name in has
 
 

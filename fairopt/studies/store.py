@@ -7,8 +7,7 @@ metadata of the file hold the *request* (plain data), so results of another requ
 Nothing of a file is believed before it is checked (`_request`, `_rows`): it may come from somebody else. A file with anything that no study
 writes is refused as a whole.
 
-Only one process writes. It holds a lock of the operating system (`filelock`: flock, or its equivalent on Windows). The lock ends with the
-process, also if the process is killed.
+Only one process writes: `fairopt.stores` has the lock, and when to write.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import math
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +23,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairopt.errors import InvalidInstance
-from fairopt.files import write_files
+from fairopt.stores import Pace
+from fairopt.stores import Store as Stored
 from fairopt.tables.parquet import arrow_table
 
 if TYPE_CHECKING:
@@ -108,8 +107,7 @@ class Store:
         self.rows: dict[Key, list[Row]] = {}
         self._order: dict[str, int] = {}
         self._changed = False
-        self._started, self._written = time.monotonic(), -math.inf
-        self._effort = 0.0
+        self._pace = Pace(_LEAST, _EFFORT, _PART, at_once=True)
         self._guard = threading.RLock()
         self._timer: threading.Timer | None = None
         self._stack = contextlib.ExitStack()
@@ -117,20 +115,12 @@ class Store:
     def __enter__(self) -> Store:
         if self.path is None:
             return self
-        from filelock import FileLock, Timeout
-
-        try:
-            self._stack.enter_context(FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=0))
-        except Timeout:
-            raise InvalidInstance(f"another study is writing {self.path}; wait for its end, or give another output") from None
-        except OSError as error:
-            raise InvalidInstance(f"{self.path} cannot be written: {error.strerror or error}") from error
-        with self._stack:  # releases the lock if the file is refused
-            for half in self.path.parent.glob(f".{self.path.name}.*.tmp"):  # left by a run that was killed while it wrote
-                half.unlink(missing_ok=True)
+        self._store = Stored(self.path.parent)
+        with contextlib.ExitStack() as stack:  # releases the lock if the file is refused
+            stack.enter_context(self._store.writing(self.path.name, "study", "give another output"))
             if self.path.exists():
                 self._read(self.path)
-            self._stack = self._stack.pop_all()
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
@@ -162,8 +152,7 @@ class Store:
         with self._guard:
             self.rows[cell] = rows
             self._changed = True
-            now = time.monotonic()
-            due = self._written + max(_LEAST, _PART * (now - self._started), _EFFORT * self._effort)
+            now, due = time.monotonic(), self._pace.due
             if now >= due:
                 self.write()
             elif self.path is not None and self._timer is None:  # the next cell may take an hour
@@ -183,15 +172,14 @@ class Store:
         import pyarrow
         from pyarrow import parquet
 
-        began = time.monotonic()
-        cells = sorted(self.rows, key=lambda cell: (self._order.get(cell[0], len(self._order)), cell))
-        table = pyarrow.Table.from_pandas(frame_of(row for cell in cells for row in self.rows[cell]), preserve_index=False)
-        text = json.dumps(self.request, ensure_ascii=False, sort_keys=True)
-        buffer = io.BytesIO()
-        parquet.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), _KEY: text.encode()}), buffer)
-        write_files({self.path: buffer.getvalue()})
-        self._written, self._changed = time.monotonic(), False
-        self._effort = self._written - began
+        with self._pace.write():
+            cells = sorted(self.rows, key=lambda cell: (self._order.get(cell[0], len(self._order)), cell))
+            table = pyarrow.Table.from_pandas(frame_of(row for cell in cells for row in self.rows[cell]), preserve_index=False)
+            text = json.dumps(self.request, ensure_ascii=False, sort_keys=True)
+            buffer = io.BytesIO()
+            parquet.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), _KEY: text.encode()}), buffer)
+            self._store.write(self.path.name, buffer.getvalue())
+        self._changed = False
 
     def _read(self, path: Path) -> None:
         table = arrow_table(path)

@@ -234,7 +234,7 @@ def test_the_price_of_an_upper_level() -> None:
     )
     explanation = fo.explain(fo.solve(instance, "max-min"), "B", resolves=9)
     assert gain(explanation, "+1 cpu on t") == (pytest.approx(0.5), pytest.approx(0.5))
-    assert "Its share is 3; C stops at the same level, 1 user stops lower and nobody stops higher." in explanation.sentences
+    assert "Its share is 3; C has the same share; 1 user has less and nobody has more." in explanation.sentences
 
 
 def test_a_user_gains_more_than_its_level() -> None:
@@ -295,8 +295,8 @@ def test_sentences_of_an_exact_allocation() -> None:
         [
             "A runs 3 tasks in the exact allocation of drf, on server.",
             "It is measured by its share of the server: a task takes 22.2 % of the memory, its dominant resource (11.1 % of the cpu).",
-            "Its share is 66.7 %; B stops at the same level, nobody stops lower or higher.",
-            "What stops it: nothing is left of cpu on server.",
+            "Its share is 66.7 %; B has the same share; nobody has less or more.",
+            "Bottleneck: cpu on server is full.",
             "Who has that cpu: B 66.7 %, A itself 33.3 %.",
             "What would help: +1 cpu on server would give it 0.103 tasks more (+3.45 %).",
             "Weight 2 instead of 1 would give it 1.15 tasks more (+38.5 %); up to 1.5 by its price.",
@@ -311,12 +311,16 @@ def test_sentences_with_constraints_weights_and_levels() -> None:
     assert explanation.sentences[1:3] == (
         "It is measured by its share of the whole cluster: a task takes 4.17 % of the gpu, its dominant resource "
         "(1.55 % of the cpu and 1.39 % of the memory).",
-        "Its share is 20 %, which is 10 % for each unit of its weight 2; language, speech, robotics and 2 more stop at the same level, "
-        "nobody stops lower and 2 users stop higher.",
+        "Its share is 20 %, which is 10 % for each unit of its weight 2; language, speech, robotics and 2 more have the same share for "
+        "their weight; nobody has less and 2 users have more.",
     )
     stops, rows = explanation.sentences[3].split(" on ")[:-1], explanation.sentences[3].split(" on ")[-1]
-    assert " on ".join(stops) == "It may run on 3 of 6 rows of servers. What stops it there: nothing is left of gpu"
-    assert {*rows.rstrip(".").replace(" and ", ", ").split(", ")} == {"rack-v100", "dgx", "old-dgx"}  # most first of what is its own there
+    assert " on ".join(stops) == "It may run on 3 of 6 rows of servers. Bottleneck there: gpu"
+    assert {*rows.removesuffix(" is full.").replace(" and ", ", ").split(", ")} == {
+        "rack-v100",
+        "dgx",
+        "old-dgx",
+    }  # most first of what is its own there
     assert explanation.sentences[4] == "Who has that gpu: language 45 %, robotics 15 %, speech 10 %, vision itself 30 %."
     assert explanation.sentences[5:7] == (
         "What would help: +1 gpu on one server of rack-v100 would give it 0.05 tasks more (+1.04 %); "
@@ -334,7 +338,7 @@ def test_sentences_of_a_schedule() -> None:
         "It is measured by its share of the whole cluster: a task takes 3.85 % of the resource-1, its dominant resource "
         "(0.769 % of the resource-2).",
         "Its share is 80.8 %; nobody has a smaller one or a larger one.",
-        "What stops it: too little is left of resource-1 on server-1 and server-2.",
+        "Bottleneck: resource-1 on server-1 and server-2 has no room for another task.",
         "Who has that resource-1: framework-2 16.2 %, framework-1 itself 80.8 %.",
         "The exact allocation of drfh, of divisible tasks, would give it 21.7 instead of 21.",
         "framework-2 has 21 tasks. With what framework-2 holds, framework-1 could run 4.2 tasks, fewer than its 21: nothing to envy.",
@@ -355,7 +359,7 @@ def test_a_few_sentences_for_every_notion_and_user() -> None:
 def test_the_slice_stops_nobody_else() -> None:
     """Uniform: memory is full because the slices are, and that is not what stops anybody."""
     told = str(fo.explain(fo.solve(example("psdsf-figure-1.yaml"), "uniform"), "user-1"))
-    assert "What stops it is the end of its own slice of server-1" in told
+    assert "Bottleneck: its own slice of server-1 is full" in told
     assert "left of memory" not in told
 
 

@@ -344,7 +344,7 @@ def test_json_csv_and_files(tmp_path: Path) -> None:
         (["--alphas", "-1"], 2, "alpha is -1"),
         (["--fds", "2"], 2, '"2" is not a pair; write BETA:LAMBDA'),
         (["--gfj", "2:1"], 2, "lam is 1, but at beta = 2"),
-        (["--of", "jobs"], 2, 'cannot be of "jobs"'),
+        (["--of", "jobs"], 2, '--of: there is no "jobs"'),
         (["--plot", "out.gif"], 2, "cannot tell the format of the picture"),
         (["-o", "no/out.csv"], 2, "there is no folder no"),
         (["--notions", "drf", "--alphas", ""], 3, '"drf" is defined on one server'),

@@ -96,7 +96,7 @@ def test_guarantees_that_do_not_fit_are_said() -> None:
         notes = assemble("test", Nodes(["n"], np.array([[4.0, 4.0]])), groups, Account(False), units=UNITS, forest=forest).notes
         assert any("guarantees of cpu exceed the cluster by 3" in note for note in notes)
         assert any("2 more than the queue itself (5)" in note for note in notes)
-        assert any("top: guaranteed less than the queues in it together, a misconfiguration in Test" in note for note in notes) == within
+        assert any("top: children's guarantees exceed the parent's. Test ignores the excess" in note for note in notes) == within
 
 
 @settings(max_examples=40)

@@ -194,7 +194,7 @@ def test_queues_of_the_fair_scheduler(tmp_path: Path) -> None:
     assert result.options == {"guarantees": "clamp"}
     texts = [
         "solve with guarantees=clamp",
-        "a misconfiguration in YARN's Fair Scheduler",
+        "YARN's Fair Scheduler ignores the excess",
         "has no weights",
         '"eng.dev" is guaranteed more than its limit',
     ]

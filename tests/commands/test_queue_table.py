@@ -108,7 +108,7 @@ def test_at_80_columns_no_word_is_broken(monkeypatch: pytest.MonkeyPatch) -> Non
         "course-2 tasks 12 6",
     ]
     assert "+: borrowed, held beyond the guarantee." in flat(text)
-    assert "price: the most that one more unit of the limit could raise the level" in flat(text)
+    assert "price (dual): upper bound on the gain" in flat(text)
 
 
 def test_a_narrow_table_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +276,7 @@ def test_rules_reach_every_command_that_solves() -> None:
 
 def test_rules_are_refused_by_name() -> None:
     """A meaning that does not exist; a rule that is given twice; a notion without rules."""
-    assert 'there is no meaning "clmp" of guarantees; use "surplus" or "clamp"' in flat(
+    assert '--guarantees: there is no "clmp" (did you mean "clamp"?); use surplus or clamp' in flat(
         run("solve", QUEUES, "--guarantees", "clmp", status=2).stderr
     )
     twice = run("solve", QUEUES, "--notion", "drfh:guarantees=clamp", "--guarantees", "surplus", status=2)

@@ -16,16 +16,16 @@ def test_lists(command: str, known: dict[str, Any]) -> None:
     """The registries, as a table that names each entry and as JSON."""
     text = run(command).stdout
     assert all(name in text for name in known)
-    assert [entry["id"] for entry in json.loads(run(command, "--json").stdout)] == list(known)
+    assert [entry["name"] for entry in json.loads(run(command, "--json").stdout)[command]] == list(known)
 
 
 def test_list_of_notions_tells_what_is_promised_and_by_whom() -> None:
     """Property -> citation."""
-    drf = json.loads(run("notions", "--json").stdout)[0]
+    drf = json.loads(run("notions", "--json").stdout)["notions"][0]
     assert drf["satisfies"]["envy-freeness"] == "Ghodsi et al. (2011), section 4"
 
 
 def test_placements_are_listed() -> None:
     """With the criteria that are no notions."""
-    assert {entry["id"] for entry in json.loads(run("placements", "--json").stdout)} == {*fo.PLACEMENTS, *fo.CRITERIA}
+    assert {entry["name"] for entry in json.loads(run("placements", "--json").stdout)["placements"]} == {*fo.PLACEMENTS, *fo.CRITERIA}
     assert "best-fit" in run("placements").stdout

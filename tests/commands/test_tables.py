@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 from support.command_line import EXAMPLES, flat, run
 
 import fairopt as fo
-from fairopt.show.table import Table, names, numbers, percents, words
-from fairopt.show.terminal import print_blocks
 
 LONG = "department-of-applied-sciences/training-job-of-the-night-{}"
 WIDTH = 80
@@ -39,41 +35,6 @@ def wide(tmp_path: Path) -> Path:
         path,
     )
     return path
-
-
-def drawn(table: Table, width: int) -> list[str]:
-    """Return the lines of a table."""
-    console = Console(file=io.StringIO(), width=width)
-    print_blocks(console, [table])
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
-
-
-def test_everything_gives_way_but_numbers() -> None:
-    """First headings break, then words, then names are shortened; the ends of names stay."""
-    why = words("why", ["robotics holds 4 % of it"])
-    table = Table.of(names("user", ["a-team-with-a-long-name-1"]), numbers("share / weight", [0.123456], 6), why)
-    assert drawn(table, 80)[2] == "a-team-with-a-long-name-1        0.123456  robotics holds 4 % of it"
-    assert drawn(table, 64)[:2] == ["                            share /", "user                         weight  why"]
-    assert drawn(table, 45) == [
-        "                   share /",
-        "user                weight  why",
-        "─" * 45,
-        "a-team-w…-name-1  0.123456  robotics holds",
-        "                            4 % of it",
-    ]
-
-
-def test_columns_move_below() -> None:
-    """Where not even the shortest fit, with the names again."""
-    table = Table.of(names("user", ["alice"]), *(percents(f"resource-{r}", [1.0], 1) for r in range(6)))
-    lines = drawn(table, 40)
-    assert [line.split() for line in lines if line.startswith("user")] == [
-        ["user", "resource-0", "resource-1"],
-        ["user", "resource-2", "resource-3"],
-        ["user", "resource-4", "resource-5"],
-    ]
-    assert [line.split() for line in lines if line.startswith("alice")] == [["alice", "100.0", "%", "100.0", "%"]] * 3
-    assert max(map(len, lines)) <= 40
 
 
 @pytest.mark.parametrize(

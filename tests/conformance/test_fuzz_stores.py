@@ -61,7 +61,7 @@ def simulating(scheduler: str) -> Callable[[Path], None]:
     trace, cluster = (ONE_RESOURCE if scheduler.startswith("karma") else TRACE), (ONE if scheduler.startswith("karma") else SMALL)
 
     def run(folder: Path) -> None:
-        asked = iter([False] * (500 if any(folder.iterdir()) else 3))
+        asked = iter([False] * (500 if any(folder.glob("[!.]*")) else 3))
         fo.simulate(trace, cluster, scheduler, resume=folder, stopped=lambda: next(asked, True))
 
     return run

@@ -552,18 +552,21 @@ def test_messages_keep_spaces_that_do_not_break() -> None:
         (
             "c.toml",
             b"",
-            "c.toml: fairopt does not read this kind of file; it takes .yaml, .yml, .json, .xlsx, or a folder of servers.csv and users.csv",
+            "c.toml: fairopt does not read this kind of file; it takes .yaml, .yml, .json, .xlsx, .ods, "
+            "or a folder of servers.csv and users.csv",
         ),
         (
             "c.csv",
             b"",
-            "c.csv: fairopt does not read this kind of file; it takes .yaml, .yml, .json, .xlsx, or a folder of servers.csv and users.csv; "
+            "c.csv: fairopt does not read this kind of file; it takes .yaml, .yml, .json, .xlsx, .ods, "
+            "or a folder of servers.csv and users.csv; "
             "give the folder that it is in, .",
         ),
         (
             "c",
             b"",
-            "c: fairopt does not read this kind of file; it takes .yaml, .yml, .json, .xlsx, or a folder of servers.csv and users.csv",
+            "c: fairopt does not read this kind of file; it takes .yaml, .yml, .json, .xlsx, .ods, "
+            "or a folder of servers.csv and users.csv",
         ),
     ],
 )
@@ -583,7 +586,8 @@ def test_refused_files(name: str, content: bytes, message: str, tmp_path: Path, 
         ("no/cluster.yaml", "there is no file no/cluster.yaml"),
         (
             "cluster",
-            "there is no file or folder cluster; give an instance file (.yaml, .yml, .json, .xlsx) or a folder of CSV or Parquet tables",
+            "there is no file or folder cluster; give an instance file (.yaml, .yml, .json, .xlsx, .ods) "
+            "or a folder of CSV or Parquet tables",
         ),
         ("folder.yaml", "folder.yaml is a folder, not a file; give the path of a file in it"),
         ("a\0b.yaml", r"a\x00b.yaml cannot be read: embedded null byte"),

@@ -298,7 +298,7 @@ def test_where_jobs_of_a_table_may_run(tmp_path: Path) -> None:
         ),
         ("user,submit,start,end,cpu\nA,0,0,1,much\n", r'line 2, column "cpu": expected a number, found the text "much"'),
         ("user,submit,start,end,cpu\nA,0,0,1,-1\n", r"a demand is not a finite number >= 0"),
-        ("user,submit,start,end,cpu\nA,0,0,1,0\n", r"it demands nothing"),
+        ("user,submit,start,end,cpu\nA,0,0,1,0\n", r"all its demands are zero"),
         ("user,submit,start,end,cpu,tasks\nA,0,0,1,1,0\n", r"its number of tasks is not a finite number > 0"),
         ("user,submit,start,end,cpu\n,0,0,1,1\n", r"the owner is empty"),
         ("user,submit,start,end,cpu\nA,,,1,1\n", r"it has neither a submission nor a start"),

@@ -225,7 +225,9 @@ def test_calculations_stay_whole() -> None:
 def test_units_in_traces(tmp_path: Path) -> None:
     """All cells of a resource, or none; with --lenient the others are left out."""
     (tmp_path / "jobs.csv").write_text("user,submit_s,run_s,cpu,memory\na,0,60,500m,1GiB\nb,1,60,1,2\na,2,60,1,\n")
-    with pytest.raises(InvalidInstance, match=r"line 3: memory: 2 has no byte unit, but 1GiB in another row has; give all of them one$"):
+    with pytest.raises(
+        InvalidInstance, match=r'line 3, column "memory": 2 has no byte unit, but 1GiB in another row has; give all of them'
+    ):
         formats.load_trace(tmp_path / "jobs.csv")
     trace = formats.load_trace(tmp_path / "jobs.csv", lenient=True)
     assert trace.demands.tolist() == [[0.5, 2**30], [1, 0]]

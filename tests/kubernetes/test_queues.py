@@ -316,7 +316,7 @@ def test_kai_queues(folder: Path) -> None:
         'the limit of "b" is less than its quota',
         '"b" has different weights',
         "KAI compares the priority",
-        "top: guaranteed less than",
+        "top: children's guarantees exceed the parent's",
     ]
     for text in texts:
         assert any(text in note for note in result.notes), text

@@ -638,10 +638,10 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
     mean, error = drawn_last["efficiency"], drawn_last["efficiency error"]
     digits = 1 - int(np.floor(np.log10(100 * error)))
     assert f"{round(100 * mean, digits):.{max(digits, 0)}f} ± {100 * error:.2g}" in text
-    data = json.loads(run(*arguments, "--resume", tmp_path, "--json").stdout)
-    assert [entry["entry"] for entry in data] == ["drfh", "drfh:best-fit", "drfh:random"] * 2
+    data = json.loads(run(*arguments, "--resume", tmp_path, "--json").stdout)["rows"]
+    assert [entry["name"] for entry in data] == ["drfh", "drfh:best-fit", "drfh:random"] * 2
     assert data[4]["efficiency"] == pytest.approx(means.iloc[4]["efficiency"])
-    assert data[0]["regret level"] is None
+    assert data[0]["regret_level"] is None
 
 
 def test_nothing_that_can_be_solved_is_status_3(tmp_path: Path) -> None:

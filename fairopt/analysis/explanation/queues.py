@@ -251,7 +251,7 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
             elif not what:
                 reason = "is stopped"
             elif counts_whole:
-                reason = f"is stopped: too little is left of {what} where it may run"
+                reason = f"is stopped: {what} has no room for another task where it may run"
             else:
                 reason = f"is stopped: {what} {'are' if ' and ' in what else 'is'} full where it may run"
         because.setdefault(reason, []).append(named(instance.users[n]))

@@ -51,7 +51,7 @@ class Sentences:
     # What it gets ---------------------------------------------------------------------------------------------------------------
 
     def standing(self) -> list[str]:
-        """Return the user's tasks and where they run, how the notion measures them, its share, and who stops lower or higher."""
+        """Return the user's tasks and where they run, how the notion measures them, its share, and who has less or more."""
         if not self.takes_part:
             return self._no_part()
         runs = _tasks(self.x)
@@ -115,10 +115,11 @@ class Sentences:
             place = f"it stops in {allocation.levels[k - 1].part}, {f'together with {_some(same)}' if same else 'alone'}"
         elif k is not None:
             same = [named(name) for name in allocation.levels[k - 1].users if name != self.instance.users[n]]
-            company = f"{_some(same) or 'nobody'} {'stop' if len(same) > 1 else 'stops'} at the same level"
+            weighted = "" if (self.instance.weights == 1).all() else " for their weight" if len(same) > 1 else " for its weight"
+            company = f"{_some(same) or 'nobody else'} {'have' if len(same) > 1 else 'has'} the same share{weighted}"
             before, after = allocation.levels[: k - 1], allocation.levels[k:]
             numbers = [sum(len(each.users) for each in part) for part in (before, after)]
-            place = f"{company}, {_either(numbers, 'stops', 'lower', 'higher')}" if same or any(numbers) else "no other user is stopped"
+            place = f"{company}; {_either(numbers, 'has', 'less', 'more')}" if same or any(numbers) else "no other user is stopped"
         elif self.exact:  # the goal is a sum
             return []
         else:
@@ -179,7 +180,7 @@ class Sentences:
         instance, room = self.instance, self.room
         exists, own = instance.counts > 0, instance.eligibility[self.n]
         if self._sliced():
-            return [f"What stops it is the end of its own slice of {self._rows(own)}, whatever others leave."]
+            return [f"Bottleneck: its own slice of {self._rows(own)} is full, whatever others leave."]
         without = of_weight_0(self.instance, self.n) if self.allocation.equalizes else ""
         stopped = self._stopped(own & (room.helps | ~exists), exists)
         return [*stopped, *self._own_rows(), *([f"It gets nothing beyond guarantees: {without}."] if without else [])]
@@ -199,7 +200,7 @@ class Sentences:
         """Return the limits of queues that are reached, and elsewhere what is full."""
         queues, there = stops_of(self.allocation, self.n)
         if queues:
-            stopped = [f"What stops it: {in_words(queues, self.instance)}."]
+            stopped = [f"Bottleneck: {in_words(queues, self.instance)}."]
             own = own & ~there
             if not (own & exists).any():
                 return stopped
@@ -226,11 +227,12 @@ class Sentences:
             article = "the " if self.allocation.sharing == "tdm" else ""
             parts = []
             for r, rows in ordered[:_NAMES]:
-                parts.append(f"of {article}{named(room.resources[r])} on {'any of them' if len(rows) == all_rows else self._rows(rows)}")
-            left = "too little is left" if self.whole else "nothing is left"
-            what = f"{left} {', and '.join(parts)}."
+                parts.append(f"{article}{named(room.resources[r])} on {'all of them' if len(rows) == all_rows else self._rows(rows)}")
+            one = len(parts) == 1
+            full = f"{'has' if one else 'have'} no room for another task" if self.whole else f"{'is' if one else 'are'} full"
+            what = f"{', and '.join(parts)} {full}."
             there = " there" if where or limit else ""
-            stops = f"Elsewhere {what}" if elsewhere else f"{where}What stops it{there}: {what}"
+            stops = f"Elsewhere {what}" if elsewhere else f"{where}Bottleneck{there}: {what}"
             sentences += [stops, self._holders(by_resource)]
         if instance.users[self.n] in self.allocation.details.get("fits_nowhere", ()):
             sentences.append("No single server where it may run is large enough for one of its tasks.")
@@ -432,12 +434,12 @@ def _tasks(number: Number) -> str:
 
 
 def _count(number: int, verb: str) -> str:
-    """Return "nobody stops", "1 user stops", "3 users stop"."""
+    """Return "nobody has", "1 user has", "3 users have"."""
     return plural(number, f"user {verb}", f"users {'have' if verb == 'has' else verb.removesuffix('s')}") if number else f"nobody {verb}"
 
 
 def _either(numbers: Sequence[int], verb: str, *what: str) -> str:
-    """Return "nobody stops lower and 1 user stops higher", "nobody stops lower or higher"."""
+    """Return "nobody has less and 1 user has more", "nobody has less or more"."""
     if not any(numbers):
         return f"nobody {verb} {' or '.join(what)}"
     return joined([f"{_count(number, verb)} {word}" for number, word in zip(numbers, what, strict=True)])

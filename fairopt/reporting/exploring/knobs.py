@@ -23,6 +23,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from fairopt.formats.entries import ENTRIES, each_of
 from fairopt.formats.messages import Source
 from fairopt.instance import Instance
 from fairopt.instance.quantities import Quantity, read
@@ -142,7 +143,8 @@ def _guarantees(units: Mapping[str, Quantity], instance: Instance) -> Iterator[K
 def _units(data: Mapping[str, Any]) -> dict[str, Quantity]:
     """Return one of each byte unit that the amounts of a resource have, by resource."""
     found: dict[str, Quantity] = {}
-    for kind, key in (("servers", "capacity"), ("users", "demand"), ("queues", "guarantee"), ("queues", "limit")):
+    amounts = [(kind, key) for kind, model in ENTRIES.items() for key in each_of(model, "resource") if key != "weight"]
+    for kind, key in amounts:
         for entry in data.get(kind) or ():
             for resource, amount in (entry.get(key) or {}).items():
                 if resource not in found and isinstance(amount, str):

@@ -37,7 +37,7 @@ _IN_FRACTIONS = {
 }
 _REGRETS = {
     "level": "level: shortfall of the lowest share.",
-    "leximin": "leximin: sort both share lists; the gap at the first difference (its position in brackets).",
+    "leximin": "leximin: sort both share lists; the gap at the first difference, and its rank.",
     "largest": "largest: the largest gap in those lists.",
     "goal": "goal: shortfall of the power mean that the notion maximises.",
     "condition": "condition: largest violation of the theorem that defines the equilibrium.",
@@ -201,7 +201,7 @@ def _of_regret(regret: Regret, name: str) -> str | None:
     known = regret.exact or {}
     text = figure(known[name], 4) if name in known else _percent(getattr(regret, name))
     where = {"leximin": regret.position, "queue": regret.worst_queue}.get(name)
-    return f"{text} ({where})" if where else text
+    return text if not where else f"{text} at rank {where}" if name == "leximin" else f"{text} ({where})"
 
 
 def _regrets(rows: list[Row]) -> Table | None:

@@ -90,7 +90,7 @@ def _legend(allocation: Allocation, tables: Sequence[Table]) -> str:
     shown = {column.title for table in tables for column in table.columns}
     lines = [" ".join(text for name, text in _COLUMNS.items() if name in shown)]
     if allocation.queue_prices:
-        lines.append("price: the most that one more unit of the limit could raise the level at which it stops users, or the goal.")
+        lines.append("price (dual): upper bound on the gain in its users' level, or in the objective, per extra unit of the limit.")
     if any(level.part for level in allocation.levels) and isinstance(allocation.question, Optimum):
         notion = allocation.question.notion
         if isinstance(notion, ShareNotion):

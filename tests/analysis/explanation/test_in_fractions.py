@@ -153,7 +153,7 @@ def test_ties_are_ties() -> None:
     """Users who differ by 10^-40: nobody is above the first, the third needs more for a task and stops with them; its level is the same."""
     twins = fo.Instance([[1]], [[1], [1], [1 + TINY]], users=["a", "b", "c"])
     told = fo.explain(fo.solve(twins, "drf", exact=True), "a", against="c")
-    assert "b and c stop at the same level, nobody stops lower or higher." in str(told)
+    assert "b and c have the same share; nobody has less or more." in str(told)
     assert "c has ~0.333 of a task. With what c holds, a could run 1/3 of a task, as many as it has: nothing to envy." in str(told)
     uneven = given(twins, np.array([[Fraction(1, 3)], [Fraction(1, 3) + TINY], [Fraction(1, 4)]]), "rdm", exact=True)
     assert "it has reason to envy b" in str(fo.explain(uneven, "a", against="b", resolves=0))

@@ -40,7 +40,7 @@ def test_a_limit_of_a_queue_is_what_stops_a_user() -> None:
     """sam has the 2 GPUs of students. One more in its limit is one more for him; more weight is nothing."""
     told = fo.explain(lab(), "sam")
     assert "It is in the queue lab > students, alone." in told.sentences
-    assert "What stops it: the limit of students, 2 gpu, is reached." in told.sentences
+    assert "Bottleneck: the limit of students, 2 gpu, is reached." in told.sentences
     assert not told.blockers
     gains = {gain.change: gain.by_solving for gain in told.gains}
     assert gains["a limit of 3 gpu instead of 2 for students"] == pytest.approx(1)
@@ -54,8 +54,8 @@ def test_a_limit_on_some_servers_stops_there() -> None:
         [[4], [4]], np.ones((2, 1)), users=["ann", "ben"], servers=["new", "old"], resources=["gpu"], queues=queues, queue_of=["a", "b"]
     )
     told = fo.explain(given(instance, np.array([[2.0, 2.0], [2.0, 2.0]]), "rdm"), "ann")
-    assert "What stops it: the limit of a, 2 gpu on model = A100, is reached." in told.sentences
-    assert "Elsewhere too little is left of gpu on old." in told.sentences
+    assert "Bottleneck: the limit of a, 2 gpu on model = A100, is reached." in told.sentences
+    assert "Elsewhere gpu on old has no room for another task." in told.sentences
     assert [each.server for each in told.blockers] == ["old"]
     room = fo.explain(given(instance, np.array([[2.0, 1.0], [2.0, 2.0]]), "rdm"), "ann")
     assert "On old enough is left for another task, if it is not spread over several servers." in room.sentences
@@ -72,7 +72,7 @@ def test_what_a_queue_keeps_stops_the_others() -> None:
     assert allocation.tasks_per_user == pytest.approx([5, 0])
     (stop,) = stops_of(allocation, 0)[0]
     assert (stop.queue, stop.keeps) == ("b", True)
-    assert "What stops it: b keeps 5 gpu of its guarantee to itself, and the others hold all 5 gpu that it leaves." in str(
+    assert "Bottleneck: b keeps 5 gpu of its guarantee to itself, and the others hold all 5 gpu that it leaves." in str(
         fo.explain(allocation, "ann", resolves=0)
     )
 
@@ -89,7 +89,7 @@ def test_what_several_queues_keep_stops_the_others() -> None:
         assert allocation.tasks_per_user == pytest.approx([5, 1])
         told = fo.explain(allocation, "ann")
         assert (
-            "What stops it: b and c keep 3 and 2 gpu of their guarantees to themselves, and the others hold all 5 gpu that they leave."
+            "Bottleneck: b and c keep 3 and 2 gpu of their guarantees to themselves, and the others hold all 5 gpu that they leave."
         ) in told.sentences
         gains = {gain.change: gain.by_solving for gain in told.gains if "lent" in gain.change}
         assert gains == {"2 gpu lent instead of 1 by b": pytest.approx(1), "1 gpu lent instead of 0 by c": pytest.approx(1)}
@@ -117,7 +117,7 @@ def test_of_what_queues_keep_the_least_that_is_left_is_said_once() -> None:
         (only,) = stops_of(allocation, 2)[0]
         assert only.words(instance) == stop
     told = fo.explain(given(instance, np.array([[9.0], [36 - 1e-8], [0.0]]), "rdm"), "cem", resolves=0)
-    assert f"What stops it: {stop}." in told.sentences
+    assert f"Bottleneck: {stop}." in told.sentences
     assert in_words([only, only], instance) == f"{stop}; {stop}"
 
 
@@ -224,7 +224,7 @@ def test_many_servers_with_a_quota_are_merged() -> None:
         queue_of=["a", "b"],
     )
     told = fo.explain(fo.solve(instance, "drfh"), "ann", resolves=2)
-    assert "What stops it: the limit of a, 10 gpu on model = A100, is reached." in told.sentences
+    assert "Bottleneck: the limit of a, 10 gpu on model = A100, is reached." in told.sentences
     assert {gain.change: gain.by_solving for gain in told.gains}["a limit of 11 gpu instead of 10 for a on model = A100"] == pytest.approx(
         1
     )
@@ -292,10 +292,10 @@ def test_a_queue_in_an_allocation_of_ones_own() -> None:
     )
     held = given(instance, np.array([[0, 0], [0, 1], [6, 1]]), "rdm")
     told = fo.explain(held, queue="a").sentences
-    assert "big is stopped: too little is left of cpu where it may run." in told
+    assert "big is stopped: cpu has no room for another task where it may run." in told
     assert told[-1].startswith("The exact allocation of drfh, of divisible tasks, would give it 1.")
     assert told[-1].endswith(" instead of 0.")
-    assert "both is stopped: too little is left of cpu where it may run." in fo.explain(held, queue="b").sentences
+    assert "both is stopped: cpu has no room for another task where it may run." in fo.explain(held, queue="b").sentences
     assert (
         "rest could run more: there is room for a task on plain, the servers of a row taken together."
         in fo.explain(held, queue="c").sentences

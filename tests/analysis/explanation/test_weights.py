@@ -34,7 +34,7 @@ def share_of(allocation: fo.Allocation, user: str = "a") -> str:
     ("changes", "tasks", "sentence"),
     [
         # 4 : 1 of 10 is 8 : 2, in a list as in a queue: 80 %, 20 % for each unit of weight.
-        ({}, 8, "80 %, which is 20 % for each unit of its weight 4; b stops at the same level, nobody stops lower or higher."),
+        ({}, 8, "80 %, which is 20 % for each unit of its weight 4; b has the same share for its weight; nobody has less or more."),
         (
             {"queues": [Q], "queue_of": ["q", "q"]},
             8,

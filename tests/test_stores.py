@@ -1,4 +1,4 @@
-"""Files of arrays that are damaged, or claim more than they hold."""
+"""What long runs keep: one writer, when to write, and files of arrays that are damaged or claim more than they hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.formats.array_files import read_arrays
+from fairopt.stores import Pace, Store, read_arrays
 
 
 def test_arrays_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -44,3 +44,40 @@ def test_what_is_no_array_is_refused(tmp_path: Path) -> None:
     path.write_bytes(good)
     with fo.reading_limit(max_bytes=10**6), pytest.raises(fo.InvalidInstance, match=r"a\.npz holds more than 1 MB"):
         read_arrays(path)
+
+
+def test_one_process_writes_a_part(tmp_path: Path) -> None:
+    """Another is refused until the first has ended; parts of other questions may be written meanwhile."""
+    store, other = Store(tmp_path / "a" / "b"), Store(tmp_path / "a" / "b")
+    (store.folder / ".x.npz.1234.tmp").write_bytes(b"half")
+    with store.writing("x.npz"):
+        assert not (store.folder / ".x.npz.1234.tmp").exists()
+        refused = pytest.raises(fo.InvalidInstance, match=r"another run is writing .*x\.npz; wait for its end, or give another folder")
+        with refused, other.writing("x.npz"):
+            pass
+        with other.writing("y.npz"):
+            other.write("y.npz", {"a": 1})
+    with other.writing("x.npz"):
+        assert other.arrays("x.npz") is None
+    assert store.arrays("y.npz") == {"a": np.array(1)}
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    """It is a file."""
+    (tmp_path / "a").write_text("")
+    with pytest.raises(fo.InvalidInstance, match=r"the folder .*a cannot be made: .*; give another one"):
+        Store(tmp_path / "a")
+
+
+def test_when_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At least so many seconds after the last write, and so many times as long as it took."""
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    pace = Pace(10.0, 20.0, 0.5)
+    assert pace.due == 110
+    now[0] = 150.0
+    assert pace.due == 125
+    with pace.write():
+        now[0] += 2
+    assert pace.due == 192
+    assert Pace(1.0, 20.0, at_once=True).due < now[0]
