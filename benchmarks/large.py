@@ -3,9 +3,9 @@
     python benchmarks/large.py [CASE ...]
 
 Weighted DRFH, all pairs eligible, distinct servers, three resources (`instances.all_pairs`): users of similar demands are solved in
-groups (`fairopt.solving.grouping`), and the certificate is computed over all users and servers. "all pairs": without groups. The same of
-proportional fairness (`fairopt.solving.worth_groups`). "in zones": zero demands, constraints and numbers of tasks (`instances.in_zones`),
-which make some tens of levels; "pairs" are the eligible ones there.
+groups (`fairopt.solvers.large`), and the certificate is computed over all users and servers. "all pairs": without groups. The same of
+proportional fairness. "in zones": zero demands, constraints and numbers of tasks (`instances.in_zones`), which make some tens of levels;
+"pairs" are the eligible ones there.
 Each solve is a process of its own with one thread for linear algebra, which builds the instance before the clock starts. Memory is the
 peak of the solve above what is in use before it; the table of tasks is part of it. "linear" is the
 processor time of a pair, in parts of that of the first row of this notion with as many servers.
@@ -90,7 +90,7 @@ def measure(case: Case) -> Row:
     if case.grouped:
         row = best_of(solve, _LIMIT, 1)[1]
     else:
-        with patch("fairopt.solving.optimum.fits", lambda *_: False), patch("fairopt.solving.optimum.fits_worth", lambda *_: False):
+        with patch("fairopt.solvers.large.engine.suits_groups", lambda _: False):
             row = best_of(solve, _LIMIT, 1)[1]
     answer = answers[-1]
     return row | {

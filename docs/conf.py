@@ -31,6 +31,7 @@ extensions = [
     "mathml",
     "pictures",
     "registries",
+    "result_schema",
 ]
 exclude_patterns = ["_build", "_ext"]
 default_role = "py:obj"

@@ -43,7 +43,8 @@ from fairopt.models.queue_tree import (
     check_no_queues,
     tree_filling,
 )
-from fairopt.program import Feature, Goal, Leximin, Limits, Nested, Program
+from fairopt.program import AllPairs, AlphaFair, Feature, Goal, Leximin, Limits, Nested, Program
+from fairopt.program.all_pairs import has_all_pairs
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.program.exact import ExactProgram
 from fairopt.program.filling import Criterion
@@ -184,8 +185,13 @@ class ShareNotion(Notion):
         InvalidInstance
             A task of a user is worth no share > 0.
         """
-        users, servers = eligible_pairs(instance)
         share = self._checked_share(instance)
+        if not integral and has_all_pairs(instance, sharing):
+            goal, each = self.goal(instance.weights), share if share.ndim == 1 else share[:, 0]
+            alike = share.ndim == 1 or bool((share == share[:, :1]).all())
+            if alike and isinstance(goal, Leximin | AlphaFair) and bool((np.isfinite(each) & (each > 0)).all()):
+                return AllPairs.of(instance, each, goal, self.name, self.title)
+        users, servers = eligible_pairs(instance)
         utilities = share[users, servers] if share.ndim == 2 else share[users]
         valueless = np.flatnonzero(~((utilities > 0) & np.isfinite(utilities)))
         if valueless.size:

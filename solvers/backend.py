@@ -119,21 +119,14 @@ class Backend(ABC):
             raise SolverUnavailable(f'the solver "{cls.name}" is not installed; install it with: {cls.requirement}')
 
     @classmethod
+    def suits(cls, program: Program) -> bool:
+        """Is a program with these features of a kind and size that this engine is for? If not, it is not tried unasked."""
+        return True
+
+    @classmethod
     def wins(cls, program: Program) -> bool:
         """Is this engine the faster one, by measurement, for a program that engines before it can solve as well?"""
         return False
-
-    @property
-    def takes_rough_levels(self) -> bool:
-        """Does it have ways to a leximin that begin with a rough answer?"""
-        return False
-
-    def ways_from(self, rough: Solution, program: Program, tolerance: float) -> Sequence[Way]:
-        """Return ways that begin with a rough answer, which has no points and proves nothing. They are tried before all others.
-
-        Only an engine that ``takes_rough_levels`` is asked.
-        """
-        return ()
 
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
         """Return the engine's ways to an answer for a program, in the order in which to try them; the default is `solve` alone."""

@@ -12,6 +12,7 @@ from fairopt.registry import Registry, words
 from fairopt.solvers.backend import Backend
 from fairopt.solvers.equilibrium.engine import BestResponse
 from fairopt.solvers.interior_point.engine import InteriorPoint
+from fairopt.solvers.large.engine import Large
 from fairopt.solvers.trajectory.engine import Trajectory
 from fairopt.solvers.via_cvxpy import CVXPY
 from fairopt.solvers.via_highs.engine import HiGHS
@@ -25,7 +26,7 @@ __all__ = ["SOLVERS", "candidates", "choose"]
 SOLVERS: Registry[type[Backend]] = Registry(
     "solver",
     "fairopt.solvers",
-    {engine.name: engine for engine in (WaterFilling, HiGHS, BestResponse, InteriorPoint, CVXPY, Trajectory, Pyomo)},
+    {engine.name: engine for engine in (WaterFilling, HiGHS, BestResponse, Large, InteriorPoint, CVXPY, Trajectory, Pyomo)},
     lambda entry: "" if isinstance(entry, type) and issubclass(entry, Backend) else "it must be a subclass of fairopt.solvers.Backend",
 )
 
@@ -33,8 +34,8 @@ SOLVERS: Registry[type[Backend]] = Registry(
 def candidates(program: Program, solver: str | None) -> list[Backend]:
     """Return the engine asked for ("pyomo:NAME": with that solver inside), or all that can solve the program, in the order to try them.
 
-    The order is that of `SOLVERS`, but an engine that is the fastest by measurement (`Backend.wins`) comes first. After the first, engines
-    that would take too long for a program of this size (`Backend.most_pairs`) are left out.
+    The order is that of `SOLVERS`, but engines that are faster by measurement (`Backend.wins`) come first. After the first, engines that
+    would take too long for a program of this size (`Backend.most_pairs`) are left out.
 
     Raises
     ------
@@ -44,13 +45,12 @@ def candidates(program: Program, solver: str | None) -> list[Backend]:
         Its package is not installed; the message says what to install.
     """
     needs = program.features()
-    capable = [name for name, engine in SOLVERS.items() if needs <= engine.features]
+    capable = [name for name, engine in SOLVERS.items() if needs <= engine.features and engine.suits(program)]
     if solver is None:
         there = [SOLVERS[name] for name in capable if SOLVERS[name].available()]
         if there:
-            first = next((engine for engine in there if engine.wins(program)), there[0])
-            others = (other for other in there if other is not first and program.n_pairs <= other.most_pairs)
-            return [engine() for engine in (first, *others)]
+            first, *others = sorted(there, key=lambda engine: not engine.wins(program))
+            return [first(), *(other() for other in others if program.n_pairs <= other.most_pairs)]
         if capable:
             raise SolverUnavailable(f"no engine for this program is installed; {_install(SOLVERS[capable[0]])}")
         raise Unsupported(f"no engine can solve a program with {_list(needs)}")

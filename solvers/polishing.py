@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairopt.program import Equalize, Equilibrium, Leximin, Program, Solution
+from fairopt.program import Program, Solution
 
 __all__ = ["polishes"]
 
@@ -16,12 +16,12 @@ def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Soluti
     """
     if program.integral:
         return
-    if isinstance(program.goal, Leximin | Equalize):
+    if program.goal.has_levels:
         from fairopt.solvers.leximin.polish import polishes as of_levels
 
         yield from (("level equations", found) for found in of_levels(program, solution))
         return
-    if isinstance(program.goal, Equilibrium):
+    if program.goal.is_equilibrium:
         from fairopt.solvers.equilibrium.polish import polish
     else:
         from fairopt.solvers.alpha_fair.polish import polish

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -77,26 +77,24 @@ class CVXPY(Backend):
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
         """Return the one way; its answer to an alpha-fair goal or a trade-off has few digits, and is always polished."""
         (way,) = super().ways(program, tolerance)
-        return (replace(way, polish_above=_EXACT) if isinstance(program.goal, AlphaFair | Tradeoff) else way,)
+        return (replace(way, polish_above=_EXACT) if program.goal.has_gradient else way,)
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features."""
-        solver = (self.within or "").upper() or ("CLARABEL" if isinstance(program.goal, AlphaFair | Tradeoff) else "HIGHS")
+        solver = (self.within or "").upper() or ("CLARABEL" if program.goal.has_gradient else "HIGHS")
         cvxpy = _imported(solver)
         if not program.scaled().n_columns:  # CVXPY 1.8 has no variables without entries
             return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)))
         task = _Task(cvxpy, solver, program, deadline)
-        if isinstance(program.goal, Total):
-            solution = task.total(program.goal)
-        elif isinstance(program.goal, AlphaFair):
-            solution = task.alpha_fair(program.goal)
-        elif isinstance(program.goal, Tradeoff):
-            solution = task.tradeoff(program.goal)
-        elif isinstance(program.goal, TreeFilling):
-            solution = task.filling(program.goal, tolerance)
-        else:
-            assert isinstance(program.goal, Leximin | Equalize)
-            solution = task.levels(program.goal, tolerance)
+        solve: dict[Feature, Callable[[Any, float], Solution]] = {
+            Feature.TOTAL: task.total,
+            Feature.ALPHA_FAIR: task.alpha_fair,
+            Feature.TRADEOFF: task.tradeoff,
+            Feature.TREE: task.filling,
+            Feature.LEXIMIN: task.levels,
+            Feature.EQUALIZE: task.levels,
+        }
+        solution = solve[program.goal.feature](program.goal, tolerance)
         return replace(solution, seconds=task.seconds)
 
 
@@ -171,7 +169,7 @@ class _Task:
 
     # Goals -------------------------------------------------------------------------------------------------------------------
 
-    def total(self, goal: Total) -> Solution:
+    def total(self, goal: Total, _: float) -> Solution:
         """One linear program."""
         scaled = self.scaled
         worth = goal.weights[scaled.members][scaled.user] * scaled.utilities
@@ -185,7 +183,7 @@ class _Task:
         entries = scaled.utilities / unit[scaled.user], (scaled.user, np.arange(scaled.n_columns))
         return sp.csr_array(entries, shape=(scaled.n_users, scaled.n_columns))
 
-    def alpha_fair(self, goal: AlphaFair) -> Solution:
+    def alpha_fair(self, goal: AlphaFair, _: float) -> Solution:
         """At alpha = 1 in units of what users could have, then at alpha in units of that answer."""
         scaled, cp, prices = self.scaled, self.cp, np.zeros(self.scaled.rows.size)
         weights, unit = goal.weights[scaled.members], np.maximum.reduceat(scaled.utilities, scaled.first)
@@ -213,7 +211,7 @@ class _Task:
         parts = np.exp(np.maximum(log_weight - log_weight.max(), _LEAST_LOG_WEIGHT))
         return cp.sum(cp.multiply(parts / p, cp.power(self.utilities(level) @ self.x, p, approx=False)))
 
-    def tradeoff(self, goal: Tradeoff) -> Solution:
+    def tradeoff(self, goal: Tradeoff, _: float) -> Solution:
         """The goal as it stands, in units of what users could have."""
         scaled, cp = self.scaled, self.cp
         unit = np.maximum.reduceat(scaled.utilities, scaled.first)
@@ -243,7 +241,7 @@ class _Task:
         """One linear program a level."""
         program, members = self.program, np.zeros(len(self.program.users), bool)
         members[self.scaled.members] = True
-        together = Together(members, isinstance(goal, Equalize))
+        together = Together(members, goal.is_equal)
         per_level = program.utilities / goal.weights[program.pair_users]
         found = solve_levels(program, per_level, _Levels(self, goal), together, settle_below(tolerance))
         return replace(found, iterations=self.iterations, programs_solved=self.solved)
@@ -265,7 +263,7 @@ class _Levels:
     """The linear programs of levels, each stated anew; levels in one unit for all."""
 
     def __init__(self, task: _Task, goal: Leximin | Equalize) -> None:
-        self.task, self.equal = task, isinstance(goal, Equalize)
+        self.task, self.equal = task, goal.is_equal
         weights = goal.weights[task.scaled.members]
         self.unit = float(np.exp(np.log(task.scaled.reach / weights).mean()))
         self.rows = task.utilities(weights * self.unit)

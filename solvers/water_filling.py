@@ -35,8 +35,7 @@ class WaterFilling(Backend):
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Fill in rounds, with a few array operations for each bottleneck."""
-        goal = program.goal
-        assert isinstance(goal, Leximin)
+        goal = program.goal_as(Leximin)
         limits = program.limits
         users = program.pair_users
         per_level = program.utilities / goal.weights[users]

@@ -12,7 +12,7 @@ array([[1.        , 0.77777778]])
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -78,6 +78,13 @@ class Level:
     part: str = ""
     queue_prices: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def in_floats(self) -> Level:
+        """The level with the nearest floats, where its numbers are Fractions."""
+        prices = None if self.prices is None else self.prices.astype(np.float64)
+        queue_prices = {name: float(price) for name, price in self.queue_prices.items()}
+        return replace(self, value=float(self.value), prices=prices, queue_prices=queue_prices)
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Allocation(ShowsItself):
@@ -140,6 +147,62 @@ class Allocation(ShowsItself):
                 array.setflags(write=False)
 
     __setstate__ = restore_read_only
+
+    @classmethod
+    def of(
+        cls,
+        question: Optimum | Greedy,
+        instance: Instance,
+        *,
+        solver: str,
+        sharing: str,
+        certificate: Certificate,
+        moments: tuple[float, float, float, float],
+        tasks: FloatArray | None = None,
+        shares: FloatArray | None = None,
+        exact: ExactAnswer | None = None,
+        seconds: Mapping[str, float] | None = None,
+        **more: Any,
+    ) -> Allocation:
+        """Return the answer to a question. With an ``exact`` answer, tasks, shares, prices and levels are the nearest floats.
+
+        Parameters
+        ----------
+        moments : four floats
+            When it began, and when it was formulated, solved and certified.
+        tasks, shares : arrays
+            Not needed with ``exact``.
+        seconds : mapping, optional
+            Parts of the engine's time.
+        **more
+            Other attributes.
+        """
+        started, formulated, solved, certified = moments
+        phases = {"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved}
+        if exact is not None:
+            more = {
+                "prices": None if exact.prices is None else exact.prices.astype(np.float64),
+                "levels": tuple(level.in_floats for level in exact.proved_levels),
+                "queue_prices": {name: float(price) for name, price in exact.queue_prices.items()},
+                **more,
+            }
+            tasks, shares = exact.tasks.astype(np.float64), exact.shares.astype(np.float64)
+        assert tasks is not None
+        assert shares is not None
+        given = {"prices": None, "levels": (), **more}
+        return cls(
+            instance=instance,
+            notion=question.notion.name,
+            solver=solver,
+            sharing=sharing,
+            tasks=tasks,
+            shares=shares,
+            certificate=certificate,
+            seconds=phases | dict(seconds or {}),
+            question=question,
+            exact=exact,
+            **given,
+        )
 
     @property
     def in_fractions(self) -> Allocation:

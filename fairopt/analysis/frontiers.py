@@ -314,7 +314,7 @@ def frontier(
     question = {
         "alphas": alphas,
         "notions": asked,
-        "families": families or {},
+        "families": {name: pairs for name, pairs in (families or {}).items() if pairs},
         "schedules": [schedules] if isinstance(schedules, str) else schedules,
         "of": of,
         "sharing": how,

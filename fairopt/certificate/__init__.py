@@ -3,8 +3,9 @@
 ===============  =========================================================================
 ``certificate``  `Certificate`, and the residuals of each goal
 ``levels``       the proof of a leximin, level by level
-``one_level``    the same of a leximin of one level, on tables too large for an array of all pairs beside them
-``one_worth``    the proof of an alpha-fair optimum on such tables
+``tree_course``  the course of the filling of a tree, by its definition
+``one_level``    the same of a leximin of one level in a program of all pairs, without its columns
+``one_worth``    the proof of an alpha-fair optimum in such a program
 ``exact``        the proof in fractions, without a tolerance
 ``conditions``   the conditions of alpha-fair goals, of equilibria and of unions of polytopes
 ===============  =========================================================================
@@ -13,7 +14,5 @@
 from __future__ import annotations
 
 from fairopt.certificate.certificate import Certificate, allocation_excess, certify, marginal_worth
-from fairopt.certificate.one_level import certify_one_level
-from fairopt.certificate.one_worth import certify_one_worth
 
-__all__ = ["Certificate", "allocation_excess", "certify", "certify_one_level", "certify_one_worth", "marginal_worth"]
+__all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]

@@ -44,11 +44,26 @@ from fairopt.certificate.conditions import bottleneck_violation, clause_violatio
 from fairopt.certificate.distance import proved_distance
 from fairopt.certificate.leximin_levels import level_gaps
 from fairopt.certificate.nested_levels import nested_gaps
+from fairopt.certificate.one_level import one_level_gaps
+from fairopt.certificate.one_worth import alpha_fair_gaps
 from fairopt.certificate.tree_levels import tree_gaps
 from fairopt.drawing import ShowsItself
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
-from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Nested, Program, Solution, Total, Tradeoff, TreeFilling
+from fairopt.program import (
+    AllPairs,
+    AlphaFair,
+    Disjunctive,
+    Equalize,
+    Equilibrium,
+    Leximin,
+    Nested,
+    Program,
+    Solution,
+    Total,
+    Tradeoff,
+    TreeFilling,
+)
 from fairopt.program.kept_parts import counted_rows
 from fairopt.program.parallelism import servers_at_once
 from fairopt.wording import contrast, joined
@@ -199,6 +214,8 @@ def certify(program: Program, solution: Solution) -> Certificate:
     if not all(np.isfinite(array).all() for array in numbers if array is not None):
         of_users = float("inf") if program.goal.has_gradient else None
         return Certificate(float("inf"), float("inf"), float("inf"), distance=of_users)
+    if isinstance(program, AllPairs) and (isinstance(program.goal, AlphaFair) or len(solution.stages) == 1):
+        return _of_tables(program, solution)
     feasibility = _excess(program, solution.x)
     if program.integral:
         fractional = float(np.abs(solution.x - np.round(solution.x)).max(initial=0.0))
@@ -257,6 +274,18 @@ def _(goal: Equilibrium, program: Program, solution: Solution, feasibility: floa
 def _(goal: Disjunctive, program: Program, solution: Solution, feasibility: float) -> Residuals:
     gap = float("inf") if solution.gap is None else solution.gap
     return gap, clause_violation(goal, solution.x, solution.auxiliary), None
+
+
+def _of_tables(program: AllPairs, solution: Solution) -> Certificate:
+    """Certify an alpha-fair optimum or a leximin of one level without an array of all pairs beside the tasks."""
+    tasks = program.table(solution.x)
+    prices = solution.prices if isinstance(program.goal, AlphaFair) else solution.stages[0].prices
+    of_servers = program.prices_of_servers(np.zeros(len(program.limits)) if prices is None else prices)
+    if isinstance(program.goal, AlphaFair):
+        feasibility, optimality, fairness, distance = alpha_fair_gaps(program, program.goal, tasks, of_servers)
+        return Certificate(feasibility, optimality, fairness, distance=distance)
+    feasibility, optimality, fairness = one_level_gaps(program, tasks, solution.stages[0].value, of_servers)
+    return Certificate(feasibility, optimality, fairness)
 
 
 def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> float:

@@ -48,7 +48,7 @@ def proved_distance(goal: AlphaFair | Tradeoff, weights: FloatArray, utilities: 
         return 0.0
     if not utilities.min() > 0:
         return math.inf
-    power, efficiency = (goal.alpha, 0.0) if isinstance(goal, AlphaFair) else (goal.beta, goal.efficiency)
+    power, efficiency = goal.power, goal.efficiency
     with np.errstate(divide="ignore"):
         log_money = np.log(weights) + (1 - power) * np.log(utilities)
     log_part = float(log_money.min() - np.logaddexp.reduce(log_money))

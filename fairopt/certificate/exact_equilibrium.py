@@ -27,8 +27,7 @@ def prove_equilibrium(program: ExactProgram, solution: Solution) -> None:
     CertificateError
         The answer exceeds a limit, or a pair has no bottleneck although its user has tasks left.
     """
-    goal, names, x = program.goal, program.program, solution.x
-    assert isinstance(goal, Equilibrium)
+    goal, names, x = program.goal_as(Equilibrium), program.program, solution.x
     for p in [p for p, value in enumerate(x.tolist()) if value < 0]:
         raise CertificateError(f"{_pair(program, p)} holds a negative number of tasks")
     usage = program.usage(x)

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from fairopt.certificate.exact_levels import cheapest, closed_pairs, dot, prove_feasible, refuse
+from fairopt.certificate.tree_course import Course
 from fairopt.instance import BoolArray
 from fairopt.instance.fractions import ExactArray, from_rationals, rational
 from fairopt.program import Nested, Solution, Stage, TreeFilling
 from fairopt.program.exact import ExactProgram
-from fairopt.program.tree_filling import TreeCourse
 from fairopt.wording import named
 
 __all__ = ["prove_filling", "prove_nested"]
@@ -39,8 +39,7 @@ def prove_filling(program: ExactProgram, solution: Solution) -> None:
     CertificateError
         The message says which level or limit is wrong, and how.
     """
-    goal = program.goal
-    assert isinstance(goal, TreeFilling)
+    goal = program.goal_as(TreeFilling)
     prove_feasible(program, solution.x)
     if len(solution.parts) != len(goal.parts):
         refuse(program, f"it has the ends of {len(solution.parts)} parts, and the filling has {len(goal.parts)}")
@@ -54,12 +53,11 @@ def prove_filling(program: ExactProgram, solution: Solution) -> None:
         closed = closed_pairs(of_part)
         members = np.zeros(len(program.program.users), bool)
         members[program.program.pair_users[~closed]] = True
-        way = TreeCourse(goal, part, shares, part.users & members, np.zeros(0), None)
+        way = Course(goal, part, shares, members)
         for stage in solution.stages:
             if stage.part == number:
                 _prove_stage(of_part, way, stage, closed)
-                way.advance(stage.value)
-                way.stop(stage.users)
+                way.stop(stage.value, stage.users)
         if way.rising.any():
             user = program.program.users[int(np.flatnonzero(way.rising)[0])]
             refuse(program, f"nothing stops {named(user)} in {part.title}")
@@ -68,8 +66,8 @@ def prove_filling(program: ExactProgram, solution: Solution) -> None:
     _same_shares(program, solution.x, shares.users, "in the end")
 
 
-def _prove_stage(program: ExactProgram, way: TreeCourse, stage: Stage, closed: BoolArray) -> None:
-    change, _ = way.event()
+def _prove_stage(program: ExactProgram, way: Course, stage: Stage, closed: BoolArray) -> None:
+    change = way.change()
     t: Any = stage.value
     told = f"the level {t} of {way.part.title}"
     if not way.t <= t <= change:
@@ -110,8 +108,7 @@ def prove_nested(program: ExactProgram, solution: Solution) -> None:
     ------
     CertificateError
     """
-    goal, names = program.goal, program.program
-    assert isinstance(goal, Nested)
+    goal, names = program.goal_as(Nested), program.program
     prove_feasible(program, solution.x)
     closed = closed_pairs(program)
     below = goal.below.toarray() > 0

@@ -9,48 +9,38 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.certificate.certificate import Certificate, allocation_excess
-from fairopt.instance import FloatArray, Instance
+from fairopt.certificate.table_excess import table_excess
+from fairopt.instance import FloatArray
+from fairopt.program import AllPairs
 
-__all__ = ["certify_one_level"]
+__all__ = ["one_level_gaps"]
 
 _NOISE = 1e-13  # a smaller fraction of all spending proves nothing
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known
 _BLOCK = 250_000  # pairs of a block, which fits into a cache
-_NOTHING = Certificate(float("inf"), float("inf"), float("inf"))
 
 
-def certify_one_level(instance: Instance, share: FloatArray, tasks: FloatArray, value: float, prices: FloatArray) -> Certificate:
-    """Recompute the residuals of an answer to max t, share[n] x[n] / weight[n] >= t for all users.
+def one_level_gaps(program: AllPairs, tasks: FloatArray, value: float, prices: FloatArray) -> tuple[float, float, float]:
+    """Return the residuals of an answer to max t, share[n] x[n] / weight[n] >= t for all users: feasibility, optimality, fairness.
 
     Parameters
     ----------
-    instance : Instance
-        All users may run everywhere, without limits on tasks or parallelism and without queues.
-    share : array (users,)
-        Of a task, not divided by the weight.
+    program : AllPairs
+        Its goal is a leximin.
     tasks : array (users, servers)
+        All numbers are finite.
     value : float
         The level that is told.
     prices : array (servers, resources)
         In any unit.
-
-    Returns
-    -------
-    Certificate
-        All residuals are infinite if a number is not finite, or the instance is of another kind.
     """
-    one_kind = instance.eligibility.all() and not instance.is_tree and instance.weights.ndim == 1 and instance.rates_per_server is None
-    endless = np.isinf(instance.tasks).all() and np.isinf(instance.parallelism).all()
-    numbers = bool(np.isfinite(prices).all() and np.isfinite(value) and np.isfinite(tasks.sum()))
-    if not (one_kind and endless and numbers):
-        return _NOTHING
-    bounds, demands, per_level = instance.row_capacity, instance.demands, share / instance.weights
+    bounds, demands, per_level = program.capacities, program.demands, program.worths / program.goal.weights
+    n, k = tasks.shape
     p = np.maximum(prices, 0.0) / max(float(prices.max(initial=0.0)), 1e-300)
-    n, used = instance.n_users, np.zeros_like(bounds)
+    used = np.zeros_like(bounds)
     q, levels, dear, excess = np.empty(n), np.empty(n), 0.0, 0.0
-    for start in range(0, n, max(1, _BLOCK // max(1, instance.n_servers))):
-        block = slice(start, start + max(1, _BLOCK // max(1, instance.n_servers)))
+    for start in range(0, n, max(1, _BLOCK // max(1, k))):
+        block = slice(start, start + max(1, _BLOCK // max(1, k)))
         x, cost = tasks[block], demands[block] @ p.T  # a task of each user on each server
         levels[block] = x.sum(axis=1) * per_level[block]
         cheapest = cost.min(axis=1)
@@ -64,7 +54,7 @@ def certify_one_level(instance: Instance, share: FloatArray, tasks: FloatArray, 
             excess -= float(np.minimum(cost, 0.0).sum())
             np.maximum(cost, 0.0, out=cost)
         dear += float(cost.sum())
-    return Certificate(allocation_excess(instance, tasks, "rdm"), *_gaps(p, bounds, used, q, levels, dear, excess, value))
+    return (table_excess(program, tasks), *_gaps(p, bounds, used, q, levels, dear, excess, value))
 
 
 def _gaps(

@@ -9,42 +9,39 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.certificate.certificate import Certificate, allocation_excess
 from fairopt.certificate.distance import proved_distance
-from fairopt.instance import FloatArray, Instance
-from fairopt.program import AlphaFair
+from fairopt.certificate.table_excess import table_excess
+from fairopt.instance import FloatArray
+from fairopt.program import AllPairs, AlphaFair
 
-__all__ = ["certify_one_worth"]
+__all__ = ["alpha_fair_gaps"]
 
 _BLOCK = 250_000  # pairs of a block, which fits into a cache
-_NOTHING = Certificate(float("inf"), float("inf"), float("inf"), distance=float("inf"))
+_NOTHING = (float("inf"), float("inf"), float("inf"), float("inf"))
 
 
-def certify_one_worth(instance: Instance, goal: AlphaFair, share: FloatArray, tasks: FloatArray, prices: FloatArray) -> Certificate:
-    """Recompute the residuals of an answer to max sum_n weight[n] g(share[n] x[n]), with g' = U^-alpha.
+def alpha_fair_gaps(program: AllPairs, goal: AlphaFair, tasks: FloatArray, prices: FloatArray) -> tuple[float, float, float, float]:
+    """Return the residuals of an answer to max sum_n weight[n] g(share[n] x[n]), g' = U^-alpha.
 
     Parameters
     ----------
-    instance : Instance
-        Every user may run everywhere and demands some of every resource; no limits on tasks, no parallelism, no queues.
+    program : AllPairs
     goal : AlphaFair
-    share : array (users,)
-        The worth of a task.
+        Its goal.
     tasks : array (users, servers)
+        All numbers are finite.
     prices : array (servers, resources)
         In any unit.
 
     Returns
     -------
-    Certificate
-        Includes ``distance``. All residuals are infinite if a number is not finite, or the instance is of another kind.
+    floats
+        Feasibility, optimality, fairness, and the proved distance; all infinite if a user has nothing or no price is positive.
     """
-    one_kind = instance.eligibility.all() and not instance.is_tree and instance.weights.ndim == 1 and instance.rates_per_server is None
-    endless = np.isinf(instance.tasks).all() and np.isinf(instance.parallelism).all() and (instance.demands > 0).all()
-    numbers = bool(np.isfinite(prices).all() and np.isfinite(tasks.sum()) and prices.max(initial=0.0) > 0)
-    if not (one_kind and endless and numbers):
+    if not prices.max(initial=0.0) > 0:
         return _NOTHING
-    bounds, demands, used = instance.row_capacity, instance.demands, tasks.T @ instance.demands
+    bounds, demands, used, share = program.capacities, program.demands, tasks.T @ program.demands, program.worths
+    n, k = tasks.shape
     held = share * tasks.sum(axis=1)
     if held.min() <= 0:
         return _NOTHING
@@ -55,8 +52,8 @@ def certify_one_worth(instance: Instance, goal: AlphaFair, share: FloatArray, ta
     p *= earned / float((p * used).sum())  # all users together spend what their tasks are worth
     free = np.divide(np.maximum(bounds - used, 0.0), bounds, out=np.zeros_like(bounds), where=bounds > 0)
     cheap, wasted = 0.0, 0.0
-    for start in range(0, instance.n_users, max(1, _BLOCK // max(1, instance.n_servers))):
-        block = slice(start, start + max(1, _BLOCK // max(1, instance.n_servers)))
+    for start in range(0, n, max(1, _BLOCK // max(1, k))):
+        block = slice(start, start + max(1, _BLOCK // max(1, k)))
         x, w, cost = tasks[block], worth[block], demands[block] @ p.T
         cheap = max(cheap, float((w / cost.min(axis=1)).max(initial=0.0)))
         bill = np.einsum("ni,ni->n", cost, x)
@@ -66,7 +63,7 @@ def certify_one_worth(instance: Instance, goal: AlphaFair, share: FloatArray, ta
     beyond = 1 - 1 / cheap if cheap > 0 else float("inf")
     room = float(free.min(axis=1).max(initial=0.0))
     bound = cheap * float((p * bounds).sum())
-    feasibility = max(allocation_excess(instance, tasks, "rdm"), 0.0)
+    feasibility = table_excess(program, tasks)
     gap = max(bound - earned, 0.0) / bound
     distance = proved_distance(goal, goal.weights, held, gap / (1 - gap) + feasibility if gap < 1 else np.inf)
-    return Certificate(feasibility, gap, max(beyond, wasted, room, 0.0), distance=distance)
+    return feasibility, gap, max(beyond, wasted, room, 0.0), distance

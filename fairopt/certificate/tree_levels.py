@@ -1,7 +1,7 @@
 """Proof of the filling of a tree of queues: the course is recomputed from the answer, and each level proved by its prices.
 
-The rates of the tree are part of the definition (`fairopt.program.tree_filling`), and recomputed here for the stopped users that the answer
-names. Each level is proved by the inequality of `fairopt.certificate.levels` with the shares of the course in place of t: for prices
+The rates of the tree are part of the definition, and recomputed here (`fairopt.certificate.tree_course`) for the stopped users that the
+answer names. Each level is proved by the inequality of `fairopt.certificate.levels` with the shares of the course in place of t: for prices
 p >= 0, with S + rate t the shares of users who rise and S those of the others,
 
     p.b - sum over all users of q S  -  t sum over users who rise of q rate  >=  0,
@@ -26,10 +26,10 @@ from dataclasses import replace
 import numpy as np
 
 from fairopt.certificate.levels import LevelProofs
+from fairopt.certificate.tree_course import Course
 from fairopt.instance import FloatArray
 from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
 from fairopt.program.share_limits import ShareLimits
-from fairopt.program.tree_filling import TreeCourse
 
 __all__ = ["tree_gaps"]
 
@@ -56,14 +56,14 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
         limits = program.limits if extra is None else Limits.stack([program.limits, extra])
         of_part = replace(program, limits=limits)
         on_shares = ShareLimits.of(of_part)
-        way = goal.course(part, shares, program.per_user(of_part.largest() * per_level) > 0, most, on_shares)
+        way = Course(goal, part, shares, program.per_user(of_part.largest() * per_level) > 0, on_shares)
         levels = program.per_user(x * per_level)
         proofs = LevelProofs(of_part, per_level, x, levels, np.zeros(levels.size))
         if known is not None:
             proofs.inherit_bounds(known, rows)
         stages = [stage for stage in solution.stages if stage.part == number]
         for stage in stages:
-            change, _ = way.event()
+            change = way.change()
             late = _SAME_TIME * max(change, way.t) if np.isfinite(change) else 0.0
             if not way.t <= stage.value * (1 + _SAME_TIME) or stage.value > change + late or not way.rising[stage.users].all():
                 return _NEVER
@@ -74,8 +74,7 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
             else:
                 missing, rise = _level(proofs, way, stage, size)
                 optimality, fairness = max(optimality, missing), max(fairness, rise)
-            way.advance(stage.value)
-            way.stop(stage.users)
+            way.stop(stage.value, stage.users)
         if way.rising.any():
             return _NEVER
         shares, before = way.shares, x
@@ -88,7 +87,7 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
     return max(optimality, _distance(final, shares.users, size)), fairness
 
 
-def _level(proofs: LevelProofs, way: TreeCourse, stage: Stage, least: FloatArray) -> tuple[float, float]:
+def _level(proofs: LevelProofs, way: Course, stage: Stage, least: FloatArray) -> tuple[float, float]:
     """Return the residuals of a level. Shares below ``least``, (users,), are judged as if they were this."""
     assert stage.prices is not None
     target = way.at(stage.value).users

@@ -5,6 +5,7 @@
 ``yarn``, ``yarn_queues``, ``yarn_export``     YARN: the ResourceManager's REST answers; files of the Capacity and the Fair Scheduler
 ``swf``, ``swf_format``, ``swf_log``           the Standard Workload Format: a moment, the jobs over time, a history
 ``openb``, ``google2011``, ``gavel``           tables of the Alibaba GPU cluster, of the Google cluster, of Gavel
+``asked``                                      the arguments of an import or an export, kept in its result
 ``account``                                    what was read, and what was left out and why
 ``json_export``, ``table_rows``                JSON and tables whose messages name the file and the place in it
 ``assembly``, ``shapes``, ``queue_tree``       owners, shapes of tasks and queues become users; nodes become rows of servers

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fairopt.allocation import Allocation
+from fairopt.clusters.amounts import notes_of_units
+from fairopt.clusters.holdings import Holdings
 from fairopt.clusters.rounding import Whole
 from fairopt.errors import InvalidInstance
 from fairopt.files import refuse_existing, write_files
@@ -44,6 +46,12 @@ class Export:
     names: dict[str, str]
     notes: tuple[str, ...]
     question: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, kind: str, files: Mapping[str, str], holdings: Holdings, names: Mapping[str, str], notes: Iterable[str]) -> Export:
+        """Return an export whose notes begin with what rounding changed and how units are understood."""
+        whole = holdings.whole
+        return cls(kind, dict(files), whole, dict(names), (*whole.notes, *notes_of_units(holdings.measures), *notes))
 
     @property
     def text(self) -> str:

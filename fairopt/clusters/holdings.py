@@ -6,13 +6,15 @@ Users in a queue that has queues too share a leaf beside these, ``QUEUE-own``: m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.clusters.amounts import Measures, check_memory, enlarged, whole_part, whole_units
-from fairopt.clusters.rounding import Whole
+from fairopt.allocation import Allocation
+from fairopt.clusters.amounts import Measures, check_headroom, check_memory, enlarged, whole_part, whole_units
+from fairopt.clusters.names import Grammar, Names
+from fairopt.clusters.rounding import Whole, whole_tasks
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.queues import Queue, Quota
 from fairopt.wording import joined, named
@@ -130,6 +132,43 @@ class Holdings:
         for h in reversed(range(len(self.holders))):  # a user of a queue comes after it, and so do the queues in it
             if self.holders[h].parent >= 0:
                 self.held[self.holders[h].parent] += self.held[h]
+
+    @classmethod
+    def of(
+        cls,
+        allocation: Allocation,
+        headroom: float | None,
+        counted: Callable[[Instance], Measures],
+        groups: Mapping[str, str] | None = None,
+    ) -> Holdings:
+        """Return what the whole tasks near an allocation hold.
+
+        Parameters
+        ----------
+        headroom : float or None
+            Is checked.
+        counted : function
+            How the scheduler counts the resources of an instance.
+        groups : mapping, optional
+            The names of groups of server rows, by row.
+
+        Raises
+        ------
+        InvalidInstance, Unsupported
+        """
+        check_headroom(headroom)
+        whole = whole_tasks(allocation, groups)
+        return cls(whole, counted(whole.instance))
+
+    def root_name(self, name: str) -> str:
+        """Return a name for the queue above all others, which no holder has."""
+        while name in {holder.label for holder in self.holders}:
+            name += "-all"
+        return name
+
+    def queue_names(self, grammar: Grammar, *taken: str) -> dict[str, str]:
+        """Return a name that the scheduler allows for each holder, and that is not taken."""
+        return Names(grammar, "queue", taken).of(holder.label for holder in self.holders)
 
     @property
     def total(self) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:

@@ -24,13 +24,13 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.clusters.amounts import check_headroom, enlarged, kind_of, measures, notes_of_units, whole_units
+from fairopt.clusters.amounts import Measures, enlarged, kind_of, measures, whole_units
 from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
 from fairopt.clusters.names import YARN, Names, changed
-from fairopt.clusters.rounding import Whole, whole_tasks
 from fairopt.errors import InvalidInstance
+from fairopt.instance import Instance
 from fairopt.wording import exactly, joined, named, printable
 
 __all__ = ["export_yarn"]
@@ -85,14 +85,15 @@ def export_yarn(
         <value>[memory=163840,vcores=80]</value>
         <value>[memory=344064,vcores=28]</value>
     """
-    check_headroom(headroom)
     if scheduler not in _KINDS:
         raise InvalidInstance(f'there is no scheduler "{scheduler}" of YARN; there are {" and ".join(_KINDS)}')
     if scheduler == "fair" and labels:
         raise InvalidInstance("the Fair Scheduler has no node labels; leave them out, or export for the Capacity Scheduler")
-    whole = whole_tasks(allocation, labels)
-    known = measures(whole.instance, _key, _SMALLEST, grammar=_RESOURCE, keys=resources, units=units, system="YARN")
-    return _File(whole, Holdings(whole, known), headroom, dict(labels or {})).export(scheduler)
+
+    def counted(instance: Instance) -> Measures:
+        return measures(instance, _key, _SMALLEST, grammar=_RESOURCE, keys=resources, units=units, system="YARN")
+
+    return _File(Holdings.of(allocation, headroom, counted, labels), headroom, dict(labels or {})).export(scheduler)
 
 
 def _key(resource: str) -> str | None:
@@ -102,10 +103,11 @@ def _key(resource: str) -> str | None:
 
 
 class _File:
-    def __init__(self, whole: Whole, holdings: Holdings, headroom: float | None, labels: Mapping[str, str]) -> None:
-        self.whole, self.holdings, self.headroom = whole, holdings, headroom
+    def __init__(self, holdings: Holdings, headroom: float | None, labels: Mapping[str, str]) -> None:
+        self.whole = whole = holdings.whole
+        self.holdings, self.headroom = holdings, headroom
         self.holders, self.measures = holdings.holders, holdings.measures
-        self.names = Names(YARN, "queue", ("root",)).of(holder.label for holder in self.holders)
+        self.names = holdings.queue_names(YARN, "root")
         servers = whole.instance.servers
         of_group = [labels.get(servers[group.rows[0]], "") for group in whole.groups]
         self.labels = {label: np.array([each == label for each in of_group]) for label in dict.fromkeys(of_group)}
@@ -113,7 +115,7 @@ class _File:
         self.divided: list[str] = []  # queues with a limit on the nodes of several labels
         self.left_out: list[str] = []  # queues with a limit on a part of the nodes of a label
         self.bounds = [self._bounds(h) for h in range(len(self.holders))]
-        self.notes = [*whole.notes, *notes_of_units(self.measures)]
+        self.notes: list[str] = []
 
     def export(self, scheduler: str) -> Export:
         self.notes += changed(self.names, "names of queues") + changed({k: v for k, v in self.label_names.items() if k}, "node labels")
@@ -132,9 +134,8 @@ class _File:
             if len(self.labels) > 1:
                 self.notes += self._notes_of_limits()
             text = self._capacity()
-        return Export(
-            "yarn", {"queues": text}, self.whole, {k: v for k, v in self.label_names.items() if k} | self.names, tuple(self.notes)
-        )
+        names = {k: v for k, v in self.label_names.items() if k} | self.names
+        return Export.of("yarn", {"queues": text}, self.holdings, names, self.notes)
 
     def _path(self, h: int) -> str:
         holder = self.holders[h]

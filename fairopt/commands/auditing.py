@@ -46,7 +46,7 @@ def audit(
         typer.Option(
             metavar="ID",
             autocompletion=completion.notions,
-            help="Audit the exact allocation of a notion (default: drfh); options as in proportional:alpha=2.",
+            help="Audit the exact allocation of this notion. Default: drfh. Options as in proportional:alpha=2.",
         ),
     ] = None,
     schedule: Annotated[

@@ -212,7 +212,22 @@ def hand_over(
     elif form == "page":
         show(page, output)
     else:
-        deliver(rendered(table(), form, str(output)), output)
+        frame = table()
+        deliver(rendered(named(frame) if form == "csv" else frame, form, str(output)), output)
+
+
+def named(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with a last column ``name``, as JSON has it: the user, owner, queue, scheduler ... that a row is about.
+
+    >>> import pandas as pd
+    >>> named(pd.DataFrame({"tasks": [2.0]}, index=pd.Index(["alice"], name="user"))).reset_index().to_dict("list")
+    {'user': ['alice'], 'tasks': [2.0], 'name': ['alice']}
+    """
+    about = next((word for word in ("owner", "user", "queue", "scheduler", "schedule") if word in frame.columns), None)
+    if "name" in frame.columns or (frame.index.name is None and frame.index.nlevels == 1 and about is None):
+        return frame
+    with_index = frame.index.name is not None or frame.index.nlevels > 1
+    return frame.assign(name=frame.index.get_level_values(-1) if with_index else frame[about])
 
 
 def draw(

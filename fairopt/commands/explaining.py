@@ -37,14 +37,14 @@ def explain(
     file: File,
     user: Annotated[
         str | None,
-        typer.Option(metavar="NAME", autocompletion=completion.names_of_users_and_queues, help="The user to explain, or a queue."),
+        typer.Option(metavar="NAME", autocompletion=completion.names_of_users_and_queues, help="User to explain, or a queue."),
     ] = None,
     queue: Annotated[str | None, typer.Option(metavar="NAME", autocompletion=completion.queues, help="Explain a queue instead.")] = None,
     notion: Annotated[
         str | None,
         typer.Option(
             metavar="ID",
-            help="Notion of fairness, drfh by default; options as in proportional:alpha=2. See: fairopt notions.",
+            help="Notion of fairness. Default: drfh. Options as in proportional:alpha=2. See: fairopt notions.",
             autocompletion=completion.notions,
         ),
     ] = None,

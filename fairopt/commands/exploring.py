@@ -34,11 +34,11 @@ def explore(
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 chooses a free one.")] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address only.")] = False,
 ) -> None:
-    """Open a page in the browser to change FILE by sliders and see the allocation, an explanation and the frontier change.
+    """Open a page in the browser with sliders for FILE: see how the allocation, an explanation and the frontier change.
 
     The page is for this machine only: it is served on 127.0.0.1, its address has a secret token, and it loads nothing from the network.
-    FILE is read once; the page saves to another file where you ask for it, and shows the command line that gives the same instance.
-    Ctrl-C ends it.
+    FILE is read once and never written. The page saves to another file, and shows the command line that gives the same instance.
+    Press Ctrl-C to end it.
     """
     if find_spec("panel") is None:
         raise fo.SolverUnavailable(f"fairopt explore needs panel; install it with: {installing('explore')}")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import as_text, check_file, say, show, work
+from fairopt.commands.declared import NEEDED, Option, arguments, assigned, declared, file
 from fairopt.commands.options import Changes, File, Given, Guarantees, Json, QueueShare, with_rules
 from fairopt.commands.outputs import Written, guarded
 from fairopt.reporting.tables.exports import export_blocks
@@ -31,12 +32,10 @@ Notion = Annotated[
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout."), Written()]
 _RESOURCE = "Name of a resource in the scheduler, such as gpu=nvidia.com/gpu. Can be repeated."
-Resources = Annotated[list[str] | None, typer.Option("--resource-name", metavar="NAME=KEY", help=_RESOURCE)]
 _UNIT = (
     "Unit of a resource of FILE, such as memory=MiB or cpu=millicores; default: what FILE or the name (RAM (GB)) says, else GiB and cores. "
     "Can be repeated."
 )
-Units = Annotated[list[str] | None, typer.Option("--unit", metavar="NAME=UNIT", help=_UNIT)]
 Headroom = Annotated[float, typer.Option(metavar="FACTOR", help="Upper limit: the exact amount times this factor, rounded up.")]
 Borrowed = Annotated[
     float | None,
@@ -50,211 +49,124 @@ TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Time l
 Everything = Annotated[bool, typer.Option("--all", help="Show all users, however many there are.")]
 
 
-def _example(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return lambda command: app.command(epilog=f"Example: fairopt export {text}")(guarded(command))
+# The exporters -------------------------------------------------------------------------------------------------------------------
 
 
-@_example("slurm cluster.yaml --notion drfh --level account-user --headroom 1.1 -o limits.sh --undo undo.sh")
-def slurm(
-    file: File,
-    notion: Notion = "drfh",
-    allocation: Given = None,
-    level: Annotated[
-        Literal["account", "account-user", "account-partition"],
-        typer.Option(help="What is limited: accounts, also their users, or users in each partition, which carries the placement."),
-    ] = "account",
-    headroom: Headroom = 1.0,
-    as_: Annotated[
-        Literal["tres", "billing"], typer.Option("--as", help="Limit every resource, or the dominant share of jobs by TRESBillingWeights.")
-    ] = "tres",
-    partition: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ROW=NAME", help="Partition of a row of servers. Can be repeated; default: one for each row."),
-    ] = None,
-    user_of: Annotated[
-        list[str] | None, typer.Option(metavar="ACCOUNT=USER", help="User of an account, if FILE does not say. Can be repeated.")
-    ] = None,
-    associations: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="sacctmgr -P show assoc, or slurmrestd's answer: checks names, and lets undo restore these limits.",
-        ),
-    ] = None,
-    resource: Resources = None,
-    unit: Units = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    time_limit: TimeLimit = None,
-    changes: Changes = None,
-    output: Output = None,
-    undo: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the script that takes the limits back."), Written()] = None,
-    as_json: Json = False,
-    everything: Everything = False,
+def _pairs(metavar: str, help: str, option: str, parameter: str) -> Option:
+    """Return an option that takes NAME=VALUE, and can be repeated."""
+    kind = Annotated[list[str] | None, typer.Option(option, metavar=metavar, help=help)]
+    return Option(kind, None, parameter, lambda given: assigned(given, option, metavar.partition("=")[0]))
+
+
+_HEADROOM = Option(Headroom, 1.0)
+_BORROWED = Option(Borrowed)
+_FIRST = {"file": Option(File, NEEDED), "notion": Option(Notion, "drfh"), "allocation": Option(Given)}
+_NAMED = {
+    "resource_name": _pairs("NAME=KEY", _RESOURCE, "--resource-name", "resources"),
+    "unit": _pairs("NAME=UNIT", _UNIT, "--unit", "units"),
+}
+_LAST = {
+    "guarantees": Option(Guarantees),
+    "queue_share": Option(QueueShare),
+    "time_limit": Option(TimeLimit),
+    "changes": Option(Changes),
+    "output": Option(Output),
+}
+_PRINTED = {"as_json": Option(Json, False), "everything": Option(Everything, False)}
+
+
+def _exporter(
+    system: str, does: str, example: str, texts: Sequence[str] = ("queues",), written: Mapping[str, Option] | None = None, **own: Option
 ) -> None:
-    """Export limits of Slurm: GrpTRES of accounts, users and partitions, as a script of sacctmgr commands."""
-    _run(
-        _source(file, changes, notion, allocation, guarantees, queue_share, time_limit),
-        lambda found: fo.export_slurm(
-            found,
-            level=level,
-            headroom=headroom,
-            as_=as_,
-            partitions=_assigned(partition, "--partition", "ROW"),
-            users=_assigned(user_of, "--user-of", "ACCOUNT"),
-            associations=associations,
-            resources=_assigned(resource, "--resource-name", "NAME"),
-            units=_assigned(unit, "--unit", "NAME"),
-        ),
-        {"limits": output, "undo": undo},
-        *(as_json, everything),
+    """Add the command of ``fo.export_SYSTEM``: its help, an example, the texts of the export, the options for texts beside the first.
+
+    Its own options follow.
+    """
+    taken = own | _NAMED
+
+    def run(given: dict[str, Any]) -> None:
+        values = arguments(taken, given)
+        paths = dict(zip(texts, (given["output"], *(given[name] for name in written or ())), strict=True))
+        source = _source(*(given[name] for name in ("file", "changes", "notion", "allocation", "guarantees", "queue_share", "time_limit")))
+        _run(source, lambda found: getattr(fo, f"export_{system}")(found, **values), paths, given["as_json"], given["everything"])
+
+    options = _FIRST | taken | _LAST | dict(written or {}) | _PRINTED
+    app.command(system, epilog=f"Example: fairopt export {system} cluster.yaml --notion drfh {example}")(
+        guarded(declared(run, does, options))
     )
 
 
-@_example("kueue cluster.yaml --notion drfh --flavor 'gpu-1 +3=model=A100' -o queues.yaml")
-def kueue(
-    file: File,
-    notion: Notion = "drfh",
-    allocation: Given = None,
-    headroom: Borrowed = None,
-    flavor: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ROW=KEY=VALUE,...", help="Labels of the nodes of a row; rows of the same labels are one flavor. Can be repeated."
-        ),
-    ] = None,
-    resource: Resources = None,
-    unit: Units = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    time_limit: TimeLimit = None,
-    changes: Changes = None,
-    output: Output = None,
-    as_json: Json = False,
-    everything: Everything = False,
-) -> None:
-    """Export objects of Kueue: flavors from groups of servers, ClusterQueues and Cohorts with quotas, LocalQueues."""
-    _run(
-        _source(file, changes, notion, allocation, guarantees, queue_share, time_limit),
-        lambda found: fo.export_kueue(
-            found,
-            headroom=headroom,
-            flavors=_flavors(flavor),
-            resources=_assigned(resource, "--resource-name", "NAME"),
-            units=_assigned(unit, "--unit", "NAME"),
-        ),
-        {"queues": output},
-        *(as_json, everything),
-    )
-
-
-@_example("resourcequota cluster.yaml --notion drfh --headroom 1.1 -o quotas.yaml")
-def resourcequota(
-    file: File,
-    notion: Notion = "drfh",
-    allocation: Given = None,
-    headroom: Headroom = 1.0,
-    resource: Resources = None,
-    unit: Units = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    time_limit: TimeLimit = None,
-    changes: Changes = None,
-    output: Output = None,
-    as_json: Json = False,
-    everything: Everything = False,
-) -> None:
-    """Export a ResourceQuota for each namespace."""
-    _run(
-        _source(file, changes, notion, allocation, guarantees, queue_share, time_limit),
-        lambda found: fo.export_resourcequota(
-            found,
-            headroom=headroom,
-            resources=_assigned(resource, "--resource-name", "NAME"),
-            units=_assigned(unit, "--unit", "NAME"),
-        ),
-        {"queues": output},
-        *(as_json, everything),
-    )
-
-
-def _queues(system: str, what: str, example: str = "") -> None:
-    """Add the command of a system whose queues need no options of their own."""
-
-    @app.command(system, help=what, epilog=f"Example: fairopt export {system} cluster.yaml --notion drfh{example} -o queues.yaml")
-    @guarded
-    def command(
-        file: File,
-        notion: Notion = "drfh",
-        allocation: Given = None,
-        headroom: Borrowed = None,
-        resource: Resources = None,
-        unit: Units = None,
-        guarantees: Guarantees = None,
-        queue_share: QueueShare = None,
-        time_limit: TimeLimit = None,
-        changes: Changes = None,
-        output: Output = None,
-        as_json: Json = False,
-        everything: Everything = False,
-    ) -> None:
-        _run(
-            _source(file, changes, notion, allocation, guarantees, queue_share, time_limit),
-            lambda found: getattr(fo, f"export_{system}")(
-                found,
-                headroom=headroom,
-                resources=_assigned(resource, "--resource-name", "NAME"),
-                units=_assigned(unit, "--unit", "NAME"),
-            ),
-            {"queues": output},
-            *(as_json, everything),
+_exporter(
+    "slurm",
+    "Export limits of Slurm: GrpTRES of accounts, users and partitions, as a script of sacctmgr commands.",
+    "--level account-user --headroom 1.1 -o limits.sh --undo undo.sh",
+    texts=("limits", "undo"),
+    written={
+        "undo": Option(
+            Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the script that takes the limits back."), Written()]
         )
-
-
-_queues("volcano", "Export queues of Volcano's capacity plugin: deserved, guarantee, capability.")
-_queues("kai", "Export queues of KAI: quota, limit and weight over quota of GPU, CPU and memory.", " --headroom 2")
-_queues("yunikorn", "Export queues of YuniKorn: guaranteed and max.")
-
-
-@_example("yarn cluster.yaml --notion drfh --yarn-scheduler fair -o fair-scheduler.xml")
-def yarn(
-    file: File,
-    notion: Notion = "drfh",
-    allocation: Given = None,
-    yarn_scheduler: Annotated[
-        Literal["capacity", "fair"],
-        typer.Option(
-            help="Scheduler that reads the file: the Capacity Scheduler (capacity-scheduler.xml) or the Fair Scheduler (allocations)."
-        ),
-    ] = "capacity",
-    headroom: Borrowed = None,
-    node_label: Annotated[
-        list[str] | None, typer.Option(metavar="ROW=LABEL", help="Node label of a row of servers (Capacity Scheduler). Can be repeated.")
-    ] = None,
-    resource: Resources = None,
-    unit: Units = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    time_limit: TimeLimit = None,
-    changes: Changes = None,
-    output: Output = None,
-    as_json: Json = False,
-    everything: Everything = False,
-) -> None:
-    """Export queues of YARN: absolute capacities of the Capacity Scheduler, or minima and weights of the Fair Scheduler."""
-    _run(
-        _source(file, changes, notion, allocation, guarantees, queue_share, time_limit),
-        lambda found: fo.export_yarn(
-            found,
-            scheduler=yarn_scheduler,
-            headroom=headroom,
-            labels=_assigned(node_label, "--node-label", "ROW"),
-            resources=_assigned(resource, "--resource-name", "NAME"),
-            units=_assigned(unit, "--unit", "NAME"),
-        ),
-        {"queues": output},
-        *(as_json, everything),
-    )
+    },
+    level=Option(
+        Annotated[
+            Literal["account", "account-user", "account-partition"],
+            typer.Option(help="What is limited: accounts, also their users, or users in each partition, which carries the placement."),
+        ],
+        "account",
+    ),
+    headroom=_HEADROOM,
+    as_=Option(
+        Annotated[
+            Literal["tres", "billing"],
+            typer.Option("--as", help="Limit every resource, or the dominant share of jobs by TRESBillingWeights."),
+        ],
+        "tres",
+    ),
+    partition=_pairs("ROW=NAME", "Partition of a row of servers. Can be repeated; default: one for each row.", "--partition", "partitions"),
+    user_of=_pairs("ACCOUNT=USER", "User of an account, if FILE does not say. Can be repeated.", "--user-of", "users"),
+    associations=file("sacctmgr -P show assoc, or slurmrestd's answer: checks names, and lets undo restore these limits."),
+)
+_exporter(
+    "kueue",
+    "Export objects of Kueue: flavors from groups of servers, ClusterQueues and Cohorts with quotas, LocalQueues.",
+    "--flavor 'gpu-1 +3=model=A100' -o queues.yaml",
+    headroom=_BORROWED,
+    flavor=Option(
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="ROW=KEY=VALUE,...", help="Labels of the nodes of a row; rows of the same labels are one flavor. Can be repeated."
+            ),
+        ],
+        parameter="flavors",
+        read=lambda given: _flavors(given),
+    ),
+)
+_exporter("resourcequota", "Export a ResourceQuota for each namespace.", "--headroom 1.1 -o quotas.yaml", headroom=_HEADROOM)
+_exporter("volcano", "Export queues of Volcano's capacity plugin: deserved, guarantee, capability.", "-o queues.yaml", headroom=_BORROWED)
+_exporter(
+    "kai",
+    "Export queues of KAI: quota, limit and weight over quota of GPU, CPU and memory.",
+    "--headroom 2 -o queues.yaml",
+    headroom=_BORROWED,
+)
+_exporter("yunikorn", "Export queues of YuniKorn: guaranteed and max.", "-o queues.yaml", headroom=_BORROWED)
+_exporter(
+    "yarn",
+    "Export queues of YARN: absolute capacities of the Capacity Scheduler, or minima and weights of the Fair Scheduler.",
+    "--yarn-scheduler fair -o fair-scheduler.xml",
+    yarn_scheduler=Option(
+        Annotated[
+            Literal["capacity", "fair"],
+            typer.Option(
+                help="Scheduler that reads the file: the Capacity Scheduler (capacity-scheduler.xml) or the Fair Scheduler (allocations)."
+            ),
+        ],
+        "capacity",
+        "scheduler",
+    ),
+    headroom=_BORROWED,
+    node_label=_pairs("ROW=LABEL", "Node label of a row of servers (Capacity Scheduler). Can be repeated.", "--node-label", "labels"),
+)
 
 
 # What they share -----------------------------------------------------------------------------------------------------------------
@@ -282,19 +194,6 @@ def _source(
         return fo.solve(instance, chosen, time_limit=time_limit)
 
     return make
-
-
-def _assigned(given: list[str] | None, option: str, what: str) -> dict[str, str]:
-    """Read options of the form NAME=VALUE."""
-    pairs: dict[str, str] = {}
-    for text in given or []:
-        name, equals, value = text.rpartition("=")
-        if not (equals and name and value):
-            raise typer.BadParameter(f'"{text}" is not {what}=VALUE', param_hint=option)
-        if name in pairs:
-            raise typer.BadParameter(f'"{name}" is given twice; give each {what} once', param_hint=option)
-        pairs[name] = value
-    return pairs
 
 
 def _flavors(given: list[str] | None) -> dict[str, dict[str, str]]:

@@ -28,7 +28,7 @@ def frontier(
         typer.Option(
             metavar="ID,...",
             autocompletion=completion.listed_notions,
-            help="Exact allocations to compute; default: every notion. See: fairopt notions.",
+            help="Exact allocations to compute. Default: every notion. See: fairopt notions.",
         ),
     ] = None,
     fds: Annotated[

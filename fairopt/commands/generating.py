@@ -29,14 +29,14 @@ def generate(
         typer.Argument(
             metavar="SPEC",
             autocompletion=completion.generators,
-            help="Such as google:users=50:servers=100; without it, list the generators.",
+            help="What to draw, such as google:users=50:servers=100. Without it, the generators are listed.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed draws the same instance.")] = 0,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The .yaml or .json file, or the folder of CSV tables, to write; needed with SPEC."
+            "--output", "-o", metavar="FILE", help="Write the instance: .yaml, .json, .xlsx or a folder of CSV tables; needed with SPEC."
         ),
         Written(tables=True),
     ] = None,

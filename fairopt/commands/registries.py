@@ -15,7 +15,7 @@ from fairopt.models.notion import Condition
 from fairopt.papers.references import bibtex
 from fairopt.registry import Registry
 from fairopt.results import result
-from fairopt.show.blocks import GAP, Block
+from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Column, Table, ids, words
 
 __all__ = ["listed", "notions", "placements", "print_list", "schedulers", "schema", "solvers"]
@@ -159,7 +159,8 @@ def _schedulers() -> Iterator[Block]:
 
     for kind, what in KINDS.items():
         own = [each for each in every() if each.kind == kind]
-        titles = words(what, (each.title for each in own))
-        yield Table.of(listed(kind, (each.id for each in own)), titles, words("example", (each.example for each in own)), spaced=True)
+        titles = words("what it does", (each.title for each in own))
+        yield Note(what, lead=f"{kind}: ")
+        yield Table.of(listed("scheduler", (each.id for each in own)), titles, words("example", (each.example for each in own)))
         yield GAP
     yield "For example: fairopt simulate jobs.csv --cluster cluster.yaml --scheduler drfh:best-fit --scheduler backfill"

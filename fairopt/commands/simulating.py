@@ -68,7 +68,7 @@ def simulate(
         bool,
         typer.Option(
             "--gangs",
-            help="For a log in the Standard Workload Format: all processors of a job start at one instant. (A table has a column gang.)",
+            help="For a log in the Standard Workload Format: all processors of a job start at one instant. (Tables have a column gang.)",
         ),
     ] = False,
     reference: Annotated[
@@ -107,9 +107,8 @@ def simulate(
 ) -> None:
     """Follow the jobs of a trace on a cluster over time, under a scheduler.
 
-    Greedy schedulers start whole tasks and never stop one.
-    Schedulers of real clusters also start gangs: all tasks of a gang begin at one instant.
-    Exact schedulers divide tasks and move them at no cost: the optimum to compare a heuristic with.
+    Greedy schedulers start whole tasks, and never stop one. Schedulers of real clusters also start gangs, whose tasks begin together.
+    Exact schedulers divide tasks and move them at no cost: the optimum that a heuristic is compared with.
     With psdsf:period=SECONDS, each server acts on its own, and the output shows how close the servers come to the optimum.
     More options of psdsf are phases=random, sweep or at-once, seed=N, and sharing=rdm or tdm.
     With several schedulers: a table of waiting, slowdown, use, shortfall against the exact simulation, envy and Jain's index.

@@ -10,7 +10,7 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import INTERRUPTED, Bar, as_text, choose_form, deliver, say, show, table_form, work
+from fairopt.commands.console import INTERRUPTED, Bar, as_text, choose_form, deliver, named, say, show, table_form, work
 from fairopt.commands.options import (
     Changes,
     Guarantees,
@@ -140,7 +140,7 @@ def study(
 
         save_figure(plot_study(frame), plot)
     if form == "csv":
-        deliver(rendered(means, "csv"), None)
+        deliver(rendered(named(means), "csv"), None)
     elif form == "json":
         question = {
             "instances": list(instances),

@@ -183,7 +183,7 @@ def _check(records: Records) -> None:
     negative = ~(np.isfinite(records.demands) & (records.demands >= 0))
     of_shapes = {
         "a demand is not a finite number >= 0": np.asarray(negative.any(axis=1)),
-        "it demands nothing; leave it out, or give a demand > 0": np.asarray((records.demands == 0).all(axis=1)),
+        "all its demands are zero; remove the job or give a demand > 0": np.asarray((records.demands == 0).all(axis=1)),
     }
     for message, shapes in of_shapes.items():
         records.keep(records.refuse(shapes[records.shape], message))

@@ -24,6 +24,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_rat
 from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.queues import Queue
 from fairopt.models import Notion
+from fairopt.simulation.repeated import divided, in_turn
 from fairopt.wording import did_you_mean, joined, plural
 
 __all__ = ["Setting", "setting_of"]
@@ -98,14 +99,11 @@ class Setting:
         owner = self.owner[active]
         options: dict[str, Any] = {}
         if self.tree:
-            left, guarantees = self.guarantees.copy(), np.zeros(active.size)
-            for k, n in enumerate(owner if left.any() else ()):
-                guarantees[k] = min(left[n], tasks[active[k]])
-                left[n] -= guarantees[k]
+            guarantees = in_turn(self.guarantees, owner, tasks[active])
             options = {"queues": self.queues, "queue_of": [self.home[s] for s in active], "guarantees": guarantees}
             weights = self.stream_weights[active]
         else:
-            weights = self.weights[owner] / np.bincount(owner, minlength=len(self.owners))[owner]
+            weights = divided(self.weights, owner)
         cluster = self.cluster
         return (
             Instance(

@@ -15,12 +15,12 @@ from fractions import Fraction
 from typing import Any
 
 from fairopt.allocation import Allocation
-from fairopt.clusters.amounts import check_headroom, kind_of, measures, notes_of_units
+from fairopt.clusters.amounts import Measures, kind_of, measures
 from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
-from fairopt.clusters.names import LABEL_VALUE, Names, changed
-from fairopt.clusters.rounding import whole_tasks
+from fairopt.clusters.names import LABEL_VALUE, changed
+from fairopt.instance import Instance
 from fairopt.kubernetes.objects import QUALIFIED_NAME, documents
 from fairopt.wording import joined, named
 
@@ -72,16 +72,15 @@ def export_kai(
     >>> export_kai(fo.solve(lab, "drfh"))
     Export(kai: 17 whole tasks of 2 users, queues)
     """
-    check_headroom(headroom)
-    whole = whole_tasks(allocation)
-    known = measures(whole.instance, _key, _SMALLEST, grammar=QUALIFIED_NAME, keys=resources, units=units, system="KAI")
-    known = {resource: measure for resource, measure in known.items() if measure.key in _KEYS}
-    holdings = Holdings(whole, known)
-    holders = holdings.holders
-    root = _ROOT
-    while root in {holder.label for holder in holders}:
-        root += "-all"
-    names = Names(LABEL_VALUE, "queue", (root,)).of(holder.label for holder in holders)
+
+    def counted(instance: Instance) -> Measures:
+        known = measures(instance, _key, _SMALLEST, grammar=QUALIFIED_NAME, keys=resources, units=units, system="KAI")
+        return {resource: measure for resource, measure in known.items() if measure.key in _KEYS}
+
+    holdings = Holdings.of(allocation, headroom, counted)
+    holders, known = holdings.holders, holdings.measures
+    root = holdings.root_name(_ROOT)
+    names = holdings.queue_names(LABEL_VALUE, root)
     ceilings = holdings.ceilings(headroom)
     everything = {"quota": _NO_LIMIT, "limit": _NO_LIMIT, "overQuotaWeight": 1}
     objects = [_queue(root, None, _PRIORITY, {measure.key: dict(everything) for measure in known.values()})]
@@ -96,8 +95,8 @@ def export_kai(
             }
         parent = names[holders[holder.parent].label] if holder.parent >= 0 else root
         objects.append(_queue(names[holder.label], parent, _PRIORITY + holder.tier, amounts))
-    left_out = [named(resource) for resource in whole.instance.resources if resource not in known]
-    notes = [*whole.notes, *notes_of_units(known), *changed(names, "names of queues")]
+    left_out = [named(resource) for resource in allocation.instance.resources if resource not in known]
+    notes = changed(names, "names of queues")
     if left_out:
         notes.append(f"KAI's queues know GPU, CPU and memory only: {joined(left_out, _MOST)} are not in the export")
     if any(holder.tier for holder in holders):
@@ -107,7 +106,7 @@ def export_kai(
         f"fairopt: queues of KAI for the allocation {allocation.notion}.",
         "Apply: kubectl apply -f FILE. Pods name their queue: label kai.scheduler/queue.",
     ]
-    return Export("kai", {"queues": documents(objects, head)}, whole, names, tuple(notes))
+    return Export.of("kai", {"queues": documents(objects, head)}, holdings, names, notes)
 
 
 def _key(resource: str) -> str | None:

@@ -21,12 +21,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairopt.allocation import Allocation
-from fairopt.clusters.amounts import check_headroom, enlarged, notes_of_units, whole_units
+from fairopt.clusters.amounts import enlarged, whole_units
 from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
 from fairopt.clusters.names import DNS_LABEL, DNS_SUBDOMAIN, Names, changed
-from fairopt.clusters.rounding import Whole, whole_tasks
 from fairopt.errors import InvalidInstance
 from fairopt.kubernetes.objects import QUALIFIED_NAME, documents, kubernetes_measures, quantity
 from fairopt.kubernetes.quota_export import namespace_of
@@ -83,7 +82,6 @@ def export_kueue(
     >>> export_kueue(fo.solve(lab, "drfh"))
     Export(kueue: 17 whole tasks of 2 users, queues)
     """
-    check_headroom(headroom)
     given = {row: dict(labels) for row, labels in (flavors or {}).items()}
     for row, labels in given.items():
         if not labels:
@@ -94,16 +92,15 @@ def export_kueue(
                     f"the flavor of {named(row)}: {named(f'{key}={value}')} is no label of a node; give KEY=VALUE of letters, digits, "
                     '"-", "_" and ".", such as model=A100'
                 )
-    whole = whole_tasks(
-        allocation, {row: ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) for row, labels in given.items()}
-    )
-    measures = kubernetes_measures(whole.instance, resources, units, "Kueue")
-    return _Objects(whole, Holdings(whole, measures), headroom, given).export()
+    groups = {row: ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) for row, labels in given.items()}
+    holdings = Holdings.of(allocation, headroom, lambda instance: kubernetes_measures(instance, resources, units, "Kueue"), groups)
+    return _Objects(holdings, headroom, given).export()
 
 
 class _Objects:
-    def __init__(self, whole: Whole, holdings: Holdings, headroom: float | None, labels: Mapping[str, Mapping[str, str]]) -> None:
-        self.whole, self.holdings, self.headroom = whole, holdings, headroom
+    def __init__(self, holdings: Holdings, headroom: float | None, labels: Mapping[str, Mapping[str, str]]) -> None:
+        self.whole = whole = holdings.whole
+        self.holdings, self.headroom = holdings, headroom
         self.holders, self.measures = holdings.holders, holdings.measures
         self.members: dict[str, list[int]] = {}
         for g, group in enumerate(whole.groups):
@@ -119,14 +116,12 @@ class _Objects:
             name: dict(labels.get(servers[whole.groups[groups[0]].rows[0]]) or {_LABEL: self.flavor[name]})
             for name, groups in self.members.items()
         }
-        self.root = _ROOT
-        while self.root in {holder.label for holder in self.holders}:
-            self.root += "-all"
-        self.names = Names(DNS_SUBDOMAIN, "queue", (self.root,)).of(holder.label for holder in self.holders)
+        self.root = holdings.root_name(_ROOT)
+        self.names = holdings.queue_names(DNS_SUBDOMAIN, self.root)
         leaves = [h for h, holder in enumerate(self.holders) if holder.leaf]
         self.namespace = {h: namespace_of(whole.instance, self.holders[h]) for h in leaves}
         self.namespaces = Names(DNS_LABEL, "namespace").of(self.namespace.values())
-        self.notes = [*whole.notes, *notes_of_units(self.measures)]
+        self.notes: list[str] = []
 
     def _parent(self, h: int) -> str | None:
         return self.holders[self.holders[h].parent].label if self.holders[h].parent >= 0 else None
@@ -148,7 +143,7 @@ class _Objects:
             *(f"  {self._nodes(name)}" for name in self.members),
         ]
         names = self.flavor | self.names  # of a label that both have, that of the queue
-        return Export("kueue", {"queues": documents(objects, head)}, self.whole, names, tuple(self.notes))
+        return Export.of("kueue", {"queues": documents(objects, head)}, self.holdings, names, self.notes)
 
     def _nodes(self, name: str) -> str:
         rows = [self.whole.instance.servers[i] for g in self.members[name] for i in self.whole.groups[g].rows]
@@ -300,8 +295,8 @@ class _Objects:
             self.notes.append("quotas are guarantees: what a queue does not use is lent, by weights (fairSharing must be enabled in Kueue)")
         else:
             self.notes.append(
-                f"a queue borrows until it has {figure(self.headroom, 6)} times its quotas: what is not used may stay idle. Write the "
-                "objects again when demand changes, from a timer"
+                f"a queue borrows until it has {figure(self.headroom, 6)} times its quotas: what is not used may stay idle. "
+                "Regenerate the objects regularly (cron)"
             )
         inner = [named(holder.label) for h, holder in enumerate(self.holders) if holder.leaf and self._several_users(h)]
         if inner:

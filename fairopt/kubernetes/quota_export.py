@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.clusters.amounts import check_headroom, enlarged, notes_of_units
+from fairopt.clusters.amounts import enlarged
 from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holder, Holdings
 from fairopt.clusters.names import DNS_LABEL, Names, changed
-from fairopt.clusters.rounding import whole_tasks
 from fairopt.instance import Instance
 from fairopt.kubernetes.objects import documents, kubernetes_measures, quantity
 from fairopt.wording import figure
@@ -84,16 +83,13 @@ def export_resourcequota(
         requests.cpu: '28'
         requests.memory: 336Gi
     """
-    check_headroom(headroom)
-    whole = whole_tasks(allocation)
-    measures = kubernetes_measures(whole.instance, resources, units, "Kubernetes")
-    holdings = Holdings(whole, measures)
-    holders, there = holdings.holders, holdings.capacity.sum(axis=0)
+    holdings = Holdings.of(allocation, headroom, lambda instance: kubernetes_measures(instance, resources, units, "Kubernetes"))
+    holders, measures, there = holdings.holders, holdings.measures, holdings.capacity.sum(axis=0)
     hard: dict[str, dict[str, int]] = {}
     for h, holder in enumerate(holders):
         if not holder.leaf:
             continue
-        namespace = namespace_of(whole.instance, holder)
+        namespace = namespace_of(holdings.whole.instance, holder)
         own, sums = holdings.at_most(h), hard.setdefault(namespace, dict.fromkeys(measures, 0))
         for r, resource in enumerate(measures):
             held = int(holdings.total[h, r])
@@ -114,8 +110,6 @@ def export_resourcequota(
             }
         )
     notes = [
-        *whole.notes,
-        *notes_of_units(measures),
         *changed(names, "names of namespaces"),
         "quotas are hard: what a namespace does not use stays idle. Regenerate them regularly (cron)",
         "a namespace with a quota of requests refuses pods without requests of these resources; a LimitRange gives them a default",
@@ -128,4 +122,4 @@ def export_resourcequota(
         f"fairopt: a ResourceQuota for each namespace, for the allocation {allocation.notion}, headroom {figure(headroom, 6)}.",
         "Apply: kubectl apply -f FILE. Take back: kubectl delete -f FILE.",
     ]
-    return Export("resourcequota", {"queues": documents(objects, head)}, whole, names, tuple(notes))
+    return Export.of("resourcequota", {"queues": documents(objects, head)}, holdings, names, notes)

@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.clusters.amounts import check_headroom, notes_of_units
 from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
-from fairopt.clusters.names import LABEL_VALUE, Names, changed
-from fairopt.clusters.rounding import whole_tasks
+from fairopt.clusters.names import LABEL_VALUE, changed
 from fairopt.kubernetes.objects import documents, kubernetes_measures, quantity
 from fairopt.wording import joined, named
 
@@ -69,12 +67,9 @@ def export_volcano(
     >>> export_volcano(fo.solve(lab, "drfh"))
     Export(volcano: 17 whole tasks of 2 users, queues)
     """
-    check_headroom(headroom)
-    whole = whole_tasks(allocation)
-    measures = kubernetes_measures(whole.instance, resources, units, "Volcano")
-    holdings = Holdings(whole, measures)
-    holders = holdings.holders
-    names = Names(LABEL_VALUE, "queue", _BUILT_IN).of(holder.label for holder in holders)
+    holdings = Holdings.of(allocation, headroom, lambda instance: kubernetes_measures(instance, resources, units, "Volcano"))
+    holders, measures = holdings.holders, holdings.measures
+    names = holdings.queue_names(LABEL_VALUE, *_BUILT_IN)
     ceilings = holdings.ceilings(headroom)
     weights, exact = _weights([holder.weight for holder in holders])
     lowest = min((holder.tier for holder in holders), default=0)
@@ -98,8 +93,6 @@ def export_volcano(
             spec["priority"] = holder.tier - min(lowest, 0)
         objects.append({"apiVersion": _VERSION, "kind": "Queue", "metadata": {"name": names[holder.label]}, "spec": spec})
     notes = [
-        *whole.notes,
-        *notes_of_units(measures),
         *changed(names, "names of queues"),
         "the queues are for Volcano's capacity plugin, with a tree (enabledHierarchy: true)",
         *holdings.notes_of_groups("a queue of Volcano"),
@@ -118,7 +111,7 @@ def export_volcano(
         f"fairopt: queues of Volcano for the allocation {allocation.notion}.",
         "Apply: kubectl apply -f FILE. Pods name their queue: annotation scheduling.volcano.sh/queue-name.",
     ]
-    return Export("volcano", {"queues": documents(objects, head)}, whole, names, tuple(notes))
+    return Export.of("volcano", {"queues": documents(objects, head)}, holdings, names, notes)
 
 
 def _reserved(holdings: Holdings) -> list[dict[str, int]]:

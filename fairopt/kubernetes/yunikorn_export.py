@@ -13,12 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairopt.allocation import Allocation
-from fairopt.clusters.amounts import check_headroom, notes_of_units
 from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
-from fairopt.clusters.names import YUNIKORN, Names, changed
-from fairopt.clusters.rounding import whole_tasks
+from fairopt.clusters.names import YUNIKORN, changed
 from fairopt.kubernetes.objects import kubernetes_measures, quantity
 from fairopt.wording import printable
 
@@ -64,13 +62,11 @@ def export_yunikorn(
     """
     from fairopt.formats.yaml_core import dump  # imports yaml, which is slow
 
-    check_headroom(headroom)
-    whole = whole_tasks(allocation)
-    vcores = {resource: "vcore" for resource in whole.instance.resources if resource.lower() in ("cpu", "vcore", "vcores")}
-    measures = kubernetes_measures(whole.instance, {**vcores, **(resources or {})}, units, "YuniKorn")
-    holdings = Holdings(whole, measures)
-    holders = holdings.holders
-    names = Names(YUNIKORN, "queue", (_ROOT,)).of(holder.label for holder in holders)
+    vcores = {resource: "vcore" for resource in allocation.instance.resources if resource.lower() in ("cpu", "vcore", "vcores")}
+    keys = {**vcores, **(resources or {})}
+    holdings = Holdings.of(allocation, headroom, lambda instance: kubernetes_measures(instance, keys, units, "YuniKorn"))
+    holders, measures = holdings.holders, holdings.measures
+    names = holdings.queue_names(YUNIKORN, _ROOT)
     ceilings = holdings.ceilings(headroom)
     queues: list[dict[str, Any]] = []
     top: list[dict[str, Any]] = []
@@ -91,11 +87,9 @@ def export_yunikorn(
     ]
     comments = "".join(f"# {printable(line)}\n" for line in head)
     notes = [
-        *whole.notes,
-        *notes_of_units(measures),
         *changed(names, "names of queues"),
         *holdings.notes_of_groups("a queue of YuniKorn"),
         *holdings.notes_of_tree("YuniKorn", weights="in proportion to guarantees"),
     ]
     text = comments + dump(config, blocks=True)
-    return Export("yunikorn", {"queues": text}, whole, names, tuple(notes))
+    return Export.of("yunikorn", {"queues": text}, holdings, names, notes)

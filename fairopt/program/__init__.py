@@ -2,6 +2,7 @@
 
 ==================  ========================================================================
 ``program``         `Program`, `Solution` and `Stage`
+``all_pairs``       a program of all pairs of users and servers, as tables
 ``objective``       what every goal says of itself, and `Feature`, what an engine must support
 ``goals``           the goals: Leximin, Total, AlphaFair, ...
 ``limits``          named rows, matrix @ x <= bounds
@@ -23,6 +24,7 @@
 
 from __future__ import annotations
 
+from fairopt.program.all_pairs import AllPairs
 from fairopt.program.goals import AlphaFair, Alternative, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.nested import Nested
@@ -32,6 +34,7 @@ from fairopt.program.scaling import ScaledColumns
 from fairopt.program.tree_filling import TreeFilling
 
 __all__ = [
+    "AllPairs",
     "AlphaFair",
     "Alternative",
     "Disjunctive",

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from flint import fmpq
 
 __all__ = ["ExactProgram", "exact_powers", "exact_rows"]
+
+G = TypeVar("G")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,6 +123,12 @@ class ExactProgram:
         added = stack_rows(self.kept.demands, rows, self.program.pair_users, self.program.pair_servers)
         data, bounds = exact_rows(self.program, added, self.instance, rows)
         return replace(self, program=longer, data=np.concatenate([self.data, data]), bounds=np.concatenate([self.bounds, bounds]))
+
+    def goal_as(self, kind: type[G]) -> G:
+        """Return the goal of a program whose goal is known to be of this kind, as `Program.goal_as`."""
+        if not isinstance(self.goal, kind):
+            raise TypeError(f"the goal of {self.program.name} is {type(self.goal).__name__}, not {kind.__name__}")
+        return self.goal
 
     @property
     def n_pairs(self) -> int:

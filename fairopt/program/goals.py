@@ -75,9 +75,15 @@ class AlphaFair(Objective):
 
     feature: ClassVar = Feature.ALPHA_FAIR
     has_gradient: ClassVar = True
+    efficiency: ClassVar = 0.0
 
     alpha: float
     weights: FloatArray
+
+    @property
+    def power(self) -> float:
+        """The power of the utilities in the gradient."""
+        return self.alpha
 
     def log_worth(self, utilities: FloatArray) -> FloatArray:
         """Return the logarithm of the gradient with respect to U[n], weights[n] U[n]^-alpha, (users,); inf where U[n] = 0."""
@@ -100,6 +106,11 @@ class Tradeoff(Objective):
     beta: float
     lam: float
     weights: FloatArray
+
+    @property
+    def power(self) -> float:
+        """The power of the utilities in the gradient, but for the part of the total."""
+        return self.beta
 
     @property
     def efficiency(self) -> float:

@@ -129,11 +129,26 @@ class Program(ShowsItself):
         True if the only limits are those on servers' time (`fairopt.models.psdsf` has the proof).
         """
         goal = self.goal
-        return isinstance(goal, Equilibrium) and goal.order == "sequential" and bool((self.limits.kinds == LimitKind.TIME).all())
+        return goal.is_equilibrium and self.goal_as(Equilibrium).order == "sequential" and bool((self.limits.kinds == LimitKind.TIME).all())
 
     def per_user(self, values: FloatArray) -> FloatArray:
         """Return the sum of values, (pairs,), over the pairs of each user, (users,)."""
         return np.bincount(self.pair_users, weights=values, minlength=len(self.users)).astype(np.float64)
+
+    @property
+    def can_run(self) -> BoolArray:
+        """Which users can have something, (users,)."""
+        return self.per_user(self.largest()) > 0
+
+    def table(self, x: FloatArray) -> FloatArray:
+        """Return a value per column as a table, (users, servers)."""
+        table = np.zeros((len(self.users), len(self.servers)))
+        table[self.pair_users, self.pair_servers] = x
+        return table
+
+    def utility(self, table: FloatArray) -> FloatArray:
+        """Return U of tasks, (users, servers), by user."""
+        return self.per_user(self.utilities * table[self.pair_users, self.pair_servers])
 
     def largest(self) -> FloatArray:
         """Return the largest value that each column can take by itself, min over rows of b / a, (pairs,).
@@ -318,6 +333,8 @@ class Solution:
         Of a tree that is filled: a point at the end of each part, within its extra limits
     seconds : mapping
         Parts of the engine's time that it reports separately, such as ``compile``
+    groups : int, or None
+        Into how many groups of similar users the engine divided all users
     """
 
     x: FloatArray
@@ -331,3 +348,4 @@ class Solution:
     trace: Any = None
     parts: tuple[FloatArray, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    groups: int | None = None

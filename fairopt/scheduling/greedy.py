@@ -214,29 +214,22 @@ def schedule(
     excess = 0.0 if exact else max(allocation_excess(instance, tasks, how), _excess_of_single_servers(filling, filled))
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=True, greedy=True, exact=exact)
     certificate.require(_TOLERANCE, chosen.name, f"progressive-filling:{name}")
-    return Allocation(
-        instance=instance,
-        notion=chosen.name,
+    return Allocation.of(
+        Greedy(chosen, how_placed if isinstance(how_placed, Placement) else placement, ties, int(seed), stop, exact),
+        instance,
         solver=f"progressive-filling:{name}",
         sharing=how,
         tasks=tasks,
         shares=shares.astype(float),
-        prices=None,
-        levels=(),
         certificate=certificate,
-        seconds={
-            "formulate": formulated - started,
-            "solve": solved - formulated,
-            "certify": time.perf_counter() - solved,
-            "load": filled.loading,
-        },
+        moments=(started, formulated, solved, time.perf_counter()),
+        seconds={"load": filled.loading},
         details={
             "placements": int(filled.users.size),
             "fits_nowhere": fits_nowhere,
             "blocked_by": None if filled.blocked_by is None else instance.users[filled.blocked_by],
         },
         trace=Record(instance, filled.users, filled.servers) if record else None,
-        question=Greedy(chosen, how_placed if isinstance(how_placed, Placement) else placement, ties, int(seed), stop, exact),
         exact=answer_in_fractions(tasks, shares) if exact else None,
     )
 

@@ -24,20 +24,17 @@ import numpy as np
 
 from fairopt.analysis.own_schedulers import feasible_tasks
 from fairopt.analysis.properties.case import quietly
-from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import CertificateError, NoSolution
-from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import number_distinct, on_rows
 from fairopt.instance.queues import Queue
 from fairopt.models import Notion, Sharing
-from fairopt.models.share_notion import ShareNotion
-from fairopt.program import LimitKind, Program
 from fairopt.simulation.flow_samples import Samples
 from fairopt.simulation.flow_state import SECTION, FlowKeeper
 from fairopt.simulation.keeping import Keeper, State
+from fairopt.simulation.repeated import SLACK, Repeated, divided, in_turn, still_exact
 from fairopt.simulation.situation import Situation
 from fairopt.simulation.streams import Streams
-from fairopt.solvers import RepeatedLevels, choose
 from fairopt.solving import solve
 from fairopt.specs import OwnScheduler
 
@@ -52,10 +49,6 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
-
-_SLACK = 1e-9
-_ROUNDING = 1e-15  # relative
-_MOST_PAIRS = 20_000  # of streams and groups of servers, in a model of all of them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,7 +161,7 @@ def _in_turn(x: FloatArray, stream: IntArray, tasks: IntArray) -> FloatArray:
     first = stream.searchsorted(np.arange(x.size))  # the first job of each stream
     before = total - total[first[stream]]
     rate: FloatArray = np.minimum(np.maximum(x[stream] - before, 0.0), tasks)
-    rate[rate <= _SLACK * tasks] = 0.0
+    rate[rate <= SLACK * tasks] = 0.0
     return rate
 
 
@@ -194,7 +187,7 @@ class Optimum:
         self.limits = np.empty(0)
         self.x = np.zeros(streams.owner.size)
         self.rows = np.zeros(streams.cluster.capacities.shape)
-        self.repeated: _Repeated | None = None
+        self.repeated: Repeated | None = None
         self.repeats_at: bytes | None = None  # the numbers of servers for which ``repeated`` was built
 
     def at(self, jobs: IntArray, counts: FloatArray, now: float = -np.inf) -> tuple[FloatArray, FloatArray]:
@@ -206,11 +199,7 @@ class Optimum:
         limits = tasks_of(streams, jobs)
         active = limits > 0
         key = (active.tobytes(), counts.tobytes())
-        if (
-            key == self.key
-            and self._same_guarantees(limits)
-            and (self._slack(self.limits) & self._slack(limits) | (self.limits == limits)).all()
-        ):
+        if key == self.key and self._same_guarantees(limits) and self._still_exact(limits):
             self.limits = limits
             return self.x, self.rows
         self.key, self.limits = key, limits
@@ -243,14 +232,14 @@ class Optimum:
         """Do these limits leave the guarantees as they are? A guarantee of a user is at most its number of tasks."""
         return self.streams.tree is None or bool((self.limits == limits).all())
 
-    def _slack(self, limits: FloatArray) -> BoolArray:
-        return np.asarray(self.x < limits * (1 - _SLACK))
+    def _still_exact(self, limits: FloatArray) -> bool:
+        return still_exact(self.x, self.limits, limits)
 
     def _solve(self, active: IntArray, counts: FloatArray) -> None:
         if self.repeats_at != counts.tobytes() or self.solved % SECTION == 0:
             self.repeats_at = counts.tobytes()
             shared = self.sharing in (None, "rdm")
-            self.repeated = _Repeated.of(self.streams, self.notion, counts, self.group, self.first) if shared else None
+            self.repeated = self._repeated(counts) if shared else None
         tasks = None if self.repeated is None else self._solve_again(self.repeated, active)
         if tasks is None:
             instance = instance_at(self.streams, active, self.limits[active], counts, self.group, self.first)
@@ -262,6 +251,15 @@ class Optimum:
             tasks[active] = allocation.tasks
         self._take(tasks, counts)
 
+    def _repeated(self, counts: FloatArray) -> Repeated | None:
+        """Return what solves again on these servers; None if the notion or the size does not allow it."""
+        streams, everybody = self.streams, np.arange(self.streams.owner.size)
+        if streams.tree is not None:
+            return None
+        most = np.maximum(tasks_of(streams, np.arange(streams.trace.n_jobs)), 1.0)
+        instance = instance_at(streams, everybody, most, counts, self.group, self.first)
+        return Repeated.of(instance, self.notion.restricted(streams.owner, self.first), at_rest=True)
+
     def _take(self, tasks: FloatArray, counts: FloatArray) -> None:
         """Keep the tasks of each stream on each group of servers."""
         self.solved += 1
@@ -271,7 +269,7 @@ class Optimum:
         part = np.divide(counts, total, out=np.zeros(counts.size), where=total > 0)
         self.rows = usage[self.group] * part[:, None]  # a row takes its part of the usage of its group
 
-    def _solve_again(self, repeated: _Repeated, active: IntArray) -> FloatArray | None:
+    def _solve_again(self, repeated: Repeated, active: IntArray) -> FloatArray | None:
         """Solve from the last solution; return tasks, (streams, groups), or None if the solution or its certificate fails."""
         weights = np.array(self.streams.weights[self.streams.owner])
         weights[active] = stream_weights(self.streams, active)
@@ -293,8 +291,8 @@ class OwnAllocations(Optimum):
         self.scheduler = scheduler
         self._begin(streams, None)
 
-    def _slack(self, limits: FloatArray) -> BoolArray:
-        return np.zeros(limits.size, bool)  # what the scheduler makes of another number of tasks, only it knows
+    def _still_exact(self, limits: FloatArray) -> bool:
+        return bool((self.limits == limits).all())  # what the scheduler makes of another number of tasks, only it knows
 
     def _solve(self, active: IntArray, counts: FloatArray) -> None:
         instance = instance_at(self.streams, active, self.limits[active], counts, self.group, self.first)
@@ -303,54 +301,9 @@ class OwnAllocations(Optimum):
         self._take(tasks, counts)
 
 
-class _Repeated:
-    """Allocations to all streams that start from the last solution. Absent streams have the task limit 0."""
-
-    def __init__(self, instance: Instance, program: Program) -> None:
-        self.instance, self.program, self.levels = instance, program, RepeatedLevels(program)
-        self.only_capacity = bool(np.isin(program.limits.kinds, (LimitKind.CAPACITY, LimitKind.TASKS)).all())
-        self.part = instance.eligibility / np.maximum(instance.eligibility.sum(axis=1, keepdims=True), 1)  # where streams last ran
-
-    @classmethod
-    def of(cls, streams: Streams, notion: Notion, counts: FloatArray, group: IntArray, first: IntArray) -> _Repeated | None:
-        """Return the repeated program of a notion on these servers; None if the notion or the size does not allow one."""
-        everybody = np.arange(streams.owner.size)
-        if everybody.size * first.size > _MOST_PAIRS or not isinstance(notion, ShareNotion) or streams.tree is not None:
-            return None
-        most = np.maximum(tasks_of(streams, np.arange(streams.trace.n_jobs)), 1.0)
-        instance = instance_at(streams, everybody, most, counts, group, first)
-        chosen = notion.restricted(streams.owner, first)
-        chosen.check(instance, "rdm")
-        program = chosen.formulate(instance, sharing="rdm", integral=False)
-        if not RepeatedLevels.suits(program) or choose(program, None).name != "highs":
-            return None
-        return cls(instance.replace(tasks=None), program)
-
-    def solve(self, limits: FloatArray, weights: FloatArray) -> tuple[FloatArray, Certificate]:
-        """Return tasks, (streams, groups), and their certificate, as `fairopt.solve` computes it."""
-        if self.only_capacity and (limits @ self.instance.demands <= self.instance.total_capacity).all():
-            tasks, certificate = self._all_tasks(limits)
-            if certificate.worst <= _ROUNDING:
-                return tasks, certificate
-        program, solution = self.levels.solve_again(limits, weights)
-        tasks = np.zeros((self.instance.n_users, self.instance.n_servers))
-        tasks[program.pair_users, program.pair_servers] = solution.x
-        total = tasks.sum(axis=1, keepdims=True)
-        np.divide(tasks, total, out=self.part, where=total > 0)
-        excess = Certificate(allocation_excess(self.instance, tasks, "rdm"), 0.0, 0.0)
-        return tasks, Certificate.combine([certify(program, solution), excess])
-
-    def _all_tasks(self, limits: FloatArray) -> tuple[FloatArray, Certificate]:
-        """Return all tasks of all streams, where they last ran, and their certificate: if they fit there, nobody can have more."""
-        tasks = limits[:, None] * self.part
-        missed = np.divide(np.abs(tasks.sum(axis=1) - limits), limits, out=np.zeros(limits.size), where=limits > 0)
-        return tasks, Certificate(allocation_excess(self.instance, tasks, "rdm"), float(missed.max()), 0.0)
-
-
 def stream_weights(streams: Streams, active: IntArray) -> FloatArray:
     """Return the weights of these streams: each owner divides its weight equally among its active streams."""
-    owner = streams.owner[active]
-    return np.asarray(streams.weights[owner] / np.bincount(owner)[owner], float)
+    return divided(streams.weights, streams.owner[active])
 
 
 def instance_at(streams: Streams, active: IntArray, tasks: FloatArray, counts: FloatArray, group: IntArray, first: IntArray) -> Instance:
@@ -394,14 +347,9 @@ def _tree(streams: Streams, leaves: Instance, active: IntArray, tasks: FloatArra
         names.add(name)
         queues.append(Queue(name, leaves.queue_of[n], float(leaves.weights[n])))
         queue_of[n] = name
-    left = leaves.guarantees.copy()
-    guarantees = np.zeros(active.size)
-    for k, n in enumerate(owner):
-        guarantees[k] = min(left[n], tasks[k])
-        left[n] -= guarantees[k]
     return {
         "weights": np.where(several[owner], 1.0, leaves.weights[owner]),
         "queues": queues,
         "queue_of": [queue_of[n] for n in owner],
-        "guarantees": guarantees,
+        "guarantees": in_turn(leaves.guarantees, owner, tasks),
     }

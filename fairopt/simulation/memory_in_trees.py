@@ -54,8 +54,7 @@ def with_past(remembered: WithPast, bounds: FloatArray, past: FloatArray) -> Pro
         0 for users without a pair.
     """
     program = remembered.at(bounds, None, past)
-    goal = program.goal
-    assert isinstance(goal, TreeFilling)
+    goal = program.goal_as(TreeFilling)
     parts = [part if part.extra is None else replace(part, extra=_widened(remembered, part.extra)) for part in goal.parts]
     users = np.flatnonzero(past > 0)
     if users.size:

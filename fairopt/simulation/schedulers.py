@@ -17,12 +17,12 @@ from fairopt.wording import did_you_mean
 __all__ = ["KINDS", "Scheduler", "no_scheduler", "schedulers"]
 
 KINDS = {
-    "cluster": "as clusters schedule: whole tasks, also gangs, which start all tasks at one instant",
-    "greedy": "whole tasks, one at a time; none is stopped",
-    "exact": "the exact allocation, recomputed at every event; tasks are divisible and move at no cost",
-    "memory": "exact, and who has received much of late receives less; divisible tasks",
-    "decentralised": "each server reallocates by itself; divisible tasks",
-    "own": "a function in a file of yours, asked at every event",
+    "cluster": "How clusters schedule: whole tasks, and gangs, whose tasks start together.",
+    "greedy": "Whole tasks, one at a time; none is stopped.",
+    "exact": "The exact allocation at every event; tasks are divisible and move at no cost.",
+    "memory": "Exact, with a memory: a user who has received much of late receives less. Tasks are divisible.",
+    "decentralised": "Each server reallocates by itself. Tasks are divisible.",
+    "own": "A function in a file of yours, asked at every event.",
 }
 """Kinds of schedulers."""
 _EXAMPLES = {"fairtree": "fairtree:half_life=7d", "priority": "priority:half_life=1d"}
@@ -63,7 +63,7 @@ def schedulers() -> list[Scheduler]:
         Scheduler(
             "NOTION:half_life=TIME",
             "memory",
-            "a max-min notion of shares that are the same on every server, of what users hold and held; old use fades by half in TIME",
+            "a max-min notion whose shares are the same on every server, applied to present and past use; use fades by half in TIME",
             "drfh:half_life=1h",
         ),
         Scheduler(

@@ -30,7 +30,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from fairopt.allocation import Allocation
-from fairopt.clusters.amounts import check_headroom, kind_of, measures, notes_of_units
+from fairopt.clusters.amounts import check_headroom, kind_of, measures
 from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holder, Holdings
@@ -135,8 +135,6 @@ def _export(asked: SlurmLimits) -> Export:
     scripts = SlurmScripts(asked, limits)
     by_partition = asked.level == "account-partition"
     notes = [
-        *asked.whole.notes,
-        *notes_of_units(asked.holdings.measures),
         *notes,
         *changed({a: n for a, n in asked.account.items() if a != ROOT}, "names of accounts"),
     ]
@@ -146,7 +144,7 @@ def _export(asked: SlurmLimits) -> Export:
     names = (asked.partition if by_partition else {}) | asked.user | asked.account  # an account before the others
     names.pop(ROOT, None)
     texts = {"limits": scripts.set_limits(), "undo": scripts.take_back()}
-    return Export("slurm", texts, asked.whole, names, (*notes, *_said(asked)))
+    return Export.of("slurm", texts, asked.holdings, names, (*notes, *_said(asked)))
 
 
 def _said(asked: SlurmLimits) -> Iterator[str]:

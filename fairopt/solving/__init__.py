@@ -4,8 +4,6 @@
 ``formulation``  the notion that was asked for, checked, and its program
 ``policy``       which engines try a program, in which order; certify, polish, and when to try the next one
 ``answer``       from the solution of the merged program back to the rows that were given
-``grouping``     leximins of one level with very many users: groups of users, and ``group_polish``, their last digits
-``worth_groups`` the same for alpha-fair goals, with exact prices from ``piece_prices``
 ``optimum``      `solve`: all of it
 ``fractions``    the same in fractions
 ===============  ==============================================================================================

@@ -16,17 +16,10 @@ from fairopt.instance.fractions import rounding
 from fairopt.program import Feature, LimitKind, Program, Solution, TreeFilling
 from fairopt.solving.tree_prices import prices_at_events
 
-__all__ = ["every_level", "levels_of", "prices_of", "queue_prices_by_stage", "queue_prices_of", "shares_of", "table_of", "unexpanded"]
+__all__ = ["every_level", "levels_of", "prices_of", "queue_prices_by_stage", "queue_prices_of", "shares_of", "unexpanded"]
 
 _SAME_LEVEL = 1e-8  # relative
 _ROUNDING = 1e-9  # a smaller part of what is paid for the most expensive limit is no price
-
-
-def table_of(program: Program, x: FloatArray) -> FloatArray:
-    """Return a value per pair as a table, (users, servers)."""
-    table = np.zeros((len(program.users), len(program.servers)))
-    table[program.pair_users, program.pair_servers] = x
-    return table
 
 
 def unexpanded(instance: Instance, pairs: FloatArray, row: IntArray, utility: FloatArray | None = None) -> FloatArray:
@@ -44,17 +37,15 @@ def unexpanded(instance: Instance, pairs: FloatArray, row: IntArray, utility: Fl
 def shares_of(program: Program, pairs: FloatArray, merging: Merging | None) -> FloatArray:
     """U[n] / phi[n] of max-min goals, which all users of a group share, U[n] of sums; (users,), or per server where the goal is."""
     goal = program.inner_goal
-    users, servers = program.pair_users, program.pair_servers
-    counted = pairs[users, servers]
     if not goal.in_shares:  # no common level: the share is what a user's tasks are worth
-        worth = program.per_user(program.utilities * counted)
+        worth = program.utility(pairs)
         return worth if merging is None else worth[merging.user_group] * merging.user_part
-    per_pair = program.utilities * counted / goal.weights[users]
     if not program.is_separate:
-        shares = program.per_user(per_pair)
+        shares = program.utility(pairs) / goal.weights
         return shares if merging is None else shares[merging.user_group]
+    users, servers = program.pair_users, program.pair_servers
     table = np.zeros(pairs.shape)
-    table[users, servers] = per_pair
+    table[users, servers] = program.utilities * pairs[users, servers] / goal.weights[users]
     return table if merging is None else table[np.ix_(merging.user_group, merging.server_group)]
 
 
@@ -174,7 +165,7 @@ def every_level(
     if program.integral or not (fills or program.goal.has_levels):
         return levels
     position = {name: n for n, name in enumerate(instance.users)}
-    open_to = program.per_user(program.largest()) > 0
+    open_to = program.can_run.copy()
     group = np.arange(instance.n_users) if merging is None else merging.user_group
     open_to &= np.isin(np.arange(open_to.size), program.members)
     if fills:

@@ -91,20 +91,14 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     prices, levels, of_queues, steps = _priced(program, solution, stages, merging, sharing, shares)
     values = np.array([level.value for level in levels], dtype=object)
     exact = ExactAnswer(tasks, shares, values, radius, prices, levels, of_queues, steps)
-    return Allocation(
-        instance=instance,
-        notion=notion.name,
+    return Allocation.of(
+        question,
+        instance,
         solver=ENGINES.get(type(program.goal), ENGINE),
         sharing=sharing,
-        tasks=exact.tasks.astype(np.float64),
-        shares=exact.shares.astype(np.float64),
-        prices=None if prices is None else prices.astype(np.float64),
-        queue_prices=_numbers(of_queues),
-        levels=tuple(_level_in_floats(level) for level in levels),
         certificate=_certificate(program, radius, proved),
-        seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved},
+        moments=(started, formulated, solved, certified),
         details={"iterations": solution.iterations, "programs_solved": solution.programs_solved} | ({} if proved else {"gap": 0.0}),
-        question=question,
         exact=exact,
     )
 
@@ -206,15 +200,6 @@ def _priced(
     steps = proved([stage for stage in solution.stages if stage.users.size])[1] if stages else ()
     prices: Any = prices_of(names, exact, merging, sharing, levels)
     return prices, levels, queue_prices_of(names, exact, by_stage), steps
-
-
-def _level_in_floats(level: Level) -> Level:
-    prices = None if level.prices is None else level.prices.astype(np.float64)
-    return replace(level, value=float(level.value), prices=prices, queue_prices=_numbers(level.queue_prices))
-
-
-def _numbers(prices: dict[str, Any]) -> dict[str, float]:
-    return {name: float(price) for name, price in prices.items()}
 
 
 def _fraction(value: Any) -> Any:

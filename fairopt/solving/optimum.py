@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,10 @@ import numpy as np
 from fairopt.allocation import Allocation, Optimum
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import NoSolution, Unsupported
-from fairopt.instance import FloatArray, Instance
-from fairopt.instance.aggregation import Merging, merge, unmerged
+from fairopt.instance import Instance
+from fairopt.instance.aggregation import merge, unmerged
 from fairopt.instance.remarks import remarks
-from fairopt.models import Notion, ShareNotion, Sharing
+from fairopt.models import Notion, Sharing
 from fairopt.program import Program
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
@@ -32,14 +31,10 @@ from fairopt.solving.answer import (
     queue_prices_by_stage,
     queue_prices_of,
     shares_of,
-    table_of,
     unexpanded,
 )
 from fairopt.solving.formulation import checked, columns, expanded, with_utility
-from fairopt.solving.grouping import InGroups, fits, solve_in_groups
 from fairopt.solving.policy import Found, find, other_engines
-from fairopt.solving.rough_levels import fits_rough, rough_levels
-from fairopt.solving.worth_groups import fits_worth, solve_worth_in_groups
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 from fairopt.wording import SMALLER_RATIOS, joined
 
@@ -156,16 +151,6 @@ def solve(
         merging = merge(instance, chosen.utility, alpha) if alpha is not None else unmerged(instance)
         small, row = merging.instance, np.empty(0, np.int64)
         reduced = with_utility(chosen, merging.restrict(chosen.utility))
-        by_worth = fits_worth(small, reduced, how, solver)
-        if by_worth or fits(small, reduced, how, solver):
-            formulated = time.perf_counter()
-            if by_worth:
-                in_groups = solve_worth_in_groups(small, reduced, tolerance, deadline)
-            else:
-                in_groups = solve_in_groups(small, reduced, tolerance, deadline, solver)
-            if in_groups is not None:
-                return _of_groups(merging, in_groups, Optimum(chosen, solver, integral, tolerance), how, (started, formulated))
-            log.info("groups of users give no exact answer: solving with all pairs")
     program = reduced.formulate(small, sharing=how, integral=integral)
     if integral:
         _check_whole(program)
@@ -175,19 +160,16 @@ def solve(
     formulated = time.perf_counter()
 
     try:
-        rough = None
-        if not integral and engines[0].takes_rough_levels and fits_rough(small, reduced, how):
-            rough = rough_levels(small, reduced, program, deadline)
-        found = find(program, engines, tolerance, deadline, rough)
+        found = find(program, engines, tolerance, deadline)
     except NoSolution as error:
         if integral and "tasks" in error.known:  # of the pairs of single servers
-            error.known["tasks"] = unexpanded(instance, table_of(program, error.known["tasks"]), row, chosen.utility)
+            error.known["tasks"] = unexpanded(instance, program.table(error.known["tasks"]), row, chosen.utility)
             error.known["solver"] = engines[0].name
         raise
     solution, program = found.solution, found.program
     solved = time.perf_counter()
 
-    pairs = table_of(program, solution.x)
+    pairs = program.table(solution.x)
     tasks = unexpanded(instance, pairs, row, chosen.utility) if merging is None else merging.spread(pairs, chosen.utility)
     excess = Certificate(allocation_excess(instance, tasks, how), 0.0, 0.0, whole_tasks=integral)
     certificate = Certificate.combine([found.certificate, excess])
@@ -198,9 +180,9 @@ def solve(
     shares = shares_of(program, pairs, merging) if shares is None else shares
     by_stage = queue_prices_by_stage(program, solution)
     levels = every_level(levels_of(program, solution, merging, how, by_stage), program, merging, instance, shares)
-    return Allocation(
-        instance=instance,
-        notion=chosen.name,
+    return Allocation.of(
+        Optimum(chosen, solver, integral, tolerance),
+        instance,
         solver=found.engine or engines[0].name,
         sharing=how,
         tasks=tasks,
@@ -209,53 +191,11 @@ def solve(
         queue_prices=queue_prices_of(program, solution, by_stage),
         levels=levels,
         certificate=certificate,
-        seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved, **solution.seconds},
+        moments=(started, formulated, solved, certified),
+        seconds=solution.seconds,
         details=_details(found),
         trace=solution.trace,
-        question=Optimum(chosen, solver, integral, tolerance),
     )
-
-
-def _of_groups(merging: Merging, answer: InGroups, question: Optimum, sharing: Sharing, times: tuple[float, float]) -> Allocation:
-    """Return the allocation of an answer in groups of the merged users; ``times`` are those of the start and of the end of merging."""
-    instance, groups, found = merging.original, answer.merging, answer.found
-    is_merged = merging.instance is not instance
-    solved = time.perf_counter()
-    tasks = merging.spread(answer.tasks) if is_merged else answer.tasks
-    certificate = found.certificate
-    if is_merged:
-        certificate = Certificate.combine([certificate, Certificate(allocation_excess(instance, tasks, sharing), 0.0, 0.0)])
-    both = replace(
-        merging,
-        instance=groups.instance,
-        user_group=groups.user_group[merging.user_group],
-        user_part=groups.user_part[merging.user_group] * merging.user_part,
-    )
-    levels = levels_of(answer.program, found.solution, both, sharing, queue_prices_by_stage(answer.program, found.solution))
-    shares = question.notion.shares(instance, tasks)
-    if shares is None:
-        shares = np.full(instance.n_users, levels[0].value) if levels else _worths(instance, question.notion, tasks)
-    certified = time.perf_counter()
-    return Allocation(
-        instance=instance,
-        notion=question.notion.name,
-        solver=found.engine,
-        sharing=sharing,
-        tasks=tasks,
-        shares=shares,
-        prices=prices_of(answer.program, found.solution, both, sharing, levels),
-        levels=levels,
-        certificate=certificate,
-        seconds={"formulate": times[1] - times[0], "solve": solved - times[1], "certify": certified - solved},
-        details=_details(found) | {"groups": answer.program.members.size},
-        question=question,
-    )
-
-
-def _worths(instance: Instance, notion: Notion, tasks: FloatArray) -> FloatArray:
-    """Return what the tasks of each user are worth, (users,)."""
-    assert isinstance(notion, ShareNotion)
-    return np.asarray(np.einsum("ni,ni->n", np.broadcast_to(notion.share_per_task(instance), tasks.shape), tasks))
 
 
 def _check_whole(program: Program) -> None:
@@ -310,7 +250,7 @@ def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSo
 def _details(found: Found) -> dict[str, Any]:
     solution = found.solution
     details: dict[str, Any] = {"iterations": solution.iterations, "programs_solved": solution.programs_solved, "engines": found.engines}
-    for name, value in (("gap", solution.gap), ("bound", solution.bound), ("finished_by", found.finished_by)):
+    for name, value in (("gap", solution.gap), ("bound", solution.bound), ("groups", solution.groups), ("finished_by", found.finished_by)):
         if value is not None:
             details[name] = value
     return details

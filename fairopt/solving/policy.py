@@ -76,10 +76,8 @@ class _Answer:
         return self.certificate.worst if np.isfinite(self.certificate.worst) else float("inf")
 
 
-def find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline, rough: Solution | None = None) -> Found:
+def find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
     """Return the best answer of the engines to a program, certified; where its goal is separate, server by server.
-
-    Engines may begin with a ``rough`` answer, which proves nothing.
 
     The residual of the answer may exceed the tolerance: the caller decides what then.
 
@@ -91,7 +89,7 @@ def find(program: Program, engines: Sequence[Backend], tolerance: float, deadlin
     if program.n_pairs == 0:
         return Found(Solution(np.empty(0), programs_solved=0), Certificate.combine([]), "", None, (), program)
     if not program.is_separate:
-        return _find_within(program, engines, tolerance, deadline, rough)
+        return _find_within(program, engines, tolerance, deadline)
     x = np.zeros(program.n_pairs)
     parts: list[Found] = []
     for server in np.unique(program.pair_servers):
@@ -123,14 +121,12 @@ class _ExceedsKept(Exception):
         self.solution, self.longer = solution, longer
 
 
-def _find_within(
-    program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline, rough: Solution | None = None
-) -> Found:
+def _find_within(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
     """Solve until the answer exceeds no row of what queues keep. An answer that exceeds some is not certified, and its engine goes on."""
     exceeding: list[Solution] = []
     while True:
         try:
-            found = _find(program, engines, tolerance, deadline, rough)
+            found = _find(program, engines, tolerance, deadline)
             solution = found.solution
             longer = program.with_broken(solution.x, *solution.parts)
         except _ExceedsKept as exceeded:
@@ -143,7 +139,7 @@ def _find_within(
             return found if not exceeding else replace(found, solution=_counted(solution, exceeding))
         exceeding.append(solution)
         log.info("%s of what queues keep added", plural(len(longer.kept_rows) - len(program.kept_rows), "row"))
-        program, rough = longer, None
+        program = longer
 
 
 def _counted(solution: Solution, before: Sequence[Solution]) -> Solution:
@@ -152,7 +148,7 @@ def _counted(solution: Solution, before: Sequence[Solution]) -> Solution:
     return replace(solution, **{name: sum(getattr(each, name) for each in (*before, solution)) for name in names})
 
 
-def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline, rough: Solution | None = None) -> Found:
+def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
     best: _Answer | None = None
     first: tuple[str, str] | None = None  # the engine and the way that were tried first
     failure: FairoptError | None = None
@@ -160,8 +156,7 @@ def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadli
     for engine in engines:
         of_engine: _Answer | None = None
         try:
-            begin = () if rough is None else engine.ways_from(rough, program, tolerance)
-            for way in (*begin, *engine.ways(program, tolerance)):
+            for way in engine.ways(program, tolerance):
                 unless = _DIGIT * tolerance if way.unless is None else way.unless
                 if of_engine is not None and (of_engine.residual <= unless or deadline.left == 0.0):
                     continue

@@ -29,5 +29,4 @@ class BestResponse(Backend):
         """Sweep until a point satisfies the condition of the equilibrium."""
         from fairopt.solvers.equilibrium.sweeping import find_equilibrium
 
-        assert isinstance(program.goal, Equilibrium)
-        return find_equilibrium(program, program.goal, tolerance, deadline)
+        return find_equilibrium(program, program.goal_as(Equilibrium), tolerance, deadline)

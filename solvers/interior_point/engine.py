@@ -81,20 +81,6 @@ class InteriorPoint(Backend):
 
         return not obstacle(program)
 
-    @property
-    def takes_rough_levels(self) -> bool:
-        """Yes, in NumPy's arrays: most regions are too small for a device."""
-        return self.within in (None, "numpy")
-
-    def ways_from(self, rough: Solution, program: Program, tolerance: float) -> Sequence[Way]:
-        """Return the paths of regions, where the goal is a leximin."""
-        from fairopt.solvers.interior_point import paths
-
-        if not isinstance(program.goal, Leximin):
-            return ()
-        enough = tolerance if self.wins(program) else None
-        return tuple(self._way(path, unless=enough, polish_above=enough) for path in paths.paths_of_regions(rough, program.goal))
-
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
         """Return the paths that lead to an answer, the fastest first.
 

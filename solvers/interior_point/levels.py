@@ -43,7 +43,7 @@ def solve_levels(
     scaled = ScaledProgram.of(program)
     if not scaled.n_pairs:
         return Solution(np.zeros(program.n_pairs), programs_solved=0)
-    solver = _Levels(scaled, isinstance(goal, Equalize), tolerance, deadline, arrays)
+    solver = _Levels(scaled, goal.is_equal, tolerance, deadline, arrays)
     members = np.zeros(len(program.users), bool)
     members[scaled.member] = True
     per_level = program.utilities / goal.weights[program.pair_users]

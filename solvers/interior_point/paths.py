@@ -23,7 +23,6 @@ from fairopt.solvers.alpha_fair.tables import fits, solve_alpha_fair
 from fairopt.solvers.alpha_fair.tradeoff import follow_tradeoff
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.levels import solve_levels
-from fairopt.solvers.interior_point.regions import solve_in_regions
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.interior_point.tree import solve_filling
 from fairopt.solvers.interior_point.worths import fits_worths, solve_worths
@@ -39,7 +38,6 @@ __all__ = [
     "fits",
     "paths_of_alpha_fair",
     "paths_of_market",
-    "paths_of_regions",
     "structured_path",
 ]
 
@@ -48,7 +46,6 @@ __all__ = [
 PAIRS_TO_POLISH = 500
 FEW_PAIRS = 50  # below, a limit on tasks that binds at the price 0 decides the order of the paths
 WORTHS, TABLES, _LOGARITHMS = "path of worths", "path on tables", "path in logarithms"
-_REGIONS, _AGAIN = "paths of regions", "paths of regions, again"
 EASIER, _EASIEST = "path with reduced weights", "path with the least weights"
 
 
@@ -84,25 +81,6 @@ def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: 
         if isinstance(goal, TreeFilling):
             return solve_filling(program, goal, tolerance, deadline, arrays)
         return solve_levels(program, goal, tolerance, deadline, arrays)
-
-
-def paths_of_regions(rough: Solution, goal: Leximin) -> list[Path]:
-    """Return two paths to levels, region by region.
-
-    The first takes the regions from a rough answer. The second runs where the answer of the first is not proved, and takes the regions from
-    that answer.
-    """
-
-    def follow(program: Program, begin: Solution | None, tolerance: float, deadline: Deadline) -> Solution | None:
-        if begin is None:
-            return None
-        with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
-            return solve_in_regions(program, goal, begin, tolerance, deadline)
-
-    return [
-        Path(_REGIONS, lambda program, tolerance, deadline, _: follow(program, rough, tolerance, deadline)),
-        Path(_AGAIN, lambda program, tolerance, deadline, best: follow(program, best, tolerance, deadline)),
-    ]
 
 
 def paths_of_alpha_fair(program: Program, arrays: Arrays, tables: bool) -> list[Path]:

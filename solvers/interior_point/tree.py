@@ -30,7 +30,7 @@ from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.interior_point.faces import Faces
 from fairopt.solvers.interior_point.path import LevelPath, Reached, climb, scaled_course
 from fairopt.solvers.leximin.levels import NOISE, Course, LostError, Proof, Step, settle_below
-from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
+from fairopt.solvers.leximin.tree import TreeGoal, solve_tree, unit_of_part
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
 
@@ -131,7 +131,7 @@ class _Part:
                 return Step(self.goal.x, None, now, self._proof(level, now), np.flatnonzero(stopped))
 
         filling, scaled, faces = self.filling, self.filling.scaled, self.filling.faces
-        unit = self._unit(course)
+        unit = unit_of_part(self.filling.scaled.reach, course.rate[self.filling.scaled.member])
         until = (change - now) / unit
         mine = scaled_course(scaled, course, unit, now)
         climbing = replace(mine, rising=mine.rising & (mine.rate > 0))  # who waits keeps what it has
@@ -174,14 +174,6 @@ class _Part:
         room = np.min(np.divide(left, scaled.A, out=np.full(left.shape, np.inf), where=scaled.A > 0), axis=0)
         even = 1 / np.bincount(scaled.server)[scaled.server]
         return np.where(faces.near(course), np.maximum(last + 0.5 * even * room, _LEAST * even), last)
-
-    def _unit(self, course: Course) -> float:
-        """Return a t between that of everybody's slice by rate and that of what the least can reach alone."""
-        scaled = self.filling.scaled
-        rate = course.rate[scaled.member]
-        up = rate > 0
-        alone = scaled.reach[up] / rate[up]
-        return float(np.sqrt((alone * rate[up] / rate.sum()).min() * alone.min()))
 
     def _point(self, path: LevelPath, reached: Reached, course: Course) -> tuple[FloatArray, FloatArray]:
         """Return where a path ends, scaled back into the limits, and its levels; who misses what is rounding has its share."""

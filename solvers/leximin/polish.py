@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.program import Equalize, Leximin, Program, Solution, Stage
+from fairopt.program import Program, Solution, Stage
 
 __all__ = ["polish", "polishes"]
 
@@ -48,7 +48,6 @@ def polish(program: Program, solution: Solution, same: float = _SAME[0]) -> Solu
 
     Levels that differ by less than this part are the ``same``.
     """
-    assert isinstance(program.goal, Leximin | Equalize)
     if not solution.stages:
         return solution
     per_level = program.utilities / program.goal.weights[program.pair_users]

@@ -18,10 +18,26 @@ from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import TreeCourse, TreeFilling
 from fairopt.solvers.leximin.levels import DIGITS, Course, LevelSolver, Step, exactly, raise_levels
 
-__all__ = ["TreeGoal", "solve_tree"]
+__all__ = ["TreeGoal", "solve_tree", "unit_of_part"]
 
 _ROUNDS = 4  # in which users get what they lack where a point is guessed
 _FURTHER = 4.0  # how much further the next such point looks
+
+
+def unit_of_part(reach: FloatArray, rate: FloatArray) -> float:
+    """Return a t of about the right size: between that of everybody's slice by rate and that of what the least can reach alone.
+
+    Parameters
+    ----------
+    reach, rate : arrays (users,)
+        What users can reach alone, and their rates; those with a rate <= 0 do not count.
+
+    >>> unit_of_part(np.array([4.0, 4.0]), np.array([1.0, 1.0]))
+    2.8284271247461903
+    """
+    up = rate > 0
+    alone = reach[up] / rate[up]
+    return float(np.sqrt((alone * rate[up] / rate[up].sum()).min() * alone.min()))
 
 
 class TreeGoal:

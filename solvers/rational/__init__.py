@@ -69,7 +69,7 @@ def solve_exactly(program: ExactProgram, deadline: Deadline, in_floats: Callable
     """
     module, name = EXACT_GOALS[type(program.goal)]
     solve: Callable[..., Solution] = getattr(import_module(f"fairopt.solvers.rational.{module}"), name)
-    if not isinstance(program.goal, Equilibrium):
+    if not program.goal.is_equilibrium:
         return solve(program, deadline)
     assert in_floats is not None
     return solve(program, in_floats(), deadline)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.program import Separate
 from fairopt.program.exact import ExactProgram
 
 __all__ = ["seconds_of_a_level"]
@@ -27,7 +26,7 @@ def seconds_of_a_level(program: ExactProgram) -> float:
     >>> seconds_of_a_level(program) < 1e-3
     True
     """
-    if isinstance(program.goal, Separate):
+    if program.program.is_separate:
         equations = max((program.bounds.size + len(program.program.users)) / max(1, np.unique(program.program.pair_servers).size), 1)
     else:
         shared = np.count_nonzero(np.diff(program.program.limits.matrix.indptr) > 1)

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairopt.instance import BoolArray
 from fairopt.instance.fractions import ExactArray, from_rational, rational
-from fairopt.program import Equalize, Leximin, Solution, Stage
+from fairopt.program import Solution, Stage
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.rational.level_programs import LevelPrograms
@@ -32,7 +32,6 @@ def solve_leximin(program: ExactProgram, deadline: Deadline) -> Solution:
         At the deadline, with the levels that are final.
     """
     goal, names = program.goal, program.program
-    assert isinstance(goal, Leximin | Equalize)
     stages: list[Stage] = []
     check = stopper(program, deadline, stages)
     per_level = program.utilities / goal.weights[names.pair_users]
@@ -46,7 +45,7 @@ def solve_leximin(program: ExactProgram, deadline: Deadline) -> Solution:
         check()
         level = programs.solve(start, rate)
         x = level.x
-        stopped = [a for a in range(members.size) if rate[a] != 0 and (level.pays[a] > 0 or isinstance(goal, Equalize))]
+        stopped = [a for a in range(members.size) if rate[a] != 0 and (level.pays[a] > 0 or goal.is_equal)]
         for a in stopped:
             start[a], rate[a] = level.t, zero
         stages.append(Stage(level.t, members[stopped], level.prices))

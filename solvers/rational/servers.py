@@ -38,8 +38,7 @@ class Servers:
     @classmethod
     def of(cls, program: ExactProgram) -> Servers:
         """Return the data of a program with an equilibrium as its goal, and limits of servers and on users' tasks only."""
-        goal = program.goal
-        assert isinstance(goal, Equilibrium)
+        goal = program.goal_as(Equilibrium)
         rows: list[dict[int, fmpq]] = [{} for _ in range(program.bounds.size)]
         for j, p, value in zip(program.rows.tolist(), program.columns.tolist(), program.data.tolist(), strict=True):
             rows[j][p] = value

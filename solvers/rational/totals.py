@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairopt.instance.fractions import ExactArray, rational
-from fairopt.program import Separate, Solution, Stage, Total
+from fairopt.program import Solution, Stage, Total
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.rational.level_programs import LevelPrograms
@@ -24,8 +24,7 @@ def solve_total(program: ExactProgram, deadline: Deadline) -> Solution:
     NoSolution
         At the deadline.
     """
-    goal = program.goal
-    assert isinstance(goal, Total)
+    goal = program.goal_as(Total)
 
     worth = goal.weights[program.program.pair_users] * program.utilities
     programs = LevelPrograms(program, [(np.arange(program.n_pairs), worth.tolist())], deadline, stopper(program, deadline, ()))
@@ -41,7 +40,6 @@ def solve_separately(program: ExactProgram, deadline: Deadline) -> Solution:
     NoSolution
         At the deadline.
     """
-    assert isinstance(program.goal, Separate)
     x: ExactArray = np.full(program.n_pairs, rational(0), dtype=object)
     stages: list[Stage] = []
     iterations = programs = 0

@@ -34,8 +34,7 @@ def solve_filling(program: ExactProgram, deadline: Deadline) -> Solution:
     NoSolution
         At the deadline, with the levels that are final.
     """
-    goal, names = program.goal, program.program
-    assert isinstance(goal, TreeFilling)
+    goal, names = program.goal_as(TreeFilling), program.program
     stages: list[Stage] = []
     check = stopper(program, deadline, stages)
     shares, before, ends = goal.nothing(), None, list[ExactArray]()
@@ -97,8 +96,7 @@ def solve_nested(program: ExactProgram, deadline: Deadline) -> Solution:
     NoSolution
         At the deadline, with the levels that are final.
     """
-    goal, names = program.goal, program.program
-    assert isinstance(goal, Nested)
+    goal, names = program.goal_as(Nested), program.program
     stages: list[Stage] = []
     check = stopper(program, deadline, stages)
     below = goal.below.toarray() > 0

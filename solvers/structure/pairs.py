@@ -315,11 +315,6 @@ class PairLists(Pairs):
             kind = same_servers(program.pair_users, program.pair_servers, (len(program.users), len(program.servers)))[scaled.member]
             self._blocks = UserBlocks.of(kind, self._user, self._server, self.n_servers, self.n_slots)
 
-    @property
-    def has_blocks(self) -> bool:
-        """Is the matrix one of blocks?"""
-        return self._blocks is not None
-
     def lay(self, values: FloatArray) -> FloatArray:
         """As they are: the scaled program has the eligible pairs alone, too."""
         return values

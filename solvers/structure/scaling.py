@@ -26,7 +26,7 @@ SAME_WORTH = 1e-15  # relative: utilities of a user that differ by no more are t
 
 def obstacle(program: Program) -> str:
     """Return what of a program does not fit into this layout, as the end of a sentence that begins "the program has"; "" if it fits."""
-    limits, users = program.limits, program.pair_users
+    limits = program.limits
     if limits.of_kinds(LimitKind.SLICE, LimitKind.PAST).any():
         return "slices of servers that are set aside for users"
     if (limits.kinds == LimitKind.PARALLELISM).any():
@@ -38,8 +38,8 @@ def obstacle(program: Program) -> str:
     limited = limits.keys[limits.kinds == LimitKind.TASKS, 0]
     if isinstance(program.goal, Leximin | AlphaFair | TreeFilling) and limited.size:
         low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
-        np.minimum.at(low, users, program.utilities)
-        np.maximum.at(high, users, program.utilities)
+        np.minimum.at(low, program.pair_users, program.utilities)
+        np.maximum.at(high, program.pair_users, program.utilities)
         if (high[limited] > low[limited] * (1 + SAME_WORTH)).any():
             return "limits on tasks that are worth more on one server than on another"
     if limited.size or isinstance(program.goal, TreeFilling):  # pairs that only a limit on tasks bounds have no cost to measure them by

@@ -140,8 +140,7 @@ class Trajectory(Backend):
         NoSolution
             At the deadline.
         """
-        goal = program.goal
-        assert isinstance(goal, AlphaFair)
+        goal = program.goal_as(AlphaFair)
         if goal.alpha != 1:
             raise Unsupported(
                 f'"{self.name}" follows the path of proportional fairness only, and "{program.name}" has alpha = {exactly(goal.alpha)} '

@@ -6,8 +6,9 @@ Leximins are solved by ``levels``; where many users with limits of their own sha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,7 +44,7 @@ class HiGHS(Backend):
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
         """Return the one way; of a leximin that sifting suits two, sifted LPs and, where these fail, the LPs of all users."""
         everybody = super().ways(program, tolerance)
-        if isinstance(program.goal, Nested) and not program.integral:
+        if program.goal.feature is Feature.NESTED and not program.integral:
             return (*everybody, Way("LPs in small units", _nested_in_small_units, unless=tolerance))
         if program.integral or not _suits_sifting(program):
             return everybody
@@ -54,29 +55,37 @@ class HiGHS(Backend):
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features by the LPs of all users, or by branch and cut."""
-        goal = program.goal
-        if program.integral and isinstance(goal, TreeFilling):
-            from fairopt.solvers.via_highs.whole_tree import solve_whole_tree
+        return (_WHOLE if program.integral else _DIVISIBLE)[program.goal.feature](program, program.goal, tolerance, deadline)
 
-            return solve_whole_tree(program, goal, deadline)
-        if program.integral:
-            from fairopt.solvers.via_highs.whole_tasks import solve_whole
 
-            return solve_whole(program, deadline)
-        if isinstance(goal, Total):
-            return _total(program, goal, deadline)
-        if isinstance(goal, Nested):
-            from fairopt.solvers.via_highs.nested import solve_nested
+def _whole_tree(program: Program, goal: TreeFilling, _: float, deadline: Deadline) -> Solution:
+    from fairopt.solvers.via_highs.whole_tree import solve_whole_tree
 
-            return solve_nested(program, goal, deadline)
-        if isinstance(goal, TreeFilling):
-            from fairopt.solvers.via_highs.tree import solve_filling
+    return solve_whole_tree(program, goal, deadline)
 
-            return solve_filling(program, goal, tolerance, deadline)
-        from fairopt.solvers.via_highs.levels import solve_levels
 
-        assert isinstance(goal, Leximin | Equalize)
-        return solve_levels(program, goal, tolerance, deadline)
+def _whole(program: Program, _: Leximin | Total, __: float, deadline: Deadline) -> Solution:
+    from fairopt.solvers.via_highs.whole_tasks import solve_whole
+
+    return solve_whole(program, deadline)
+
+
+def _nested(program: Program, goal: Nested, _: float, deadline: Deadline) -> Solution:
+    from fairopt.solvers.via_highs.nested import solve_nested
+
+    return solve_nested(program, goal, deadline)
+
+
+def _filling(program: Program, goal: TreeFilling, tolerance: float, deadline: Deadline) -> Solution:
+    from fairopt.solvers.via_highs.tree import solve_filling
+
+    return solve_filling(program, goal, tolerance, deadline)
+
+
+def _levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline) -> Solution:
+    from fairopt.solvers.via_highs.levels import solve_levels
+
+    return solve_levels(program, goal, tolerance, deadline)
 
 
 def _suits_sifting(program: Program) -> bool:
@@ -91,18 +100,16 @@ def _suits_sifting(program: Program) -> bool:
 def _nested_in_small_units(program: Program, _: float, deadline: Deadline, __: Solution | None) -> Solution:
     from fairopt.solvers.via_highs.nested import solve_nested
 
-    assert isinstance(program.goal, Nested)
-    return solve_nested(program, program.goal, deadline, small=True)
+    return solve_nested(program, program.goal_as(Nested), deadline, small=True)
 
 
 def _sifted(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution | None:
     from fairopt.solvers.via_highs.sifting import solve_sifted
 
-    assert isinstance(program.goal, Leximin)
-    return solve_sifted(program, program.goal, tolerance, deadline)
+    return solve_sifted(program, program.goal_as(Leximin), tolerance, deadline)
 
 
-def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
+def _total(program: Program, goal: Total, _: float, deadline: Deadline) -> Solution:
     """One LP, in the variables y = x / largest. What keeps them below 1 is the limits, so that the limits have all the prices."""
     from fairopt.solvers.highs_model import HighsModel, solved
 
@@ -124,3 +131,14 @@ def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
     outcome = solved(model.run(deadline.left), deadline, {})
     prices = np.maximum(outcome.row_duals, 0.0) * unit / bounds
     return Solution(np.maximum(outcome.x, 0.0) * largest, prices=prices, iterations=outcome.iterations)
+
+
+_Solve: TypeAlias = Callable[[Program, Any, float, Deadline], Solution]
+_DIVISIBLE: dict[Feature, _Solve] = {
+    Feature.LEXIMIN: _levels,
+    Feature.EQUALIZE: _levels,
+    Feature.TOTAL: _total,
+    Feature.TREE: _filling,
+    Feature.NESTED: _nested,
+}
+_WHOLE: dict[Feature, _Solve] = {Feature.LEXIMIN: _whole, Feature.TOTAL: _whole, Feature.TREE: _whole_tree}

@@ -57,7 +57,7 @@ class LevelProblem:
     def of(cls, program: Program, goal: Leximin | Equalize | TreeFilling) -> LevelProblem:
         """Return the problem of a program."""
         per_level = program.utilities if isinstance(goal, TreeFilling) else program.utilities / goal.weights[program.pair_users]
-        own, largest, equal = OwnLimits(program, per_level), program.largest(), isinstance(goal, Equalize)
+        own, largest, equal = OwnLimits(program, per_level), program.largest(), goal.is_equal
         needed = program.limits.bounds > 0
         if isinstance(goal, TreeFilling):
             needed &= ~ShareLimits.of(program).rows

@@ -52,8 +52,7 @@ class RememberedLevels:
             self.repeated.solve_again(tasks, weights)  # for a basis near this one
             found = self._from_kept(tasks, weights, past)
         if found is None:
-            assert isinstance(program.goal, Leximin)
-            found = solve_levels(program, program.goal, _TOLERANCE, Deadline(None))
+            found = solve_levels(program, program.goal_as(Leximin), _TOLERANCE, Deadline(None))
         return program, found
 
     def _from_kept(self, tasks: FloatArray, weights: FloatArray, past: FloatArray) -> Solution | None:

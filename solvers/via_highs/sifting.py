@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program import Leximin, LimitKind, Program, Solution, Stage
+from fairopt.program import Feature, Leximin, LimitKind, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline, Status, final_levels
 from fairopt.solvers.highs_model import HighsModel, Outcome, solved
@@ -51,7 +51,7 @@ _USERS, _USERS_PER_LIMIT = 200, 30
 def wins(program: Program) -> bool:
     """Is sifting faster for this leximin of users with limits of their own? See ``_USERS``."""
     limits = program.limits
-    if not isinstance(program.goal, Leximin) or limits.of_kinds(LimitKind.SLICE, LimitKind.PAST).any():
+    if program.goal.feature is not Feature.LEXIMIN or limits.of_kinds(LimitKind.SLICE, LimitKind.PAST).any():
         return False
     own = limits.keys[limits.kinds == LimitKind.PARALLELISM, 0]
     shared = int(limits.of_servers.sum())
@@ -61,8 +61,7 @@ def wins(program: Program) -> bool:
 
 def _one_each(program: Program) -> bool:
     """Has each user at most one limit of its own that is more than a cap on its level?"""
-    assert isinstance(program.goal, Leximin)
-    own = OwnLimits(program, program.utilities / program.goal.weights[program.pair_users])
+    own = OwnLimits(program, program.utilities / program.goal_as(Leximin).weights[program.pair_users])
     return bool(np.bincount(own.users[~own.even], minlength=1).max() <= 1)
 
 

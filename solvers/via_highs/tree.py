@@ -20,7 +20,7 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Proof, Step, settle_below
-from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
+from fairopt.solvers.leximin.tree import TreeGoal, solve_tree, unit_of_part
 from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
@@ -111,7 +111,7 @@ class _Steps:
         """Solve the LPs of a course, up to the next change of its rates."""
         programs = self.programs
         change, now = self.level_goal.event(course)[0], self.level_goal.now
-        programs.prepare(course, self._unit(course))
+        programs.prepare(course, unit_of_part(programs.problem.reach, np.where(course.rising, course.rate, 0.0)))
         while True:
             programs.bound_t(self._beyond(now, change))
             point = programs.solve(course, None, stages)
@@ -181,13 +181,6 @@ class _Steps:
         np.minimum.at(q, self.program.pair_users, self._cost(proof.prices))
         q[np.isinf(q)] = 0.0
         return Proof.of(course, proof.prices, q, float(proof.prices @ self.program.limits.bounds))
-
-    def _unit(self, course: Course) -> float:
-        """Return a t between that of everybody's slice by rate and that of what the least can reach alone."""
-        up = course.rising & (course.rate > 0)
-        rate = course.rate[up]
-        alone = self.programs.problem.reach[up] / rate
-        return float(np.sqrt((alone * rate / rate.sum()).min() * alone.min()))
 
 
 def _first_of_each(users: IntArray, value: FloatArray, number: int) -> IntArray:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.program import Leximin, LimitKind, Program, Solution, Stage
+from fairopt.program import Feature, Leximin, LimitKind, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Step, Together, settle_below, solve_levels
@@ -48,9 +48,9 @@ class RepeatedLevels:
     """
 
     def __init__(self, program: Program) -> None:
-        assert isinstance(program.goal, Leximin)
-        self.weights = self.weights_of_programs = program.goal.weights
-        problem = LevelProblem.of(program, program.goal)
+        goal = program.goal_as(Leximin)
+        self.weights = self.weights_of_programs = goal.weights
+        problem = LevelProblem.of(program, goal)
         self.task_rows = np.flatnonzero(program.limits.kinds == LimitKind.TASKS)
         self.task_users = program.limits.keys[self.task_rows, 0]
         self.programs = LevelPrograms(problem, Deadline(None))
@@ -64,7 +64,7 @@ class RepeatedLevels:
     @staticmethod
     def suits(program: Program) -> bool:
         """Is the goal a leximin, and has each user in it a limit > 0 on its tasks, worth the same everywhere, and no other of its own?"""
-        if not isinstance(program.goal, Leximin) or program.integral or not program.n_pairs:
+        if program.goal.feature is not Feature.LEXIMIN or program.integral or not program.n_pairs:
             return False
         limits, own = program.limits, OwnLimits(program, program.utilities)
         of_tasks = (limits.kinds[own.rows] == LimitKind.TASKS) & own.even

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program import Leximin, Program, Solution, Stage, Total
+from fairopt.program import Feature, Leximin, Program, Solution, Stage, Total
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import Outcome, Status, solved
 from fairopt.solvers.via_highs.identical_servers import Totals
@@ -45,10 +45,9 @@ _LIGHT = 0.01  # relative: how near to the lightest totals are that are packed
 
 def solve_whole(program: Program, deadline: Deadline) -> Solution:
     """Solve Total or Leximin over whole tasks."""
-    if isinstance(program.goal, Total):
-        return _total(program, program.goal, deadline)
-    assert isinstance(program.goal, Leximin)
-    return _Outcomes(program, program.goal, deadline).solve()
+    if program.goal.feature is Feature.TOTAL:
+        return _total(program, program.goal_as(Total), deadline)
+    return _Outcomes(program, program.goal_as(Leximin), deadline).solve()
 
 
 def _totals(program: Program, worth: FloatArray) -> Totals:

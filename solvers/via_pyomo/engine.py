@@ -12,6 +12,7 @@ tolerance only, it is excluded and the MILP solved again. The gap is that betwee
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, Unsupported
 from fairopt.instance import FloatArray
-from fairopt.program import Alternative, Disjunctive, Equalize, Feature, Leximin, Program, Solution, Total, TreeFilling
+from fairopt.program import Alternative, Disjunctive, Feature, Program, Solution, Total
 from fairopt.solvers.backend import Backend, Deadline, Status
 from fairopt.solvers.highs_model import HighsModel
 from fairopt.solvers.via_pyomo import model as pyomo_model
@@ -52,22 +53,15 @@ class Pyomo(Backend):
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Build the model in units of its own, and solve it."""
         goal = program.goal
-        if program.integral and isinstance(goal, Leximin | Equalize):
+        if program.integral and goal.has_levels:
             raise Unsupported(f'"pyomo" does not solve a leximin over whole tasks, as "{program.name}" is here; use highs')
         if not (program.largest() > 0).any():
             return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), gap=0.0, programs_solved=0)
         engine = pyomo_model.solver(self.within)
-        if isinstance(goal, Disjunctive):
-            return _choose(program, engine, deadline)
-        if isinstance(goal, Total):
-            return _total(program, goal, engine, deadline)
-        if isinstance(goal, TreeFilling):
-            return solve_filling(program, goal, engine, tolerance, deadline)
-        assert isinstance(goal, Leximin | Equalize)
-        return solve_levels(program, goal, engine, tolerance, deadline)
+        return _SOLVE[goal.feature](program, goal, engine, tolerance, deadline)
 
 
-def _total(program: Program, goal: Total, engine: Any, deadline: Deadline) -> Solution:
+def _total(program: Program, goal: Total, engine: Any, _: float, deadline: Deadline) -> Solution:
     """One LP, or one MILP."""
     largest = program.largest()
     scale = np.ones(largest.size) if program.integral else np.where(largest > 0, largest, 1.0)
@@ -91,10 +85,8 @@ def _total(program: Program, goal: Total, engine: Any, deadline: Deadline) -> So
 # Alternatives --------------------------------------------------------------------------------------------------------------------
 
 
-def _choose(program: Program, engine: Any, deadline: Deadline) -> Solution:
+def _choose(program: Program, goal: Disjunctive, engine: Any, _: float, deadline: Deadline) -> Solution:
     """Let the MILP choose one alternative of every clause, then solve the linear program of that choice."""
-    goal = program.goal
-    assert isinstance(goal, Disjunctive)
     largest = program.largest()
     scale = np.ones(largest.size) if program.integral else np.where(largest > 0, largest, 1.0)
     reach = np.concatenate([largest, goal.auxiliary_upper])
@@ -110,8 +102,7 @@ def _choose(program: Program, engine: Any, deadline: Deadline) -> Solution:
             goal.auxiliary_upper / auxiliary_scale,
         ),
     )
-    within = scaled.goal
-    assert isinstance(within, Disjunctive)
+    within = scaled.goal_as(Disjunctive)
     model = pyomo_model.build(scaled)
     for attempt in range(_CHOICES):
         status, bound = pyomo_model.run(model, engine, deadline.left)
@@ -178,3 +169,12 @@ def _exactly(program: Program, goal: Disjunctive, chosen: list[int], point: Floa
     if outcome.status is not Status.OPTIMAL:
         return None
     return np.clip(model.refine(outcome, deadline.left).x, low, high)
+
+
+_SOLVE: dict[Feature, Callable[[Program, Any, Any, float, Deadline], Solution]] = {
+    Feature.LEXIMIN: solve_levels,
+    Feature.EQUALIZE: solve_levels,
+    Feature.TREE: solve_filling,
+    Feature.TOTAL: _total,
+    Feature.DISJUNCTIVE: _choose,
+}

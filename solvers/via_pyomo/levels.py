@@ -36,7 +36,7 @@ def solve_levels(program: Program, goal: Leximin | Equalize, engine: Any, tolera
     """
     per_level = program.utilities / goal.weights[program.pair_users]
     solver = _Levels(program, goal, per_level, engine, deadline)
-    together = Together(solver.reach > 0, isinstance(goal, Equalize))
+    together = Together(solver.reach > 0, goal.is_equal)
     found = by_levels(program, per_level, solver, together, settle_below(tolerance))
     return dataclasses.replace(found, programs_solved=solver.programs)
 
@@ -87,7 +87,7 @@ class _Levels:
         q = np.full(levels.size, np.inf)
         np.minimum.at(q, program.pair_users, (scaled.limits.matrix.T @ prices) / self.per_level / unit)
         q[np.isinf(q) | (self.reach == 0)] = 0.0
-        if isinstance(scaled.goal, Leximin) and not q[up].any():
+        if not scaled.goal.is_equal and not q[up].any():
             raise FairoptError("Pyomo's solver gave no multipliers, which prove a leximin; use another solver")
         t = course.reached(levels, pyomo_model.values([self.model.level])[0] * unit)
         full = prices * unit / np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)

@@ -21,6 +21,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.instance import FloatArray
-from fairopt.program import AlphaFair, Disjunctive, Equalize, Leximin, LimitKind, Limits, Program, Total, Tradeoff
+from fairopt.program import AlphaFair, Disjunctive, Equalize, Feature, Leximin, LimitKind, Limits, Program, Total, Tradeoff
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import without_banner
 from fairopt.surroundings import refuse_settings
@@ -108,7 +109,7 @@ def build(program: Program, transformation: str | None = "bigm") -> Any:
         What turns disjunctions into a MILP; None leaves them as they are.
     """
     goal = program.goal
-    if not isinstance(goal, Leximin | Equalize | Total | AlphaFair | Tradeoff | Disjunctive):
+    if goal.feature not in _FEATURES:
         raise Unsupported(
             f'"{program.name}" is no one optimisation model here ({type(goal).__name__.lower()} programs are solved server by server); '
             "write the model of another notion"
@@ -119,7 +120,7 @@ def build(program: Program, transformation: str | None = "bigm") -> Any:
         return _build(program, goal, transformation)
 
 
-def _build(program: Program, goal: Leximin | Equalize | Total | AlphaFair | Tradeoff | Disjunctive, transformation: str | None) -> Any:
+def _build(program: Program, goal: Any, transformation: str | None) -> Any:
     import pyomo.environ as pyo
 
     model: Any = pyo.ConcreteModel(name=program.name)
@@ -127,7 +128,8 @@ def _build(program: Program, goal: Leximin | Equalize | Total | AlphaFair | Trad
     largest = program.largest()
     if program.integral:
         largest = np.floor(largest * (1 + 1e-9) + 1e-9)
-    bounded = isinstance(goal, Disjunctive) or program.integral
+    chooses = goal.feature is Feature.DISJUNCTIVE
+    bounded = chooses or program.integral
     start = largest / (1.0 + max(program.n_pairs, 1))
     model.pairs = pyo.Set(initialize=names, dimen=2)
     model.x = pyo.Var(model.pairs, domain=pyo.NonNegativeIntegers if program.integral else pyo.NonNegativeReals)
@@ -135,7 +137,7 @@ def _build(program: Program, goal: Leximin | Equalize | Total | AlphaFair | Trad
     for p, variable in enumerate(x):
         if bounded:
             variable.setub(float(largest[p]))
-        if isinstance(goal, AlphaFair | Tradeoff):
+        if goal.has_gradient:
             variable.set_value(float(start[p]))
 
     kinds = program.limits.kinds
@@ -156,30 +158,63 @@ def _build(program: Program, goal: Leximin | Equalize | Total | AlphaFair | Trad
     reach = program.per_user(largest) > 0
     open_to = [int(n) for n in members if reach[n]]
     utility = {n: model.utility[program.users[n]] for n in members}
-    if isinstance(goal, Leximin | Equalize):
-        model.level = pyo.Var(domain=pyo.NonNegativeReals)
-        model.share = pyo.Constraint([program.users[n] for n in open_to])
-        for n in open_to:
-            share = utility[n] / float(goal.weights[n])
-            model.share.add(program.users[n], share == model.level if isinstance(goal, Equalize) else share >= model.level)
-        value = model.level
-        if not open_to:
-            model.level.fix(0.0)
-    elif isinstance(goal, Total):
-        value = pyo.quicksum(float(goal.weights[n]) * utility[n] for n in members)
-    elif isinstance(goal, AlphaFair):
-        power = 1 - goal.alpha
-        value = pyo.quicksum(float(goal.weights[n]) * (pyo.log(utility[n]) if power == 0 else utility[n] ** power / power) for n in open_to)
-    elif isinstance(goal, Tradeoff):
-        power, e = 1 - goal.beta, goal.efficiency
-        mean = pyo.log(pyo.quicksum(float(goal.weights[n]) * utility[n] ** power for n in open_to)) / power if open_to else 0.0
-        value = (1 - e) * mean + (e * pyo.log(pyo.quicksum(utility[n] for n in open_to)) if e and open_to else 0.0)
-    else:
-        value = _alternatives(model, goal, x)
+    value = _value(goal, model, x, utility, {n: program.users[n] for n in open_to})
     model.goal = pyo.Objective(expr=value, sense=pyo.maximize)
-    if isinstance(goal, Disjunctive) and transformation is not None:
+    if chooses and transformation is not None:
         pyo.TransformationFactory(f"gdp.{transformation}").apply_to(model)
     return model
+
+
+@singledispatch
+def _value(goal: Any, model: Any, x: list[Any], utility: dict[int, Any], open_to: dict[int, str]) -> Any:
+    """Return what is maximised, with the variables and constraints that it takes; ``open_to`` are the users who can have something."""
+    raise TypeError(f"there is no Pyomo model of the goal {type(goal).__name__}")
+
+
+@_value.register
+def _(goal: Leximin | Equalize, model: Any, x: list[Any], utility: dict[int, Any], open_to: dict[int, str]) -> Any:
+    import pyomo.environ as pyo
+
+    model.level = pyo.Var(domain=pyo.NonNegativeReals)
+    model.share = pyo.Constraint(list(open_to.values()))
+    for n, name in open_to.items():
+        share = utility[n] / float(goal.weights[n])
+        model.share.add(name, share == model.level if goal.is_equal else share >= model.level)
+    if not open_to:
+        model.level.fix(0.0)
+    return model.level
+
+
+@_value.register
+def _(goal: Total, model: Any, x: list[Any], utility: dict[int, Any], open_to: dict[int, str]) -> Any:
+    import pyomo.environ as pyo
+
+    return pyo.quicksum(float(goal.weights[n]) * each for n, each in utility.items())
+
+
+@_value.register
+def _(goal: AlphaFair, model: Any, x: list[Any], utility: dict[int, Any], open_to: dict[int, str]) -> Any:
+    import pyomo.environ as pyo
+
+    power = 1 - goal.alpha
+    return pyo.quicksum(float(goal.weights[n]) * (pyo.log(utility[n]) if power == 0 else utility[n] ** power / power) for n in open_to)
+
+
+@_value.register
+def _(goal: Tradeoff, model: Any, x: list[Any], utility: dict[int, Any], open_to: dict[int, str]) -> Any:
+    import pyomo.environ as pyo
+
+    power, e = 1 - goal.beta, goal.efficiency
+    mean = pyo.log(pyo.quicksum(float(goal.weights[n]) * utility[n] ** power for n in open_to)) / power if open_to else 0.0
+    return (1 - e) * mean + (e * pyo.log(pyo.quicksum(utility[n] for n in open_to)) if e and open_to else 0.0)
+
+
+@_value.register
+def _(goal: Disjunctive, model: Any, x: list[Any], utility: dict[int, Any], open_to: dict[int, str]) -> Any:
+    return _alternatives(model, goal, x)
+
+
+_FEATURES = {each.feature for each in (Leximin, Equalize, Total, AlphaFair, Tradeoff, Disjunctive)}
 
 
 def _label(program: Program, row: int) -> str:

@@ -553,7 +553,7 @@ def test_json_and_csv_are_the_comparison(tmp_path: Path) -> None:
     assert data["largest_total"] == pytest.approx(130 / 3)
     table = run(*arguments, "--csv").stdout.splitlines()
     assert table[0].startswith("allocation,kind,tasks,smallest_share,use of ")
-    assert table[0].endswith(",tasks of framework-1,tasks of framework-2,share of framework-1,share of framework-2")
+    assert table[0].endswith(",tasks of framework-1,tasks of framework-2,share of framework-1,share of framework-2,name")
     assert len(table) == 3
     for name in ("out.csv", "out.json", "out.txt"):
         assert run(*arguments, "-o", tmp_path / name).stdout == ""

@@ -326,7 +326,7 @@ def test_json_csv_and_files(tmp_path: Path) -> None:
     assert data["vertices"][0]["total"] == pytest.approx(130 / 3)
     assert [point["name"] for point in data["points"]] == ["alpha=0", "alpha=1", "drfh", "gfj:beta=2:lam=-4"]
     table = run(*arguments, "--csv").stdout.splitlines()
-    assert table[0] == "point,kind,total,smallest_share,price_of_fairness,price_of_efficiency,below,seconds,message"
+    assert table[0] == "point,kind,total,smallest_share,price_of_fairness,price_of_efficiency,below,seconds,message,name"
     assert len(table) == 5
     for name in ("out.csv", "out.json", "out.txt"):
         assert run(*arguments, "-o", tmp_path / name, "--plot", tmp_path / "out.svg", "--force").stdout == ""

@@ -68,7 +68,7 @@ def test_values_stay_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_the_answer_is_the_same(base: list[object], old: list[object], new: list[object]) -> None:
     """On stdout, apart from the seconds."""
-    one, two = (run(*base, *words).stdout.partition('"seconds"')[0] for words in (old, new))
+    one, two = (run(*base, *words).stdout.partition('"time_s"')[0] for words in (old, new))
     assert one == two
 
 

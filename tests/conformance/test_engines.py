@@ -16,7 +16,7 @@ from fairopt.solvers.backend import Deadline
 
 # Relative error of x[n], owned by the engine.
 TOLERANCE = {
-    **{"highs": 1e-9, "water-filling": 1e-12, "best-response": 1e-9, "interior-point": 1e-9},
+    **{"highs": 1e-9, "water-filling": 1e-12, "best-response": 1e-9, "interior-point": 1e-9, "large": 1e-9},
     **{"cvxpy": 1e-7, "trajectory": 1e-9, "pyomo": 1e-9},
 }
 EXACT = ("water-filling", "highs", "interior-point")  # the engines of leximins that are compared on random instances

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -193,3 +194,48 @@ def test_a_command_prints_one_object_as_declared(
     Path("gavel.csv").write_text("job_type,scale,worker,thr\nlstm,1,k80,4\nlstm,1,v100,8\n")
     found = call(command, *arguments)
     assert found["command"] == ("generators" if (command, arguments) == ("generate", ()) else command)
+
+
+def test_the_page_has_every_key() -> None:
+    """docs/reference/results.md is written from the declarations."""
+    path = Path(__file__).parents[2] / "docs" / "_ext" / "result_schema.py"
+    if not path.exists():
+        pytest.skip("about the repository, and this is a copy of the tests")
+    spec = spec_from_file_location("docs_result_schema", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = module.markdown()
+    declared = {place.rpartition(".")[2] for place, _ in objects(schema({})["$defs"])}
+    assert declared - {row.split("`")[1].rpartition(".")[2] for row in page.splitlines() if row.startswith("| `")} == set()
+    assert all(f"**`{name}`: " in page for name in KINDS)
+
+
+def test_results_in_python_are_what_the_command_prints(tmp_path: Path) -> None:
+    """The same object, up to the time it took."""
+    instance = fo.load(DRF)
+    jobs = fo.load_trace(JOBS, cluster=(lab := fo.load(LAB)))
+    pairs: list[tuple[Any, tuple[Any, ...]]] = [
+        (fo.solve(instance, "drf"), ("solve", DRF, "--notion", "drf")),
+        (fo.schedule(instance, "drfh", placement="best-fit"), ("schedule", DRF, "--schedule", "drfh:best-fit")),
+        (fo.compare(instance), ("compare", DRF)),
+        (fo.audit(fo.solve(instance, "drfh")), ("audit", DRF)),
+        (fo.explain(fo.solve(instance, "drfh"), "A"), ("explain", DRF, "--user", "A")),
+        (fo.frontier(instance), ("frontier", DRF)),
+        (fo.simulate(jobs, lab, "drfh:best-fit"), ("simulate", JOBS, "--cluster", LAB)),
+    ]
+    for found, arguments in pairs:
+        assert without_times(validate(found.to_dict())) == without_times(call(*arguments)), arguments
+    for alone in (fo.regret(fo.schedule(instance)), fo.compare(instance, allocations={"mine": [[1], [1]]})["mine"].allocation):
+        assert alone is not None
+        validate(alone.to_dict())
+    fo.solve(instance, "drf").to_frame().assign(name="kept").to_csv(tmp_path / "held.csv")
+    assert fo.compare(instance, allocations={"held": tmp_path / "held.csv"})["held"].tasks == pytest.approx(5)
+
+
+def without_times(part: Any) -> Any:
+    """Return plain data without what a clock says, and with tuples as lists."""
+    if isinstance(part, dict):
+        return {name: without_times(value) for name, value in part.items() if name not in ("time_s", "phases_s", "seconds")}
+    return [without_times(value) for value in part] if isinstance(part, list | tuple) else part

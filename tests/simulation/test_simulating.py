@@ -292,7 +292,7 @@ def test_what_starts_where_the_last_one_ended_is_what_starts_anew(monkeypatch: p
         rng.uniform(1, 9, 60), eligibility=rng.random((60, 4)) < 0.8, events=[(9, "remove", "server-1", 2), (20, "add", "server-1", 2)],
     )  # fmt: skip
     found = fo.simulate(trace, cluster, "drfh")
-    monkeypatch.setattr("fairopt.simulation.fluid._MOST_PAIRS", -1)
+    monkeypatch.setattr("fairopt.simulation.repeated._MOST_PAIRS", -1)
     anew = fo.simulate(trace, cluster, "drfh")
     np.testing.assert_allclose(found.finished, anew.finished, rtol=1e-7)
     assert found.details["residual"] <= 1e-8
@@ -666,7 +666,7 @@ def test_the_command(folder: Path) -> None:
     assert (data["kind"], data["jobs_finished"]) == ("exact, fluid", 3)
     run(*base, "--by", "time", "-o", str(folder / "samples.parquet"))
     assert set(pd.read_parquet(folder / "samples.parquet")["quantity"]) == {"utilization", "share", "running", "waiting"}
-    assert run(*base, "--csv").stdout.splitlines()[0] == "job,user,submit_s,tasks,ended,started_s,finished_s,completion_s"
+    assert run(*base, "--csv").stdout.splitlines()[0] == "job,user,submit_s,tasks,ended,started_s,finished_s,completion_s,name"
     assert "ends in .parquet; leave --json out" in " ".join(
         run(*base, "--json", "-o", str(folder / "a.parquet"), status=2).stderr.replace("│", " ").split()
     )

@@ -631,9 +631,9 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
     frame = pd.read_parquet(tmp_path / "study.parquet")
     assert len(frame) == 18
     means = summary(frame)
-    pd.testing.assert_frame_equal(
-        pd.read_csv(io.StringIO(run(*arguments, "--resume", tmp_path, "--csv").stdout), index_col=[0, 1]), means, check_dtype=False
-    )
+    printed = pd.read_csv(io.StringIO(run(*arguments, "--resume", tmp_path, "--csv").stdout), index_col=[0, 1])
+    assert list(printed.pop("name")) == ["drfh", "drfh:best-fit", "drfh:random"] * 2
+    pd.testing.assert_frame_equal(printed, means, check_dtype=False)
     drawn_last = means.to_dict("index")["kesidis:users=4", "drfh:random"]
     mean, error = drawn_last["efficiency"], drawn_last["efficiency error"]
     digits = 1 - int(np.floor(np.log10(100 * error)))

@@ -26,7 +26,9 @@ from fairopt.results.kinds.parts import (
     MADE,
     NAME,
     NOTIONS,
-    OF_ALLOCATION,
+    OF_GIVEN,
+    OF_SCHEDULE,
+    OF_SOLVE,
     QUEUE,
     REGRET,
     REGRET_KEYS,
@@ -194,12 +196,14 @@ _WITNESS = record(
 )
 
 KINDS: dict[str, Schema] = {
-    "solve": kind("solve", "An exact allocation and its proof.", question("All arguments of fairopt.solve.", OF_ALLOCATION), _ALLOCATION),
-    "schedule": kind("schedule", "A schedule of whole tasks.", question("All arguments of fairopt.schedule.", OF_ALLOCATION), _ALLOCATION),
+    "solve": kind("solve", "An exact allocation and its proof.", question("All arguments of fairopt.solve.", OF_SOLVE), _ALLOCATION),
+    "schedule": kind(
+        "schedule", "A schedule of whole tasks.", question("All arguments of fairopt.schedule.", OF_SCHEDULE | OF_GIVEN), _ALLOCATION
+    ),
     "given": kind(
         "given",
         "An allocation that fairopt did not compute, or of a scheduler of your own. In Python only.",
-        question("The notion that measures it.", OF_ALLOCATION),
+        question("What it is measured by.", OF_GIVEN),
         _ALLOCATION,
     ),
     "compare": kind(

@@ -61,22 +61,29 @@ def kind(command: str, words: str, asked: Schema, keys: dict[str, Schema]) -> Sc
     return record(words, head | keys)
 
 
-OF_ALLOCATION = {
-    "notion": text("The notion of fairness."),
-    "criterion": text("Of a schedule: who is next."),
-    "placement": anything("Of a schedule: the server of the next task; a name, or an object with a name and options."),
-    "options": free("Options of the notion or criterion: formulation, guarantees, queue_share, alpha, ... as it declares them."),
+_OPTIONS = {
+    "options": free("Options of the notion or criterion: formulation, guarantees, queue_share, tree, alpha, ... as it declares them."),
     "sharing": SHARING,
+    "exact": flag("In fractions."),
+}
+OF_SOLVE = {
+    "notion": text("The notion of fairness."),
+    **_OPTIONS,
     "solver": nullable(text("The engine that was asked for; null: the first that can.")),
     "integral": flag("Whole tasks only."),
     "tolerance": number("Largest relative error that the certificate may have.", "fraction"),
-    "exact": flag("In fractions."),
     "digits": nullable(whole("Digits of irrational answers.", "1")),
-    "ties": text("Of a schedule: who is next of equals."),
-    "seed": SEED,
-    "stop": text("Of a schedule: when it stops."),
 }
-MADE = define("made", question("How an allocation was made: all arguments of fairopt.solve or fairopt.schedule.", OF_ALLOCATION))
+OF_SCHEDULE = {
+    "criterion": text("Who is next."),
+    "placement": anything("The server of the next task: a name, or an object with a name and options."),
+    **_OPTIONS,
+    "ties": text("Who is next of equals."),
+    "seed": SEED,
+    "stop": text("When it stops."),
+}
+OF_GIVEN = {"notion": text("The notion that measures it."), "sharing": SHARING}
+MADE = define("made", question("How an allocation was made: all arguments of fairopt.solve or fairopt.schedule.", OF_SOLVE | OF_SCHEDULE))
 
 CERTIFICATE = define(
     "certificate",

@@ -99,11 +99,11 @@ def test_a_path_with_blocks_has_the_same_levels(seed: int, monkeypatch: pytest.M
     """Of many users on few servers, where limits are fewer than users."""
     program = fo.formulate(instance_in_zones(150, 12, 6, seed), "drfh")
     assert isinstance(program.goal, Leximin)
-    assert PairLists(ScaledProgram.of(program), NUMPY).has_blocks
+    assert PairLists(ScaledProgram.of(program), NUMPY)._blocks is not None
     with np.errstate(all="ignore"):  # as in ``paths``
         blocks = solve_levels(program, program.goal, 1e-8, Deadline(None))
         monkeypatch.setattr(user_blocks, "_WORTH", 0.0)
-        assert not PairLists(ScaledProgram.of(program), NUMPY).has_blocks
+        assert PairLists(ScaledProgram.of(program), NUMPY)._blocks is None
         table = solve_levels(program, program.goal, 1e-8, Deadline(None))
     assert blocks is not None
     assert table is not None

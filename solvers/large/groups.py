@@ -19,7 +19,7 @@ first with few groups of servers, at last with every server by itself. It ends w
 and the bound is the sum over groups of q(sum of v) - sum of q(v), which is then 0. Boundaries between pieces move less in each round, so
 few users lie between an old and a new boundary; near the end, the users nearest to a boundary become groups of their own.
 
-The certificate does not rely on this: `fairopt.certificate.one_level` checks the tasks of all users against the prices, pair by pair.
+Nothing is proved here: `fairopt.certificate.one_level` checks the tasks of all users against the prices, pair by pair.
 
 >>> split(np.array([0, 0, 1]), np.array([[2.0, 1.0], [1.0, 2.0], [1.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])).group
 array([2, 1, 0])
@@ -29,32 +29,22 @@ from __future__ import annotations
 
 import heapq
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.certificate import certify_one_level
-from fairopt.errors import NoSolution
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.instance.aggregation import Merging
-from fairopt.models import Notion, ShareNotion, Sharing
-from fairopt.program import Equalize, Leximin, Program, Stage
-from fairopt.solvers import candidates
+from fairopt.program import AllPairs, Equalize, Goal, Program, Solution, Stage
+from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.solvers.backend import Deadline
-from fairopt.solving.formulation import notion_of
-from fairopt.solving.group_polish import polished, tied
-from fairopt.solving.policy import Found, find
+from fairopt.solvers.interior_point.levels import solve_levels
+from fairopt.solvers.large.group_polish import polished, tied
 
-__all__ = ["InGroups", "Split", "alike", "finer", "fits", "joined_vertices", "solve_in_groups", "split", "sums"]
+__all__ = ["Split", "finer", "joined_vertices", "program_of", "solve_level", "split", "sums"]
 
 log = logging.getLogger(__name__)
 
-_ENGINE, _OTHER_ENGINE = "interior-point", "highs"
-_MOST_PAIRS_OF_OTHER = 200_000  # of groups and servers: HiGHS solves no larger programs of groups
-_TIGHT = 1e-16  # its tolerance: prices of users with little of all worth need every digit
-_LEAST_PAIRS, _LEAST_USERS, _LEAST_SERVERS = 1_000_000, 3_000, 50
-_USERS_FOR_A_SERVER = 2  # with fewer of them the groups would be as many as the users
 _FIRST_GROUPS = 64  # of users
 _SERVER_GROUPS = ((64, 1e-3), (256, 1e-4))  # until the relative gap is below this; then all servers
 _MOST_ROUNDS, _MOST_LOST = 24, 3
@@ -85,106 +75,52 @@ class Split(NamedTuple):
     mixed: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class InGroups:
-    """An answer in groups of users.
-
-    Attributes
-    ----------
-    program : Program
-        Of the groups, whose tasks are counted in units of share.
-    merging : Merging
-        From the users to the groups.
-    found : Found
-        The answer to this program. Its certificate is that of all users and servers.
-    tasks : array (users, servers)
-    """
-
-    program: Program
-    merging: Merging
-    found: Found
-    tasks: FloatArray
-
-    def after(self, rounds: int, iterations: int) -> InGroups:
-        """Return the answer with the work of all rounds."""
-        solution = replace(self.found.solution, iterations=iterations, programs_solved=rounds)
-        return replace(self, found=replace(self.found, solution=solution))
-
-
 class _Round(NamedTuple):
     """The answer to a program of groups: the prices of server i are vertices[piece[i]]."""
 
     program: Program
-    found: Found
+    solution: Solution
     piece: IntArray
     vertices: FloatArray
 
     @property
     def shares(self) -> FloatArray:
         """Shares of groups on servers, (groups, servers)."""
-        return self.found.solution.x.reshape(len(self.program.users), len(self.program.servers))
+        return self.solution.x.reshape(len(self.program.users), len(self.program.servers))
 
 
-def fits(instance: Instance, notion: Notion, sharing: Sharing, solver: str | None) -> bool:
-    """Say whether the leximin of a notion has one level for sure, and is so large that groups of users are faster."""
-    if solver not in (None, _ENGINE) or not alike(instance, sharing):
-        return False
-    if not isinstance(notion, ShareNotion) or type(notion).formulate is not ShareNotion.formulate:
-        return False
-    share = notion.share_per_task(instance)
-    one_each = isinstance(share, np.ndarray) and share.shape == (instance.n_users,) and bool((np.isfinite(share) & (share > 0)).all())
-    return one_each and isinstance(notion.goal(instance.weights), Leximin)
-
-
-def alike(instance: Instance, sharing: Sharing) -> bool:
-    """Are all users eligible everywhere, with positive demands and no limits, and are there enough pairs for groups to be faster?"""
-    n, k = instance.n_users, instance.n_servers
-    if sharing != "rdm" or instance.is_tree or instance.weights.ndim > 1:
-        return False
-    if n * k < _LEAST_PAIRS or k < _LEAST_SERVERS or n < max(_LEAST_USERS, _USERS_FOR_A_SERVER * k):
-        return False
-    endless = bool(np.isinf(instance.tasks).all() and np.isinf(instance.parallelism).all())
-    return endless and instance.rates_per_server is None and bool((instance.demands > 0).all() and instance.eligibility.all())
-
-
-def solve_in_groups(instance: Instance, notion: Notion, tolerance: float, deadline: Deadline, solver: str | None = None) -> InGroups | None:
-    """Return the certified answer to an instance that `fits`; None where groups lead nowhere, and the program has to be solved as it is.
+def solve_level(program: AllPairs, tolerance: float, deadline: Deadline) -> Solution | None:
+    """Return the leximin of a program of all pairs, which has one level; None if groups do not give one.
 
     Raises
     ------
     NoSolution
         At the time limit.
     """
-    assert isinstance(notion, ShareNotion)
-    share = notion.share_per_task(instance)
-    users, servers = instance.demands * (instance.weights / share)[:, None], instance.row_capacity
+    weights = program.goal.weights
+    users, servers = program.demands * (weights / program.worths)[:, None], program.capacities
     total = servers.sum(axis=0)
     phases = [(size, aim) for size, aim in _SERVER_GROUPS if size < len(servers)]
     group, row = finer(np.zeros(len(users), np.int64), users / total, _FIRST_GROUPS), np.arange(len(servers))
     if phases:
         row = finer(np.zeros(len(servers), np.int64), servers / total, phases[0][0])
-    engine, iterations, lost = _ENGINE, 0, 0
+    iterations, lost = 0, 0
     for round_ in range(1, _MOST_ROUNDS + 1):
-        last = _solved(_program(users, instance.weights, servers, group, row), engine, tolerance, deadline)
-        if last is None:  # the engine did not converge: try a program with more groups
+        last = _solved(_program(users, weights, servers, group, row), tolerance, deadline)
+        if last is None:  # the path did not converge: try a program with more groups
             lost += 1
             if lost > _MOST_LOST:
                 return None
             group = finer(group, users / total, int(group.max()) + 1 + _FIRST_GROUPS)
             continue
-        iterations += last.found.solution.iterations
+        iterations += last.solution.iterations
         if not phases:
             last = last._replace(vertices=tied(last.vertices, last.piece, last.shares, sums(group, users)))
         of_users = split(group, users, last.vertices, 0 if phases else _NEAREST)
-        gap = float((last.vertices[last.piece] * sums(row, servers)).sum()) / of_users.worth / last.found.solution.stages[0].value - 1
+        gap = float((last.vertices[last.piece] * sums(row, servers)).sum()) / of_users.worth / last.solution.stages[0].value - 1
         log.info("round %d: %d groups of users, %d of servers, gap %.1e", round_, group.max() + 1, row.max() + 1, gap)
         if not phases and not of_users.mixed:
-            answer = _certified(instance, share, group, last, tolerance)
-            if answer is None and solver is None and engine == _ENGINE and last.program.n_pairs <= _MOST_PAIRS_OF_OTHER:
-                # Near a degenerate optimum the interior point stops before it knows the prices of users with little of all worth.
-                engine = _OTHER_ENGINE
-                continue
-            return None if answer is None else answer.after(round_, iterations)
+            return replace(_of_all_users(program, group, last), iterations=iterations, programs_solved=round_)
         group, row = of_users.group, split(row, servers, last.vertices).group if phases else row
         if group.max() >= min(_MOST_GROUPS, len(users) // 2):
             return None
@@ -276,20 +212,36 @@ def sums(group: IntArray, vectors: FloatArray) -> FloatArray:
 # Programs and answers ------------------------------------------------------------------------------------------------------------
 
 
+def program_of(small: Instance, goal: Goal) -> Program:
+    """Return the program of groups of users on groups of servers; a task of a group is a unit of its share."""
+    users, servers = eligible_pairs(small)
+    return Program(
+        name="groups",
+        title="",
+        users=small.users,
+        servers=small.servers,
+        resources=small.resources,
+        pair_users=users,
+        pair_servers=servers,
+        utilities=np.ones(users.size),
+        limits=sharing_limits(small, users, servers, "rdm"),
+        goal=goal,
+    )
+
+
 def _program(users: FloatArray, weights: FloatArray, servers: FloatArray, group: IntArray, row: IntArray) -> Program:
-    """Return the program of the one level of groups of users on groups of servers; a task is a unit of share.
+    """Return the program of the one level of groups of users on groups of servers.
 
     The goal is one equal level, not a leximin: prices hardly prove that a group with a millionth of all spending stops at this level, and
-    the engine would look for a second level.
+    the path would look for a second level.
     """
     of_group = sums(group, weights[:, None])[:, 0]
     small = Instance(sums(row, servers), sums(group, users) / of_group[:, None], weights=of_group)
-    program = notion_of("max-min", utility=np.ones((of_group.size, 1))).formulate(small, sharing="rdm", integral=False)
-    return replace(program, goal=Equalize(of_group))
+    return program_of(small, Equalize(of_group))
 
 
-def _solved(program: Program, engine: str, tolerance: float, deadline: Deadline) -> _Round | None:
-    """Return an engine's answer to a program, with equal prices for servers whose prices differ by rounding only; None if there is none.
+def _solved(program: Program, tolerance: float, deadline: Deadline) -> _Round | None:
+    """Return the answer to a program, with equal prices for servers whose prices differ by rounding only; None if there is none.
 
     Otherwise rounding would separate pairs of equal cost, and a user with a millionth of all spending would seem to waste much of it.
 
@@ -298,20 +250,14 @@ def _solved(program: Program, engine: str, tolerance: float, deadline: Deadline)
     NoSolution
         At the time limit.
     """
-    try:
-        found = find(program, candidates(program, engine), tolerance if engine == _ENGINE else _TIGHT, deadline)
-    except NoSolution:
-        if deadline.left == 0.0:
-            raise
+    assert isinstance(program.goal, Equalize)
+    solution = solve_levels(program, program.goal, tolerance, deadline)
+    if solution is None or not solution.stages or solution.stages[0].prices is None:
         return None
-    stages, keys = found.solution.stages, program.limits.keys
-    if not stages or stages[0].prices is None:
-        return None
-    table = np.zeros((len(program.servers), len(program.resources)))
-    table[keys[:, 0], keys[:, 1]] = np.maximum(stages[0].prices, 0.0)
+    keys, table = program.limits.keys, np.zeros((len(program.servers), len(program.resources)))
+    table[keys[:, 0], keys[:, 1]] = np.maximum(solution.stages[0].prices, 0.0)
     vertices, piece = joined_vertices(table / table.max())
-    engines = tuple(dict.fromkeys((_ENGINE, *found.engines)))
-    return _Round(program, replace(found, engines=engines), piece, vertices)
+    return _Round(program, solution, piece, vertices)
 
 
 def joined_vertices(table: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -326,24 +272,15 @@ def joined_vertices(table: FloatArray) -> tuple[FloatArray, IntArray]:
     return vertices, of.ravel()
 
 
-def _certified(instance: Instance, share: FloatArray, group: IntArray, last: _Round, tolerance: float) -> InGroups | None:
-    """Return the answer with the certificate of all users and servers, None if that is not within the tolerance."""
-    program, n = last.program, len(last.program.users)
-    weights, n_servers = sums(group, instance.weights[:, None])[:, 0], instance.n_servers
-    part = instance.weights / (weights[group] * share)
-    merging = Merging(instance, instance, group, np.arange(n_servers), part, np.ones(n_servers))
-    take = sums(group, instance.demands * part[:, None])
+def _of_all_users(program: AllPairs, group: IntArray, last: _Round) -> Solution:
+    """Return the answer in groups as the one of all users and servers, with its last digits."""
+    weights = sums(group, program.goal.weights[:, None])[:, 0]
+    part = program.goal.weights / (weights[group] * program.worths)
+    take = sums(group, program.demands * part[:, None])
     prices = last.vertices[last.piece]
-    exact = polished(last.shares, take, weights, instance.row_capacity, prices)
+    exact = polished(last.shares, take, weights, program.capacities, prices)
     y = last.shares if exact is None else exact
     level = float((y.sum(axis=1) / weights).min())
-    tasks = merging.spread(y)
-    certificate = certify_one_level(instance, share, tasks, level, prices)
-    log.info("all users and servers: %.1e", certificate.worst)
-    if not certificate.worst <= tolerance:
-        return None
-    limits = program.limits
-    told = prices[limits.keys[:, 0], limits.keys[:, 1]]
-    told = told * (level / float(told @ limits.bounds))  # d(level) / d(capacity): all limits are worth the level
-    solution = replace(last.found.solution, x=y.ravel(), stages=(Stage(level, np.arange(n), told),))
-    return InGroups(program, merging, replace(last.found, solution=solution, certificate=certificate, finished_by=None), tasks)
+    told = (prices * (level / float((prices * program.capacities).sum()))).ravel()  # d(level) / d(capacity): all limits are worth the level
+    x = (y[group] * part[:, None]).ravel()
+    return Solution(x, (Stage(level, np.arange(group.size), told),), groups=weights.size)

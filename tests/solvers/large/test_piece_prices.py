@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairopt.solving.piece_prices import Pieces, SplitUser, exact_prices
+from fairopt.solvers.large.piece_prices import Pieces, SplitUser, exact_prices
 
 RNG = np.random.default_rng(3)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.solving import grouping, worth_groups
-from fairopt.solving.formulation import notion_of
-from fairopt.solving.worth_groups import fits_worth
+from fairopt.program import all_pairs
+from fairopt.solvers.large import alpha_fair_groups, engine
+from fairopt.solvers.large.engine import suits_groups
 
 MANY: dict[str, Any] = {"kind": "uniform", "users": 400, "servers": 8, "resources": 3, "weights": 5}
 
@@ -18,9 +18,10 @@ MANY: dict[str, Any] = {"kind": "uniform", "users": 400, "servers": 8, "resource
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups for small instances, too, and few of them."""
+    monkeypatch.setattr(all_pairs, "_MANY", 0)
     for name, value in {"_LEAST_PAIRS": 0, "_LEAST_USERS": 0, "_LEAST_SERVERS": 1}.items():
-        monkeypatch.setattr(grouping, name, value)
-    monkeypatch.setattr(worth_groups, "_FIRST_GROUPS", 16)
+        monkeypatch.setattr(engine, name, value)
+    monkeypatch.setattr(alpha_fair_groups, "_FIRST_GROUPS", 16)
 
 
 @pytest.mark.usefixtures("small")
@@ -37,7 +38,7 @@ def test_groups_give_the_answer_of_all_pairs(
     ours = fo.solve(instance, "proportional", alpha=alpha, **own)
     assert ours.details["groups"] < instance.n_users / 2
     assert ours.certificate.worst < 1e-12
-    monkeypatch.setattr(grouping, "_LEAST_PAIRS", np.inf)
+    monkeypatch.setattr(engine, "_LEAST_PAIRS", np.inf)
     all_pairs = fo.solve(instance, "proportional", alpha=alpha, **own)
     assert "groups" not in all_pairs.details
     np.testing.assert_allclose(ours.tasks_per_user, all_pairs.tasks_per_user, rtol=1e-7)
@@ -64,7 +65,7 @@ def test_identical_users_are_merged_before() -> None:
 @pytest.mark.parametrize(("name", "value"), [("_MOST_ROUNDS", 1), ("_MOST_GROUPS", 17), ("_NEAR_END", 0.0)])
 def test_all_pairs_are_solved_where_groups_lead_nowhere(name: str, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many rounds, too many groups, and no exact prices."""
-    monkeypatch.setattr(worth_groups, name, value)
+    monkeypatch.setattr(alpha_fair_groups, name, value)
     answer = fo.solve(fo.generate(**MANY), "proportional")
     assert "groups" not in answer.details
     assert answer.certificate.worst < 1e-9
@@ -75,13 +76,13 @@ def test_all_pairs_are_solved_where_groups_lead_nowhere(name: str, value: float,
 def test_a_program_on_which_the_path_gets_lost_is_changed(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once, at both tolerances: more groups are tried. Always: all pairs are solved."""
     sizes: list[int] = []
-    solved = worth_groups._solved
+    solved = alpha_fair_groups._solved
 
     def lost_at_first(groups: Any, *arguments: Any) -> Any:
         sizes.append(groups.weights.size)
         return None if len(sizes) <= times else solved(groups, *arguments)
 
-    monkeypatch.setattr(worth_groups, "_solved", lost_at_first)
+    monkeypatch.setattr(alpha_fair_groups, "_solved", lost_at_first)
     answer = fo.solve(fo.generate(**MANY), "proportional")
     assert ("groups" in answer.details) == (times == 1)
     assert answer.certificate.worst < 1e-9
@@ -91,7 +92,7 @@ def test_a_program_on_which_the_path_gets_lost_is_changed(times: int, monkeypatc
 @pytest.mark.usefixtures("small")
 def test_a_rough_end_of_a_path_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """With prices of three digits, exact prices and more groups still lead to the answer."""
-    monkeypatch.setattr(worth_groups, "_ROUGH", (1e-20, 1e-3))
+    monkeypatch.setattr(alpha_fair_groups, "_ROUGH", (1e-20, 1e-3))
     answer = fo.solve(fo.generate(**MANY), "proportional")
     assert "groups" in answer.details
     assert answer.certificate.worst < 1e-12
@@ -104,19 +105,18 @@ def test_the_time_limit_holds() -> None:
         fo.solve(fo.generate(**MANY), "proportional", time_limit=1e-9)
 
 
-def test_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Proportional fairness, alpha not far from 1, tasks that are worth the same everywhere, and a size at which groups are faster."""
-    instance, proportional = fo.generate(**MANY), notion_of("proportional")
-    assert not fits_worth(instance, proportional, "rdm", None)  # too small
-    for name, value in {"_LEAST_PAIRS": 0, "_LEAST_USERS": 0, "_LEAST_SERVERS": 1}.items():
-        monkeypatch.setattr(grouping, name, value)
-    assert fits_worth(instance, proportional, "rdm", None)
-    assert fits_worth(instance, proportional, "rdm", "interior-point")
-    assert fits_worth(instance, notion_of("proportional", utility=np.linspace(1, 2, 400)), "rdm", None)
-    assert not fits_worth(instance, notion_of("proportional", utility=np.random.default_rng(0).uniform(1, 2, (400, 8))), "rdm", None)
-    assert not fits_worth(instance, notion_of("proportional", alpha=10.0), "rdm", None)
-    assert not fits_worth(instance, proportional, "tdm", None)
-    assert not fits_worth(instance, proportional, "rdm", "highs")
-    assert not fits_worth(instance, notion_of("drfh"), "rdm", None)
-    assert not fits_worth(instance.replace(tasks=np.full(400, 10.0)), proportional, "rdm", None)
-    assert not fits_worth(fo.generate(**MANY | {"resources": 1}), proportional, "rdm", None)
+@pytest.mark.usefixtures("small")
+def test_what_fits() -> None:
+    """Proportional fairness, alpha not far from 1, tasks that are worth the same everywhere, and several resources."""
+    instance = fo.generate(**MANY)
+
+    def suits(of: fo.Instance = instance, **options: Any) -> bool:
+        return suits_groups(fo.formulate(of, "proportional", **options))
+
+    assert suits()
+    assert suits(utility=np.linspace(1, 2, 400))
+    assert not suits(utility=np.random.default_rng(0).uniform(1, 2, (400, 8)))
+    assert not suits(alpha=10.0)
+    assert not suits(sharing="tdm")
+    assert not suits(instance.replace(tasks=np.full(400, 10.0)))
+    assert not suits(fo.generate(**MANY | {"resources": 1}))

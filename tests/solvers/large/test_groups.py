@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.certificate import Certificate, certify_one_level
-from fairopt.program import Program
-from fairopt.solving import grouping
-from fairopt.solving.formulation import notion_of
-from fairopt.solving.grouping import finer, fits, split
-from fairopt.solving.policy import Found, find
+from fairopt.program import AllPairs, Program, Solution, all_pairs
+from fairopt.solvers.interior_point.levels import solve_levels
+from fairopt.solvers.large import engine, groups
+from fairopt.solvers.large.engine import suits_groups
+from fairopt.solvers.large.groups import finer, split
 
 MANY: dict[str, Any] = {"kind": "uniform", "users": 600, "servers": 12, "resources": 3, "weights": 5}
 
@@ -22,14 +21,11 @@ MANY: dict[str, Any] = {"kind": "uniform", "users": 600, "servers": 12, "resourc
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups for small instances, too, and few of them."""
-    for name, value in {
-        "_LEAST_PAIRS": 0,
-        "_LEAST_USERS": 0,
-        "_LEAST_SERVERS": 1,
-        "_FIRST_GROUPS": 16,
-        "_SERVER_GROUPS": ((4, 1e-3),),
-    }.items():
-        monkeypatch.setattr(grouping, name, value)
+    monkeypatch.setattr(all_pairs, "_MANY", 0)
+    for name, value in {"_LEAST_PAIRS": 0, "_LEAST_USERS": 0, "_LEAST_SERVERS": 1}.items():
+        monkeypatch.setattr(engine, name, value)
+    monkeypatch.setattr(groups, "_FIRST_GROUPS", 16)
+    monkeypatch.setattr(groups, "_SERVER_GROUPS", ((4, 1e-3),))
 
 
 def changed(instance: fo.Instance, **changes: Any) -> fo.Instance:
@@ -56,7 +52,7 @@ def test_groups_give_the_answer_of_all_pairs(notion: str, options: dict[str, Any
     ours = fo.solve(instance, notion)
     assert ours.details["groups"] < instance.n_users / 2
     assert ours.certificate.worst < 1e-11
-    monkeypatch.setattr(grouping, "_LEAST_PAIRS", np.inf)
+    monkeypatch.setattr(engine, "_LEAST_PAIRS", np.inf)
     all_pairs = fo.solve(instance, notion)
     assert "groups" not in all_pairs.details
     np.testing.assert_allclose(ours.tasks_per_user, all_pairs.tasks_per_user, rtol=1e-9)
@@ -88,7 +84,7 @@ def test_identical_users_and_servers_are_merged_before() -> None:
 )
 def test_all_pairs_are_solved_where_groups_lead_nowhere(name: str, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many rounds, too many groups, and an answer in groups that is not exact for all users: its certificate says so."""
-    monkeypatch.setattr(grouping, name, value)
+    monkeypatch.setattr(groups, name, value)
     answer = fo.solve(fo.generate(**MANY))
     assert "groups" not in answer.details
     assert answer.certificate.worst < 1e-9
@@ -100,13 +96,11 @@ def test_a_program_on_which_the_engine_gets_lost_is_changed(times: int, monkeypa
     """Once: more groups are tried. Always: all pairs are solved."""
     sizes: list[int] = []
 
-    def lost_at_first(program: Program, *arguments: Any) -> Found:
+    def lost_at_first(program: Program, *arguments: Any) -> Solution | None:
         sizes.append(program.members.size)
-        if len(sizes) <= times:
-            raise fo.NoSolution("lost", {})
-        return find(program, *arguments)
+        return None if len(sizes) <= times else solve_levels(program, *arguments)
 
-    monkeypatch.setattr(grouping, "find", lost_at_first)
+    monkeypatch.setattr(groups, "solve_levels", lost_at_first)
     answer = fo.solve(fo.generate(**MANY))
     assert ("groups" in answer.details) == (times == 1)
     assert answer.certificate.worst < 1e-9
@@ -114,26 +108,36 @@ def test_a_program_on_which_the_engine_gets_lost_is_changed(times: int, monkeypa
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("solver", [None, "interior-point"])
-def test_where_an_interior_point_does_not_prove_the_answer_a_vertex_may(solver: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first answer in groups does not prove all users' levels. HiGHS solves the same groups, unless another engine was asked for."""
-    proofs: list[Certificate] = []
+def test_an_answer_that_is_not_proved_is_that_of_the_next_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The policy certifies an answer in groups as that of any engine, and goes on."""
+    monkeypatch.setattr(groups, "polished", lambda y, *_: y * np.linspace(0.9, 1, len(y))[:, None])
+    answer = fo.solve(fo.generate(**MANY))
+    assert answer.solver == answer.details["finished_by"] == "interior-point"
+    assert answer.details["engines"] == ("large", "interior-point")
+    assert answer.certificate.worst < 1e-9
 
-    def proved(*arguments: Any) -> Certificate:
-        certificate = certify_one_level(*arguments)
-        proofs.append(certificate if proofs else replace(certificate, fairness=1e-3))
-        return proofs[-1]
 
-    monkeypatch.setattr(grouping, "certify_one_level", proved)
+@pytest.mark.usefixtures("small")
+def test_columns_are_made_for_other_engines() -> None:
+    """The arrays are those of an ordinary program, and a changed copy is one."""
     instance = fo.generate(**MANY)
-    answer = fo.solve(instance, solver=solver)
-    assert ("groups" in answer.details) == (solver is None)
-    assert len(proofs) == (2 if solver is None else 1)
-    assert answer.certificate.worst < 1e-12
-    if solver is None:
-        assert {"interior-point", "highs"} <= set(answer.details["engines"])
-    monkeypatch.setattr(grouping, "_LEAST_PAIRS", np.inf)
-    np.testing.assert_allclose(answer.tasks_per_user, fo.solve(instance).tasks_per_user, rtol=1e-9)
+    program = fo.formulate(instance, "drfh")
+    assert isinstance(program, AllPairs)
+    copy = replace(program, title="a copy")
+    assert type(copy) is Program
+    users, servers = np.nonzero(instance.eligibility)
+    for one in (program, copy):
+        np.testing.assert_array_equal(one.pair_users, users)
+        np.testing.assert_array_equal(one.pair_servers, servers)
+        x = np.random.default_rng(0).random(one.n_pairs)
+        used = (x.reshape(600, 12).T @ instance.demands).ravel()
+        np.testing.assert_allclose(one.limits.matrix @ x, used)
+        np.testing.assert_allclose(one.utility(one.table(x)), one.per_user(one.utilities * x))
+        assert one.can_run.all()
+    with pytest.raises(AttributeError, match="no colour"):
+        getattr(program, "colour")  # noqa: B009
+    with pytest.raises(AttributeError, match="no colour"):
+        getattr(program.limits, "colour")  # noqa: B009
 
 
 @pytest.mark.usefixtures("small")
@@ -145,18 +149,18 @@ def test_the_time_limit_holds() -> None:
 
 def test_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """One level for sure, and a size at which groups are faster."""
-    instance, drfh = fo.generate(**MANY), notion_of("drfh")
-    assert not fits(instance, drfh, "rdm", None)  # too small
-    monkeypatch.setattr(grouping, "_LEAST_PAIRS", 0)
-    monkeypatch.setattr(grouping, "_LEAST_USERS", 0)
-    monkeypatch.setattr(grouping, "_LEAST_SERVERS", 1)
-    assert fits(instance, drfh, "rdm", None)
-    assert fits(instance, drfh, "rdm", "interior-point")
-    assert not fits(instance, drfh, "rdm", "highs")
-    assert not fits(instance, drfh, "tdm", None)
-    for notion in ("proportional", "psdsf", "efficiency", "uniform"):
-        assert not fits(instance, notion_of(notion), "rdm", None), notion
-    assert not fits(instance, notion_of("max-min", utility=np.random.default_rng(0).uniform(1, 2, (600, 12))), "rdm", None)
+    instance = fo.generate(**MANY)
+    assert type(fo.formulate(instance, "drfh")) is Program  # too small
+    monkeypatch.setattr(all_pairs, "_MANY", 0)
+    assert not suits_groups(fo.formulate(instance, "drfh"))
+    for name, value in {"_LEAST_PAIRS": 0, "_LEAST_USERS": 0, "_LEAST_SERVERS": 1}.items():
+        monkeypatch.setattr(engine, name, value)
+    assert suits_groups(fo.formulate(instance, "drfh"))
+    assert not suits_groups(fo.formulate(instance, "drfh", sharing="tdm"))
+    for notion in ("psdsf", "efficiency", "uniform"):
+        assert not suits_groups(fo.formulate(instance, notion)), notion
+    own = np.random.default_rng(0).uniform(1, 2, (600, 12))
+    assert not suits_groups(fo.formulate(instance, "max-min", utility=own))
     one = np.arange(600) == 5
     for change in (
         {"demands": np.where(one[:, None] & [True, False, False], 0.0, instance.demands)},
@@ -169,7 +173,7 @@ def test_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
         {"queues": [fo.Queue("research")]},
         {"rates": np.ones((600, 12))},
     ):
-        assert not fits(changed(instance, **change), drfh, "rdm", None), change.keys()
+        assert not suits_groups(fo.formulate(changed(instance, **change), "drfh")), change.keys()
 
 
 def test_groups_are_split_until_there_are_enough() -> None:

@@ -12,13 +12,12 @@ from support.deadlines import Late
 
 import fairopt as fo
 from fairopt.program import Program, Solution
-from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point import paths
-from fairopt.solving import rough_levels as rough
-from fairopt.solving.formulation import notion_of
+from fairopt.solvers.large import engine
+from fairopt.solvers.large import rough_levels as rough
+from fairopt.solvers.large.engine import suits_regions
+from fairopt.solvers.large.rough_levels import rough_levels
 from fairopt.solving.policy import find
-from fairopt.solving.rough_levels import fits_rough, rough_levels
 
 NEVER = Deadline(None)
 
@@ -26,15 +25,20 @@ NEVER = Deadline(None)
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rough levels of small instances, too, from few groups."""
-    for name, value in {"_LEAST_PAIRS": 0, "_LEAST_LIMITS": 0, "_GROUPS": 40, "_SERVER_GROUPS": 12}.items():
-        monkeypatch.setattr(rough, name, value)
+    for module, name, value in (
+        (engine, "_PAIRS_OF_REGIONS", 0),
+        (engine, "_LIMITS_OF_REGIONS", 0),
+        (rough, "_GROUPS", 40),
+        (rough, "_SERVER_GROUPS", 12),
+    ):
+        monkeypatch.setattr(module, name, value)
 
 
 def rough_and_exact(seed: int) -> tuple[Program, Solution, fo.Allocation]:
     """A program, its rough levels, and its leximin by HiGHS."""
     instance = instance_in_zones(200, 24, 6, seed)
     program = fo.formulate(instance, "drfh")
-    found = rough_levels(instance, notion_of("drfh"), program, NEVER)
+    found = rough_levels(program, NEVER)
     assert found is not None
     return program, found, fo.solve(instance, "drfh", solver="highs")
 
@@ -59,12 +63,11 @@ def test_levels_are_about_right(seed: int) -> None:
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("seed", range(4))
-def test_they_lead_to_the_leximin(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_lead_to_the_leximin(seed: int) -> None:
     """Everybody has what HiGHS gives it, by the paths of regions and no others."""
     instance = instance_in_zones(200, 24, 6, seed)
     exact = fo.solve(instance, "drfh", solver="highs")
-    monkeypatch.setattr(paths, "solve_levels", None)
-    found = fo.solve(instance, "drfh", solver="interior-point")
+    found = fo.solve(instance, "drfh", solver="large")
     assert found.certificate.worst < 1e-8
     np.testing.assert_allclose(found.tasks_per_user, exact.tasks_per_user, rtol=1e-6)
 
@@ -74,11 +77,11 @@ def test_they_lead_to_the_leximin(seed: int, monkeypatch: pytest.MonkeyPatch) ->
 def test_an_answer_in_a_wrong_order_shows_the_right_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels of a rough answer that are wrong by a factor: the second path begins with what the first has found."""
     program = fo.formulate(instance_in_zones(120, 24, 6, seed), "drfh")
-    engines, rng = candidates(program, "interior-point"), np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     exact = fo.SOLVERS["highs"]().solve(program, tolerance=1e-8, deadline=NEVER)
     wrong = tuple(replace(stage, value=stage.value * np.exp(rng.normal())) for stage in exact.stages)
-    monkeypatch.setattr(paths, "solve_levels", None)
-    found = find(program, engines, 1e-8, NEVER, replace(exact, stages=wrong))
+    monkeypatch.setattr(rough, "rough_levels", lambda *_: replace(exact, stages=wrong))
+    found = find(program, [engine.Large()], 1e-8, NEVER)
     assert found.certificate.worst < 1e-8
     np.testing.assert_allclose(program.per_user(found.solution.x), program.per_user(exact.x), rtol=1e-6)
 
@@ -88,7 +91,7 @@ def test_users_who_are_all_different_have_none() -> None:
     """Each has servers of its own: groups are no fewer than users."""
     rng = np.random.default_rng(0)
     instance = fo.generate("uniform", users=60, servers=12, resources=2).replace(eligibility=rng.random((60, 12)) < 0.5)
-    assert rough_levels(instance, notion_of("drfh"), fo.formulate(instance, "drfh"), NEVER) is None
+    assert rough_levels(fo.formulate(instance, "drfh"), NEVER) is None
 
 
 @pytest.mark.usefixtures("small")
@@ -98,7 +101,7 @@ def test_levels_of_groups_are_not_final_at_the_deadline() -> None:
     program, errors = fo.formulate(instance, "drfh"), []
     for looks in range(1, 40):
         try:
-            rough_levels(instance, notion_of("drfh"), program, Late(looks))
+            rough_levels(program, Late(looks))
         except fo.NoSolution as error:
             errors.append(error)
     assert len(errors) > 3
@@ -106,7 +109,7 @@ def test_levels_of_groups_are_not_final_at_the_deadline() -> None:
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("failing", ["find", "_formulated"])
+@pytest.mark.parametrize("failing", ["solve_levels", "_formulated"])
 def test_an_error_of_a_rough_answer_is_none_of_the_leximin(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine goes without."""
 
@@ -115,22 +118,10 @@ def test_an_error_of_a_rough_answer_is_none_of_the_leximin(failing: str, monkeyp
 
     instance = instance_in_zones(200, 24, 6)
     monkeypatch.setattr(rough, failing, broken)
-    assert rough_levels(instance, notion_of("drfh"), fo.formulate(instance, "drfh"), NEVER) is None
-    assert fo.solve(instance, "drfh", solver="interior-point").certificate.worst < 1e-8
-
-
-def test_engines_that_begin_with_rough_levels() -> None:
-    """Of leximins, in NumPy's arrays; the others have no ways to begin so."""
-    leximin, total = (fo.formulate(instance_in_zones(20, 6, 3), notion) for notion in ("drfh", "efficiency"))
-    nothing = Solution(np.zeros(0))
-    engine = candidates(leximin, "interior-point")[0]
-    assert engine.takes_rough_levels
-    assert len(engine.ways_from(nothing, leximin, 1e-8)) == 2
-    assert not engine.ways_from(nothing, total, 1e-8)
-    assert not fo.SOLVERS["interior-point"]("torch").takes_rough_levels
-    highs = fo.SOLVERS["highs"]()
-    assert not highs.takes_rough_levels
-    assert not highs.ways_from(nothing, leximin, 1e-8)
+    assert rough_levels(fo.formulate(instance, "drfh"), NEVER) is None
+    answer = fo.solve(instance, "drfh")
+    assert answer.certificate.worst < 1e-8
+    assert answer.solver != "large"
 
 
 @pytest.mark.usefixtures("small")
@@ -138,24 +129,25 @@ def test_engines_that_begin_with_rough_levels() -> None:
 def test_other_goals_go_without(notion: str) -> None:
     """Leximins of shares with all of the servers' limits alone have such levels."""
     instance = instance_in_zones(200, 24, 6)
-    assert not fits_rough(instance, notion_of(notion), "rdm")
-    assert fits_rough(instance, notion_of("tsf"), "rdm")
+    assert not suits_regions(fo.formulate(instance, notion))
+    assert suits_regions(fo.formulate(instance, "tsf"))
 
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("change", [{"parallelism": np.full(200, 2.0)}, {"guarantees": np.full(200, 0.01)}, {"rates": np.ones((200, 24))}])
 def test_other_limits_go_without(change: dict[str, Any]) -> None:
     """A group of users does not have them."""
-    assert not fits_rough(instance_in_zones(200, 24, 6).replace(**change), notion_of("drfh"), "rdm")
+    program = fo.formulate(instance_in_zones(200, 24, 6).replace(**change), "drfh")
+    assert not suits_regions(program)
 
 
-@pytest.mark.parametrize(("name", "large"), [("_LEAST_PAIRS", 10**6), ("_LEAST_LIMITS", 10**6)])
+@pytest.mark.parametrize("name", ["_PAIRS_OF_REGIONS", "_LIMITS_OF_REGIONS"])
 @pytest.mark.usefixtures("small")
-def test_where_they_are_asked_for(name: str, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there may be several levels, and each of them takes longer than a rough answer."""
-    instance, drfh = instance_in_zones(200, 24, 6), notion_of("drfh")
-    assert fits_rough(instance, drfh, "rdm")
-    assert not fits_rough(instance, drfh, "tdm")
-    assert not fits_rough(fo.generate("uniform", users=200, servers=24, resources=3), drfh, "rdm")  # one level
-    monkeypatch.setattr(rough, name, large)
-    assert not fits_rough(instance, drfh, "rdm")
+def test_where_they_are_asked_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each level takes longer than a rough answer."""
+    program = fo.formulate(instance_in_zones(200, 24, 6), "drfh")
+    assert suits_regions(program)
+    monkeypatch.setattr(engine, name, 10**6)
+    assert not suits_regions(program)
+    with pytest.raises(fo.Unsupported, match="leave solver out"):
+        fo.solve(instance_in_zones(200, 24, 6), "drfh", solver="large")

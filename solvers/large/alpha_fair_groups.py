@@ -1,6 +1,6 @@
 r"""Alpha-fair goals of many users on many servers: an exact answer from a few hundred groups of users.
 
-As for a level (`fairopt.solving.grouping`), the dual of an alpha-fair goal involves the least of a few price vectors:
+As for a level (`fairopt.solvers.large.groups`), the dual of an alpha-fair goal involves the least of a few price vectors:
 
     minimise sum_i p[i].c[i] + sum_n phi[n] h(q[n])      subject to      q[n] <= p[i].d[n],           t[n] = (phi[n] / q[n])^(1 / alpha)
 
@@ -10,10 +10,10 @@ all users of the group. So we
 
     group users of similar shape;  solve;  set the proportions by the prices;  split groups whose members have different least prices
 
-until no group is split. The pieces at which each user buys are then known: `fairopt.solving.piece_prices` computes the exact prices and
-proportions, and `fairopt.solving.group_polish` moves tasks until every priced resource is full.
+until no group is split. The pieces at which each user buys are then known: `fairopt.solvers.large.piece_prices` computes the exact prices
+and proportions, and `fairopt.solvers.large.group_polish` moves tasks until every priced resource is full.
 
-The certificate does not rely on this: `fairopt.certificate.one_worth` checks the tasks of all users against the prices, pair by pair.
+Nothing is proved here: `fairopt.certificate.one_worth` checks the tasks of all users against the prices, pair by pair.
 """
 
 from __future__ import annotations
@@ -24,27 +24,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.certificate import certify_one_worth
 from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.instance.aggregation import Merging
-from fairopt.models import Notion, ShareNotion, Sharing
-from fairopt.program import AlphaFair, Program, Solution
-from fairopt.solvers import candidates
+from fairopt.program import AllPairs, AlphaFair, Program, Solution
 from fairopt.solvers.backend import Deadline
-from fairopt.solving.formulation import notion_of
-from fairopt.solving.group_polish import pieces_of_groups, polished
-from fairopt.solving.grouping import InGroups, alike, finer, joined_vertices, split, sums
-from fairopt.solving.piece_prices import Pieces, SplitUser, exact_prices
-from fairopt.solving.policy import Found
+from fairopt.solvers.interior_point.paths import fits, paths_of_alpha_fair
+from fairopt.solvers.large.group_polish import pieces_of_groups, polished
+from fairopt.solvers.large.groups import finer, joined_vertices, program_of, split, sums
+from fairopt.solvers.large.piece_prices import Pieces, SplitUser, exact_prices
+from fairopt.solvers.structure.arrays import NUMPY
 
-__all__ = ["fits_worth", "solve_worth_in_groups"]
+__all__ = ["solve_alpha_fair"]
 
 log = logging.getLogger(__name__)
 
-_ENGINE = "interior-point"
-_LEAST_ALPHA, _MOST_ALPHA = 0.7, 2.5  # in this range the path of a round is fast and nearly always converges
 _FIRST_GROUPS = 64
-_MOST_ROUNDS, _MOST_LOST, _MOST_GROUPS, _MOST_SERVERS = 16, 3, 4_000, 330
+_MOST_ROUNDS, _MOST_LOST, _MOST_GROUPS = 16, 3, 4_000
 _NEAREST = 12  # users nearest to each boundary between pieces that become groups of their own near the end
 _ROUGH = (1e-5, 1e-3)  # tolerances of a round, tried in turn: paths end four digits below, and the exact prices give the other digits
 _NEAR_END = 1e-3  # relative gap below which the pieces at which each group buys may be known
@@ -86,43 +80,18 @@ class _Round(NamedTuple):
     shares: FloatArray
 
 
-def fits_worth(instance: Instance, notion: Notion, sharing: Sharing, solver: str | None) -> bool:
-    """Is this an alpha-fair goal, alpha not far from 1, of enough users for groups to be faster?"""
-    if solver not in (None, _ENGINE) or not isinstance(notion, ShareNotion) or type(notion).formulate is not ShareNotion.formulate:
-        return False
-    if instance.demands.shape[1] == 1 or instance.n_servers > _MOST_SERVERS or not alike(instance, sharing):
-        return False
-    goal = notion.goal(instance.weights)
-    if not isinstance(goal, AlphaFair) or not _LEAST_ALPHA <= goal.alpha <= _MOST_ALPHA or not (instance.weights > 0).all():
-        return False
-    share = notion.share_per_task(instance)
-    one_each = share.ndim == 1 or bool((share == share[:, :1]).all())
-    return one_each and bool((np.isfinite(share) & (share > 0)).all())
-
-
-def solve_worth_in_groups(instance: Instance, notion: Notion, tolerance: float, deadline: Deadline) -> InGroups | None:
-    """Return the certified answer to an instance that `fits_worth`; None if groups do not give one.
+def solve_alpha_fair(program: AllPairs, goal: AlphaFair, deadline: Deadline) -> Solution | None:
+    """Return the optimum of an alpha-fair goal over all pairs; None if groups do not give one.
 
     Raises
     ------
     NoSolution
         At the time limit.
     """
-    from threadpoolctl import ThreadpoolController
-
-    assert isinstance(notion, ShareNotion)
-    goal, share = notion.goal(instance.weights), notion.share_per_task(instance)
-    assert isinstance(goal, AlphaFair)
-    with ThreadpoolController().limit(limits=1, user_api="blas"):  # in many small products threads only wait for each other
-        return _in_rounds(instance, goal, share if share.ndim == 1 else share[:, 0], tolerance, deadline)
-
-
-def _in_rounds(instance: Instance, goal: AlphaFair, share: FloatArray, tolerance: float, deadline: Deadline) -> InGroups | None:
-    """Solve for groups of users and split groups, until no group is split."""
-    alpha, servers = goal.alpha, instance.row_capacity
-    users, total = _Users(instance.demands, instance.weights * share ** (1 - alpha), alpha), servers.sum(axis=0)
+    alpha, servers = goal.alpha, program.capacities
+    users, total = _Users(program.demands, goal.weights * program.worths ** (1 - alpha), alpha), servers.sum(axis=0)
     tasks = users.tasks(1 / total[None])
-    group = finer(np.zeros(instance.n_users, np.int64), users.demands * tasks[:, None] / total, _FIRST_GROUPS)
+    group = finer(np.zeros(tasks.size, np.int64), users.demands * tasks[:, None] / total, _FIRST_GROUPS)
     iterations, lost, gap = 0, 0, np.inf
     for round_ in range(1, _MOST_ROUNDS + 1):
         groups = _Groups.of(users, group, tasks)
@@ -141,11 +110,11 @@ def _in_rounds(instance: Instance, goal: AlphaFair, share: FloatArray, tolerance
         gap = after.gap
         log.info("round %d: %d groups, %d price vectors, gap %.1e", round_, group.max() + 1, len(vertices), gap)
         if not after.mixed and exact is not None:
-            answer = _certified(instance, goal, share, group, users, last._replace(vertices=exact), tolerance)
+            answer = _of_all_users(program, group, users, last._replace(vertices=exact))
             if answer is not None:
-                return answer.after(round_, iterations)
+                return replace(answer, iterations=iterations, programs_solved=round_)
         group = after.group
-        if group.max() >= min(_MOST_GROUPS, instance.n_users // 2):
+        if group.max() >= min(_MOST_GROUPS, tasks.size // 2):
             return None
     return None
 
@@ -153,10 +122,10 @@ def _in_rounds(instance: Instance, goal: AlphaFair, share: FloatArray, tolerance
 def _solved(groups: _Groups, alpha: float, servers: FloatArray, deadline: Deadline) -> _Round | None:
     """Return the answer to the program of groups; None if there is none."""
     small = Instance(servers, groups.demands, weights=groups.weights)
-    program = notion_of("proportional", alpha=alpha).formulate(small, sharing="rdm", integral=False)
+    program = program_of(small, AlphaFair(alpha, groups.weights))
+    path, *_ = paths_of_alpha_fair(program, NUMPY, fits(program))
     for rough in _ROUGH:
-        first = candidates(program, _ENGINE)[0].ways(program, rough)[0]
-        solution = first.solve(program, rough, deadline, None)
+        solution = path.follow(program, rough, deadline, None)
         if solution is not None and solution.prices is not None:
             break
     else:
@@ -182,22 +151,11 @@ def _exact(users: _Users, group: IntArray, groups: _Groups, last: _Round, server
     return exact_prices(pieces, users.demands[whole], users.phi[whole], held.argmax(axis=1)[group[whole]], users.alpha)
 
 
-def _certified(
-    instance: Instance, goal: AlphaFair, share: FloatArray, group: IntArray, users: _Users, last: _Round, tolerance: float
-) -> InGroups | None:
-    """Return the answer at exact prices with the certificate of all users and servers, None if that is not within the tolerance."""
-    n_servers = instance.n_servers
+def _of_all_users(program: AllPairs, group: IntArray, users: _Users, last: _Round) -> Solution | None:
+    """Return the answer at exact prices as the one of all users and servers; None if tasks do not fill what has a price."""
     groups = _Groups.of(users, group, users.tasks(last.vertices))
     prices = last.vertices[last.piece]
-    y = polished(last.shares, groups.demands, np.ones(len(groups.weights)), instance.row_capacity, prices)
+    y = polished(last.shares, groups.demands, np.ones(len(groups.weights)), program.capacities, prices)
     if y is None:
         return None
-    merging = Merging(instance, instance, group, np.arange(n_servers), groups.part, np.ones(n_servers))
-    tasks = merging.spread(y)
-    certificate = certify_one_worth(instance, goal, share, tasks, prices)
-    log.info("all users and servers: %.1e", certificate.worst)
-    if not certificate.worst <= tolerance:
-        return None
-    keys = last.program.limits.keys
-    solution = replace(last.solution, x=y.ravel(), prices=prices[keys[:, 0], keys[:, 1]])
-    return InGroups(last.program, merging, Found(solution, certificate, _ENGINE, None, (_ENGINE,), last.program), tasks)
+    return Solution((y[group] * groups.part[:, None]).ravel(), prices=prices.ravel(), groups=len(groups.weights))

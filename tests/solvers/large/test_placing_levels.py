@@ -9,7 +9,7 @@ from instances import instance_in_zones
 import fairopt as fo
 from fairopt.instance import FloatArray
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point.placing import Placed, place
+from fairopt.solvers.large.placing import Placed, place
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 NEVER = Deadline(None)

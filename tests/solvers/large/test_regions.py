@@ -14,9 +14,9 @@ from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import Leximin, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point import regions
-from fairopt.solvers.interior_point.placing import place
-from fairopt.solvers.interior_point.regions import regions_of, solve_in_regions
+from fairopt.solvers.large import regions
+from fairopt.solvers.large.placing import place
+from fairopt.solvers.large.regions import regions_of, solve_in_regions
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 NEVER = Deadline(None)

@@ -1,12 +1,12 @@
 r"""The last digits of an answer in groups: prices that are the same for a group wherever it is, and tasks that fill all that has a price.
 
-The price vectors of servers are a few, the pieces of the dual function (`fairopt.solving.grouping`). A group that is split between servers
-of two pieces l and m pays the same at both: (p[l] - p[m]).v = 0. There is one such group less than there are prices, and prices have no
-unit; so these equations, which are taken to be exact, determine all prices.
+The price vectors of servers are a few, the pieces of the dual function (`fairopt.solvers.large.groups`). A group that is split between
+servers of two pieces l and m pays the same at both: (p[l] - p[m]).v = 0. There is one such group less than there are prices, and prices
+have no unit; so these equations, which are taken to be exact, determine all prices.
 
-At an optimum with prices p, only pairs that are the cheapest of their group are used, limits with a price are full, and all levels are
-t = p.c / sum of q. These are linear equations B y = b in the pairs that are used, far fewer than pairs. From y we take the step dy = Y B'z,
-Y the diagonal matrix of y, with B Y B'z = b - B y: the changes are the least in parts of what pairs have. Of B Y B' the part of the servers
+At an optimum with prices p, only pairs that are the cheapest of their group are used, limits with a price are full, and all levels are t =
+p.c / sum of q. These are linear equations B y = b in the pairs that are used, far fewer than pairs. From y we take the step dy = Y B'z, Y
+the diagonal matrix of y, with B Y B'z = b - B y: the changes are the least in parts of what pairs have. Of B Y B' the part of the servers
 is block diagonal; what is left is dense, of the size of the groups, and singular, as the equations add up to p.c = t sum of q.
 
 >>> y = polished(np.array([[1.0, 1.1]]), np.array([[2.0]]), np.array([1.0]), np.array([[2.0], [2.0]]), np.array([[1.0], [1.0]]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairopt.solving.group_polish import pieces_of_groups, polished, tied
+from fairopt.solvers.large.group_polish import pieces_of_groups, polished, tied
 
 # Servers 0 and 1 have prices (1, 0), 2 and 3 have (0, 1). Group 1 is split between them and pays 1 at both.
 TAKE = np.array([[1.0, 3.0], [1.0, 1.0], [3.0, 1.0]])

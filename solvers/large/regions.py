@@ -32,7 +32,7 @@ from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.interior_point.faces import Faces
 from fairopt.solvers.interior_point.levels import caps_on_the_way, proof_of, unit_of_levels
 from fairopt.solvers.interior_point.path import Climb, Face, LevelPath, climb, scaled_course
-from fairopt.solvers.interior_point.placing import place
+from fairopt.solvers.large.placing import place
 from fairopt.solvers.leximin.levels import Course, LostError, Step, Together, exactly, raise_levels, settle_below
 from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.pairs import lay_out

@@ -1,0 +1,168 @@
+"""The engine of very large programs: groups of similar users where all may run everywhere, regions of servers where they may not."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import NoSolution, Unsupported
+from fairopt.program import AllPairs, AlphaFair, Feature, Leximin, LimitKind, Program, Solution
+from fairopt.solvers.backend import Backend, Deadline, Way
+
+__all__ = ["Large", "suits_groups", "suits_regions"]
+
+# Sizes from which groups are faster than all pairs, measured in benchmarks/results/large.md.
+_LEAST_PAIRS, _LEAST_USERS, _LEAST_SERVERS = 1_000_000, 3_000, 50
+_USERS_FOR_A_SERVER = 2  # with fewer of them the groups would be as many as the users
+_MOST_SERVERS = 330  # of alpha-fair goals
+_LEAST_ALPHA, _MOST_ALPHA = 0.7, 2.5  # in this range the path of a round is fast and nearly always converges
+_PAIRS_OF_REGIONS, _LIMITS_OF_REGIONS = 100_000, 600
+_NEVER = float("inf")  # as a residual above which to polish: groups and regions have a polish of their own
+
+_Solve = Callable[[Program, float, Deadline, Solution | None], Solution | None]
+
+
+class Large(Backend):
+    """Groups of similar users (`groups`, `alpha_fair_groups`), and levels region by region (`regions`).
+
+    Both solve small programs with the paths of `fairopt.solvers.interior_point`. Of smaller programs there is nothing to gain.
+    """
+
+    name = "large"
+    title = "Large: groups of similar users, and regions of servers, for leximins and alpha-fair goals of 100,000 pairs and more"
+    features = frozenset({Feature.LEXIMIN, Feature.ALPHA_FAIR, Feature.SEVERAL_SERVERS})
+
+    @classmethod
+    def suits(cls, program: Program) -> bool:
+        """Are groups, or regions, faster than the path of all pairs?"""
+        return suits_groups(program) or suits_regions(program)
+
+    @classmethod
+    def wins(cls, program: Program) -> bool:
+        """Of all programs that it suits."""
+        return cls.suits(program)
+
+    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
+        """Return the way by groups, or the two ways by regions: the second takes its regions from the answer of the first.
+
+        Raises
+        ------
+        Unsupported
+            Neither applies.
+        """
+        if isinstance(program, AllPairs) and (isinstance(program.goal, Leximin) or _has_fast_groups(program)):
+            return (Way(self.name, _guarded(_in_groups), polish_above=_NEVER),)
+        if suits_regions(program):
+            return tuple(
+                Way(name, _guarded(solve), unless=tolerance, polish_above=tolerance)
+                for name, solve in ((self.name, _in_regions), ("regions of the first answer", _in_regions_again))
+            )
+        raise Unsupported(
+            f'"{self.name}" is for leximins and alpha-fair goals of at least 100,000 pairs of users and servers, and "{program.name}" is '
+            "smaller here, or has rows that it does not know; leave solver out"
+        )
+
+    def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
+        """Return the answer of the first way that has one.
+
+        Raises
+        ------
+        NoSolution
+            At the deadline, or where groups or regions give no answer.
+        """
+        for way in self.ways(program, tolerance):
+            found = way.solve(program, tolerance, deadline, None)
+            if found is not None:
+                return found
+        raise NoSolution(f'"{self.name}" did not converge on "{program.name}"; use another solver', {})
+
+
+def suits_groups(program: Program) -> bool:
+    """Are there so many pairs of all users and all servers that groups of users are faster?"""
+    if not isinstance(program, AllPairs):
+        return False
+    n, k = program.demands.shape[0], program.capacities.shape[0]
+    if n * k < _LEAST_PAIRS or k < _LEAST_SERVERS or n < max(_LEAST_USERS, _USERS_FOR_A_SERVER * k):
+        return False
+    return isinstance(program.goal, Leximin) or (k <= _MOST_SERVERS and _has_fast_groups(program))
+
+
+def _has_fast_groups(program: AllPairs) -> bool:
+    goal = program.goal
+    return isinstance(goal, AlphaFair) and _LEAST_ALPHA <= goal.alpha <= _MOST_ALPHA and program.demands.shape[1] > 1
+
+
+def suits_regions(program: Program) -> bool:
+    """Is this a large leximin of capacities and task limits alone, whose tasks are worth the same on all servers of a user?"""
+    if not isinstance(program.goal, Leximin) or isinstance(program, AllPairs) or program.n_pairs < _PAIRS_OF_REGIONS:
+        return False
+    kinds, users = program.limits.kinds, program.pair_users
+    of_servers = kinds == LimitKind.CAPACITY
+    if np.count_nonzero(of_servers) < _LIMITS_OF_REGIONS or not (of_servers | (kinds == LimitKind.TASKS)).all():
+        return False
+    same_worth = (program.utilities[1:] == program.utilities[:-1])[users[1:] == users[:-1]].all()
+    if not same_worth or program.members.size < len(program.users):
+        return False
+    from fairopt.solvers.structure.scaling import obstacle
+
+    return not obstacle(program)
+
+
+# Ways ----------------------------------------------------------------------------------------------------------------------------
+
+
+def _in_groups(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution | None:
+    assert isinstance(program, AllPairs)
+    if isinstance(program.goal, Leximin):
+        from fairopt.solvers.large.groups import solve_level
+
+        return solve_level(program, tolerance, deadline)
+    from fairopt.solvers.large.alpha_fair_groups import solve_alpha_fair
+
+    assert isinstance(program.goal, AlphaFair)
+    return solve_alpha_fair(program, program.goal, deadline)
+
+
+def _in_regions(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution | None:
+    from fairopt.solvers.large.rough_levels import rough_levels
+
+    return _in_regions_again(program, tolerance, deadline, rough_levels(program, deadline))
+
+
+def _in_regions_again(program: Program, tolerance: float, deadline: Deadline, rough: Solution | None) -> Solution | None:
+    from fairopt.solvers.large.regions import solve_in_regions
+
+    assert isinstance(program.goal, Leximin)
+    return None if rough is None else solve_in_regions(program, program.goal, rough, tolerance, deadline)
+
+
+@cache
+def _blas() -> Any:
+    """Find the libraries once; this takes longer than limiting their threads."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Many small products, in which threads only wait for each other; and a path that overflows fails, and says so."""
+    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
+        yield
+
+
+def _guarded(solve: _Solve) -> _Solve:
+    """Return the same in one thread, with None where memory runs out: an engine after this one says so."""
+
+    def guarded(program: Program, tolerance: float, deadline: Deadline, best: Solution | None) -> Solution | None:
+        try:
+            with _one_thread():
+                return solve(program, tolerance, deadline, best)
+        except MemoryError:
+            return None
+
+    return guarded
