@@ -133,16 +133,18 @@ def weights_differ(instance: Instance) -> bool:
 
 def _users(allocation: Allocation, chosen: IntArray, title: str = "") -> Table:
     """Return a table of these users: weight (where it differs), tasks, share, dominant resource, level."""
-    instance, exact, known = allocation.instance, allocation.exact, allocation.as_known
+    instance, exact = allocation.instance, allocation.exact
     radius = Fraction(0) if exact is None else Fraction(exact.radius or 0)
     columns: list[Column] = [names("user", (instance.users[n] for n in chosen))]
     if weights_differ(instance):
         weights = instance.weights if exact is None else instance.exact.weights
         columns.append(numbers("weight", weights[chosen], alike=True))
-    columns.append(numbers("tasks", known.tasks_per_user[chosen], alike=True, radius=radius))
+    tasks = allocation.tasks_per_user if exact is None else exact.tasks_per_user
+    columns.append(numbers("tasks", tasks[chosen], alike=True, radius=radius))
     if (shares := allocation.shares_to_show) is not None:
         columns.append(numbers(allocation.share_heading, (shares if exact is None else exact.shares)[chosen], alike=True, radius=radius))
     if instance.guarantees.any():
+        known = allocation.as_known
         own, has = known.instance.guarantees, known.tasks_per_user
         columns.append(words("guarantee", (promised(own[n], has[n]) if own[n] else "" for n in chosen)))
     columns.append(names("dominant", (allocation.dominant_resources[n] for n in chosen)))
