@@ -24,7 +24,7 @@ def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Soluti
     if program.goal.is_equilibrium:
         from fairopt.solvers.equilibrium.polish import polish
     else:
-        from fairopt.solvers.alpha_fair.polish import polish
+        from fairopt.solvers.active_sets.polish import polish
     found = polish(program, solution)
     if found is not None:
         yield "active sets", found

@@ -199,7 +199,7 @@ def test_a_small_solve_imports_what_it_needs() -> None:
     there = run.stdout.splitlines()[-1].split()
     assert "fairopt.solvers.via_highs.levels" in there
     heavy = (
-        *("fairopt.solvers.alpha_fair.tables", "fairopt.solvers.equilibrium.sweeping", "fairopt.solvers.interior_point.paths"),
+        *("fairopt.solvers.active_sets.problem", "fairopt.solvers.equilibrium.sweeping", "fairopt.solvers.interior_point.paths"),
         *("fairopt.solvers.filling", "fairopt.solvers.rational", "fairopt.solvers.via_highs.whole", "fairopt.solvers.via_highs.sifting"),
         *("fairopt.certificate.exact", "fairopt.generators", "fairopt.scheduling", "fairopt.formats.tables", "fairopt.plots"),
         *("scipy.linalg", "scipy.optimize", "matplotlib", "pandas", "cvxpy", "pyomo", "numba"),

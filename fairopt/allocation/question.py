@@ -22,6 +22,8 @@ class Optimum:
     tolerance: float = 1e-8
     exact: bool = False
     digits: int | None = None
+    time_limit: float | None = None
+    """Seconds; what is computed again has a limit of its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

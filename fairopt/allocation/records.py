@@ -53,8 +53,9 @@ def question_of(allocation: Allocation) -> dict[str, Any]:
     question = allocation.question
     if question is None:
         return {"notion": allocation.notion, "sharing": allocation.sharing}
-    apart = ("notion",)
-    more = {each.name: plain(getattr(question, each.name)) for each in dataclasses.fields(question) if each.name not in apart}
+    more = {each.name: plain(getattr(question, each.name)) for each in dataclasses.fields(question) if each.name != "notion"}
+    if "time_limit" in more:
+        more["time_limit_s"] = more.pop("time_limit")
     name = {"criterion" if isinstance(question, Greedy) else "notion": question.notion.name}
     return {**name, "options": options_of(question.notion), "sharing": allocation.sharing, **more}
 

@@ -133,6 +133,7 @@ def solve(
     started = time.perf_counter()
     deadline = Deadline(time_limit)
     chosen, how = checked(instance, notion, sharing, options)
+    question = Optimum(chosen, solver, integral, tolerance, exact, digits, time_limit)
     if _SAYS.get():
         if instance.unservable:
             log.warning("no server is eligible for %s: no tasks there, and no part in the goal", joined(instance.unservable, 5))
@@ -141,7 +142,7 @@ def solve(
     if exact:
         from fairopt.solving.fractions import solve_in_fractions
 
-        return solve_in_fractions(instance, chosen, how, deadline, Optimum(chosen, solver, integral, tolerance, True, digits))
+        return solve_in_fractions(instance, chosen, how, deadline, question)
     alpha = chosen.merge_alpha if chosen.merges(instance) else None
     if integral:
         small, row = expanded(instance)
@@ -181,7 +182,7 @@ def solve(
     by_stage = queue_prices_by_stage(program, solution)
     levels = every_level(levels_of(program, solution, merging, how, by_stage), program, merging, instance, shares)
     return Allocation.of(
-        Optimum(chosen, solver, integral, tolerance),
+        question,
         instance,
         solver=found.engine or engines[0].name,
         sharing=how,

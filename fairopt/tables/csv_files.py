@@ -96,7 +96,7 @@ def parse(file: str, text: str, schema: Schema, *, lenient: bool = False) -> Tab
     if len(header) == 1 and schema.header_lacks(header):
         missing = "the first column is not" if schema.matrix else "there is no column"
         raise InvalidInstance(f'{file}: {missing} "{schema.first}"; separate columns by commas')
-    table = Table(file, schema, header, list(zip(*rows, strict=True)) if rows else [], lines)
+    table = Table(file, schema, header, [list(cells) for cells in zip(*rows, strict=True)], lines, texts=True)
     table.cut = cut
     return table
 

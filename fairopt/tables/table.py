@@ -51,6 +51,8 @@ class Table:
         What the rows go by in messages: numbers of lines or rows, or labels.
     line : str
         What that is: "line" or "row".
+    texts : bool
+        All cells are lists of texts already.
 
     Raises
     ------
@@ -59,7 +61,15 @@ class Table:
     """
 
     def __init__(
-        self, file: str, schema: Schema, columns: Sequence[object], values: Sequence[Values], lines: Sequence[Any], line: str = "line"
+        self,
+        file: str,
+        schema: Schema,
+        columns: Sequence[object],
+        values: Sequence[Values],
+        lines: Sequence[Any],
+        line: str = "line",
+        *,
+        texts: bool = False,
     ) -> None:
         self.file, self.schema, self.lines, self.line = file, schema, lines, line
         self.columns = schema.header(file, [_name(file, column, j) for j, column in enumerate(columns)])
@@ -67,7 +77,7 @@ class Table:
         self._positions = {name: j for j, name in reversed(list(enumerate(self.columns)))}
         if not len(lines):
             self.refuse("there are no rows below the names of the columns; there must be at least one")
-        self._texts: dict[int, list[str]] = {}
+        self._texts: dict[int, list[str]] = {j: list(cells) for j, cells in enumerate(values)} if texts else {}
         self.cut = ""
         """Which line is cut and left out."""
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.program import AlphaFair, Equalize, Equilibrium, Feature, Leximin, LimitKind, Program, Solution, Total, TreeFilling
-from fairopt.solvers.alpha_fair.market import as_market, is_large
 from fairopt.solvers.backend import Backend, Deadline, Way
+from fairopt.solvers.interior_point.market import as_market, is_large
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -16,23 +16,21 @@ if TYPE_CHECKING:
 
 __all__ = ["InteriorPoint"]
 
-_GOOD = 1e-9  # good enough to stop looking
 # Sizes, pairs times limits of servers, from which on the path for levels is faster than HiGHS: in general, and where users have at most
 # _PAIRS_EACH servers, so that there are many levels. Then the sizes of totals. Measured in benchmarks/results/choices.md.
 _SIZE_OF_LEVELS, _SIZE_OF_FEW_EACH, _PAIRS_EACH = 100_000, 300_000, 3
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 20_000, 100
 _PAIRS_OF_TREES = 5000  # likewise, for trees of queues
-_SHARP = 1e-13  # with few pairs, try both paths until one has this residual: a residual of 1e-12 may mean 1e-9 of x
+_SHARP, _FEW_PAIRS = 1e-13, 50  # with fewer pairs, both paths are tried until one has this residual: 1e-12 may mean 1e-9 of x
 _DIGIT = 0.1  # of the tolerance, for levels and totals that HiGHS would solve as fast
 _ALWAYS = -1.0  # as a residual above which to polish
 
 
 class InteriorPoint(Backend):
-    """Levels, trees and totals by ``interior_point.steps``; alpha-fair goals and trade-offs by paths of their own.
+    """Levels, trees, totals, alpha-fair goals and trade-offs, all by ``interior_point.steps``.
 
-    Alpha-fair goals with few limits or few users try the path on tables first (`fairopt.solvers.alpha_fair.tables`). This path and those of
-    levels and totals run on tables that may live on another device: ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``;
-    ``":numpy"`` is the default.
+    The paths of levels, totals and alpha-fair goals whose limits belong to servers run on tables that may live on another device:
+    ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``; ``":numpy"`` is the default.
 
     An equilibrium of servers that divide their time is solved as a market.
 
@@ -91,30 +89,25 @@ class InteriorPoint(Backend):
         """
         from fairopt.solvers.interior_point import paths
         from fairopt.solvers.structure.arrays import array_namespace
+        from fairopt.solvers.structure.scaling import obstacle
 
         goal, arrays = program.goal, array_namespace(self.within)
         if isinstance(goal, Equilibrium):
             return tuple(self._way(path, unless=_DIGIT * tolerance) for path in paths.paths_of_market(as_market(program), arrays))
-        tables = isinstance(goal, AlphaFair) and paths.fits(program)
-        if self.within and not tables and not isinstance(goal, Leximin | Equalize | TreeFilling | Total):
-            raise Unsupported(
-                f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals of few limits of servers or few users, and with '
-                f'limits on tasks only where these are worth the same everywhere; "{program.name}" is none of these: '
-                f'leave ":{self.within}" out'
-            )
         if isinstance(goal, Leximin | Equalize | TreeFilling | Total):
             # Of large programs rounding alone leaves more than a tenth of the tolerance: there no polish does better.
             path, enough = paths.structured_path(arrays), tolerance if self.wins(program) else None
             return (self._way(path, unless=enough, polish_above=enough),)
-        small = program.n_pairs < paths.PAIRS_TO_POLISH
-        enough = tolerance if not small else _SHARP if program.n_pairs < paths.FEW_PAIRS else _GOOD
-        return tuple(
-            self._way(
-                path,
-                unless=_GOOD if path.name == paths.EASIER else enough,
-                polish_above=tolerance if not small else _ALWAYS if path.name == paths.TABLES else _SHARP,
+        if self.within and (not isinstance(goal, AlphaFair) or obstacle(program)):
+            raise Unsupported(
+                f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals whose limits belong to servers, with limits on '
+                f'tasks only where these are worth the same everywhere; "{program.name}" is none of these: leave ":{self.within}" out'
             )
-            for path in paths.paths_of_alpha_fair(program, arrays, tables)
+        small = program.n_pairs < paths.PAIRS_TO_POLISH
+        enough = _SHARP if program.n_pairs < _FEW_PAIRS else None if small else tolerance
+        return tuple(
+            self._way(path, unless=enough, polish_above=_ALWAYS if small else tolerance)
+            for path in paths.paths_of_alpha_fair(program, arrays)
         )
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:

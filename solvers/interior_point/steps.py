@@ -14,9 +14,12 @@ would become negative does not shorten the step, as long as all such cuts togeth
 value, and the next step removes the residual. No price is cut like this: raising the reduced cost of one pair changes what its user pays
 everywhere, and the path does not recover.
 
-Alpha-fair goals have no t either. There v = W x is the utility of a user and m its marginal worth, and their product has a given target,
-v^alpha m = phi; `Given` has the residual. With h = log v and k = log m the condition is alpha h + k = log phi; a step in v and m satisfies
-it to the second order if half of alpha (dv/v)^2 + (dm/m)^2 is added.
+Alpha-fair goals have no t either. There v = W x is the utility of a user, m what it pays for a unit of it, and v is the user's demand at
+that price, v = d(m), which takes the place of v m -> 0. `Demand` has its elasticity e and its residual. In logarithms the step is
+dv/v + e dm/m = log d(m) - log v; it satisfies the condition to the second order if half of (dv/v)^2 + e (dm/m)^2 is added.
+
+Users of alpha-fair goals may be orders of magnitude richer than others. Each product is then relative to the money of its own user: the
+products on the path are mu times a ``unit``.
 
 Points live in the arrays of `fairopt.solvers.structure.pairs`, possibly on a device.
 """
@@ -32,7 +35,7 @@ import numpy as np
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.pairs import Pairs
 
-__all__ = ["Given", "Point", "advance", "length_with_cuts", "part_of_the_way"]
+__all__ = ["Demand", "Point", "advance", "length_with_cuts", "part_of_the_way"]
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +51,7 @@ _CUT = 0.3  # part of the gap that all cuts of a step together may be worth
 _CUT_ROUNDS, _CUT_DIGITS = 30, 0.01  # rounds and accuracy of the search for the length of such a step
 _LEFT_OF_CUT = (0.5, 0.2)  # a cut pair keeps this part of the target in its product, and at most this part of its value
 _END = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
-_END_OF_GIVEN = 1e-12  # the same with given products: their residual is then 1e-10, and a step without rounding removes it
+_END_OF_DEMAND = 1e-12  # the same with demands: their residual is then 1e-10, and a step without rounding removes it
 _LEAST_PART = 1e-4  # of a value that a step leaves; rounding would leave 0 or less
 
 
@@ -62,18 +65,28 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Given:
-    """The targets of the products v^alpha m of the rows of users, if they are given.
+class Demand:
+    """The demands of the users of an alpha-fair goal at the prices of a point.
 
     Attributes
     ----------
-    alpha : float
+    elasticity : array (rows,)
+        -d log v / d log m; 0 where a limit on tasks stops the user.
     off : array (rows,)
-        Logarithm of target / present product.
+        Logarithm of demand / present utility.
+    unit : array
+        Of each product of the point: mu times it is the target. Its mean is about 1.
+    least : float
+        Least mu of the step.
+    stopped : bool array (rows,), or None
+        Which users a limit on tasks stops.
     """
 
-    alpha: float
+    elasticity: Any
     off: Any
+    unit: Any
+    least: float
+    stopped: Any = None
 
 
 def part_of_the_way(gap: float) -> float:
@@ -117,7 +130,7 @@ def advance(
     worth: Any | float,
     part: float,
     money: float | None = None,
-    given: Given | None = None,
+    demand: Demand | None = None,
 ) -> Point:
     """Take a step. Arrays are those of the pairs.
 
@@ -131,7 +144,7 @@ def advance(
         See `part_of_the_way`.
     money : float, optional
         All that is spent, where that is not t.
-    given : Given, optional
+    demand : Demand, optional
         For alpha-fair goals.
 
     Raises
@@ -148,8 +161,8 @@ def advance(
         pairs.eligible(z - cost + pairs.along_rows(side * m) + worth),
         0.0 if a is None else 1 - float(a @ m),
     )
-    products = _Products(pairs, primal, dual, given)
-    system = NewtonSystem(pairs, products.primal, dual, side, a)
+    products = _Products(pairs, primal, dual, demand)
+    system = (pairs.system or NewtonSystem)(pairs, products.primal, dual, side, a)
     care = _REFINEMENTS if part == _LONG else 0
     mu = products.mean(primal * dual)
     # Among equations prices may be negative: what pairs are worth does not tell.
@@ -158,21 +171,22 @@ def advance(
 
     def lengths_of(step: tuple[Any, Any, float]) -> tuple[float, float]:
         along = length_with_cuts(pairs, primal, step[0], cost, allowed) if cuts else pairs.length(primal, step[0])
-        return along, pairs.length(dual, step[1])
+        return along, pairs.length(dual, products.shortening(step[1]))
 
     step = system.step(products.wanted(0.0), residuals, care // 2)
     lengths = lengths_of(step)
     ahead = products.mean((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1]))
     value = money if money is not None else float(xp.sum(p) + xp.sum(m)) if a is None else point.t
-    end = _END if given is None else _END_OF_GIVEN
-    aim = max(min((ahead / mu) ** _AIM, 1.0) * mu, end * abs(value) / products.number)
+    end = _END if demand is None else _END_OF_DEMAND
+    aim = max(min((ahead / mu) ** _AIM, 1.0) * mu, end * abs(value) / products.number, 0.0 if demand is None else demand.least)
     wanted = products.wanted(aim, step)
     step = system.step(wanted, residuals, care)
     lengths = lengths_of(step)
     for _ in range(_CORRECTORS):
         far = [min(1.0, length + _AHEAD) for length in lengths]
-        there = (primal + far[0] * step[0]) * (dual + far[1] * step[1])
-        wanted = wanted + products.free(xp.clip(there, _SPREAD * aim, aim / _SPREAD) - xp.clip(there, None, 2 * aim / _SPREAD))
+        there = (primal + far[0] * step[0]) * (dual + far[1] * step[1]) / products.unit
+        off = xp.clip(there, _SPREAD * aim, aim / _SPREAD) - xp.clip(there, None, 2 * aim / _SPREAD)
+        wanted = wanted + products.free(off * products.unit)
         other = system.step(wanted, residuals, care)
         longer = lengths_of(other)
         if sum(longer) < sum(lengths) + _GAIN:
@@ -183,7 +197,7 @@ def advance(
     values, duals = primal + along * step[0], dual + across * step[1]
     duals = pairs.loose(xp.maximum(duals, _LEAST_PART * dual), duals)
     least = _LEAST_PART * primal
-    left = xp.maximum(xp.minimum(_LEFT_OF_CUT[0] * aim / duals, _LEFT_OF_CUT[1] * primal), least) if cuts else least
+    left = xp.maximum(xp.minimum(_LEFT_OF_CUT[0] * aim * products.unit / duals, _LEFT_OF_CUT[1] * primal), least) if cuts else least
     after = Point(xp.where(values > least, values, left), duals, point.t + along * step[2])
     if not np.isfinite(float(after.primal @ after.dual) + after.t):
         raise np.linalg.LinAlgError("the step is not a number")
@@ -191,39 +205,50 @@ def advance(
 
 
 class _Products:
-    """The products of a point: those that become equal and then small, and those of users with given targets."""
+    """The products of a point, those that become equal in their units and then small, and in the place of those of users their demands."""
 
-    def __init__(self, pairs: Pairs, primal: Any, dual: Any, given: Given | None) -> None:
-        self._pairs, self._dual, self._given = pairs, dual, given
+    def __init__(self, pairs: Pairs, primal: Any, dual: Any, demand: Demand | None) -> None:
+        self._pairs, self._dual, self._demand = pairs, dual, demand
         self._now = pairs.loose(primal * dual)
         self.primal = primal  # for the Newton system
         self.number = pairs.n_products
-        if given is not None:
+        self.unit: Any = 1.0
+        if demand is not None:
             x, s, v = pairs.parts(primal)
-            self._v = v
-            self.primal = pairs.point(x, s, v / given.alpha)
+            self._v, self.unit = v, demand.unit
+            self.primal = pairs.point(x, s, v * demand.elasticity)
             self.number -= pairs.n_rows
 
     def free(self, values: Any) -> Any:
-        """Return values of a point, with 0 for given products and for equations."""
-        if self._given is None:
+        """Return values of a point, with 0 for demands and for equations."""
+        if self._demand is None:
             return self._pairs.loose(values)
         return self._pairs.xp.concat([values[: values.shape[0] - self._pairs.n_rows], self._pairs.xp.zeros_like(self._v)])
 
+    def shortening(self, change: Any) -> Any:
+        """Return the part of a change of the duals that may shorten the step.
+
+        The price that a stopped user pays may not: it keeps a part of its value (`_LEAST_PART`), and the next step removes the residual.
+        """
+        if self._demand is None or self._demand.stopped is None:
+            return change
+        xp, n = self._pairs.xp, change.shape[0] - self._pairs.n_rows
+        return xp.concat([change[:n], xp.where(self._demand.stopped, xp.clip(change[n:], 0.0, None), change[n:])])
+
     def mean(self, products: Any) -> float:
-        """Return the mean of the products that are not given."""
-        if self._given is None:
+        """Return the mean of the products that become small, in their units."""
+        if self._demand is None:
             return self._pairs.mean(products)
-        return float(self._pairs.xp.sum(self._pairs.eligible(self.free(products)))) / self.number
+        return float(self._pairs.xp.sum(self._pairs.eligible(self.free(products / self.unit)))) / self.number
 
     def wanted(self, aim: float, step: tuple[Any, Any, float] | None = None) -> Any:
         """Return the wanted changes of the products, to the second order of a known step."""
         across = 0.0 if step is None else step[0] * step[1]
-        if self._given is None:
-            return self._pairs.loose(aim - self._now - across)
-        xp, (_, _, m), alpha, off = self._pairs.xp, self._pairs.parts(self._dual), self._given.alpha, self._given.off
+        changes = aim * self.unit - self._now - across
+        if self._demand is None:
+            return self._pairs.loose(changes)
+        xp, (_, _, m), e, off = self._pairs.xp, self._pairs.parts(self._dual), self._demand.elasticity, self._demand.off
         if step is not None:
             dv, dm = self._pairs.parts(step[0])[2] / self._v, self._pairs.parts(step[1])[2] / m
-            off = off + (alpha * xp.clip(dv * dv, None, 1.0) + xp.clip(dm * dm, None, 1.0)) / 2
-        changes = aim - self._now - across
-        return xp.concat([changes[: changes.shape[0] - self._pairs.n_rows], off * self._v * m / alpha])
+            off = off + (xp.clip(dv * dv, None, 1.0) + e * xp.clip(dm * dm, None, 1.0)) / 2
+        return xp.concat([changes[: changes.shape[0] - self._pairs.n_rows], off * self._v * m])

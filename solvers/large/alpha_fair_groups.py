@@ -27,7 +27,7 @@ import numpy as np
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.program import AllPairs, AlphaFair, Program, Solution
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point.paths import fits, paths_of_alpha_fair
+from fairopt.solvers.interior_point.paths import paths_of_alpha_fair
 from fairopt.solvers.large.group_polish import pieces_of_groups, polished
 from fairopt.solvers.large.groups import finer, joined_vertices, program_of, split, sums
 from fairopt.solvers.large.piece_prices import Pieces, SplitUser, exact_prices
@@ -123,7 +123,7 @@ def _solved(groups: _Groups, alpha: float, servers: FloatArray, deadline: Deadli
     """Return the answer to the program of groups; None if there is none."""
     small = Instance(servers, groups.demands, weights=groups.weights)
     program = program_of(small, AlphaFair(alpha, groups.weights))
-    path, *_ = paths_of_alpha_fair(program, NUMPY, fits(program))
+    path, *_ = paths_of_alpha_fair(program, NUMPY)
     for rough in _ROUGH:
         solution = path.follow(program, rough, deadline, None)
         if solution is not None and solution.prices is not None:

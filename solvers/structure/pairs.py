@@ -72,6 +72,7 @@ class Pairs(ABC):
         self.has_levels, self.n_levels, self.n_limited, self.n_rows = scaled.has_levels, scaled.n_levels, scaled.limited.size, scaled.n_rows
         self.n_products = scaled.n_pairs + self.n_slots * self.n_servers + self.n_rows
         self.bounds: Any = 1.0
+        self.system: Any = None  # of a Newton step, if not `fairopt.solvers.structure.newton.NewtonSystem`
         self._tight: Any = None  # by entry of a point
         self.A, self.W = self.lay(scaled.A), self.lay(scaled.W)
         self.T = self.lay(scaled.T) if self.n_limited else arrays.floats([])
@@ -178,6 +179,11 @@ class Pairs(ABC):
     def cheapest(self, p: Any, y: Any) -> Any:
         """Return the cheapest price of one unit of each user's level, min over its pairs of (A'p + T'y) / W, (users,)."""
         return self.least_by_user(self.priced(p, y) / self.eligible(self.W, 1.0))
+
+    def fullest(self, x: Any) -> Any:
+        """Return the part of the fullest limit of its server that is used, (pairs,)."""
+        part = self.at_servers(self.xp.max(self.use(x), axis=0))
+        return self.xp.reshape(self.xp.zeros_like(self.view(self.xp.reshape(self.W, (1, -1)))) + part, (-1,))
 
     def room(self) -> Any:
         """Return how much of each pair its server has room for, (pairs,): 1 where no limit is held."""

@@ -19,7 +19,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import AlphaFair, Equalize, Leximin, LimitKind, Program, ScaledColumns, Total, TreeFilling
 
-__all__ = ["SAME_WORTH", "ScaledProgram", "obstacle"]
+__all__ = ["SAME_WORTH", "ScaledProgram", "obstacle", "task_rows"]
 
 SAME_WORTH = 1e-15  # relative: utilities of a user that differ by no more are the same, but for rounding
 
@@ -100,13 +100,13 @@ class ScaledProgram:
             raise Unsupported(f'"interior-point" cannot solve "{program.name}" here: the program has {blocked}; use highs')
         goal, columns = program.goal, program.scaled()
         assert isinstance(goal, Leximin | Equalize | TreeFilling | Total | AlphaFair)
-        has_levels = isinstance(goal, Leximin | Equalize | TreeFilling)
+        has_levels = not isinstance(goal, Total)
         weighted = isinstance(goal, Leximin | Equalize)
         factor = goal.weights if isinstance(goal, Total) else 1.0 / goal.weights if weighted else np.ones_like(goal.weights)
         worth = (program.utilities * factor[program.pair_users])[columns.columns] * columns.scale
         reach = np.asarray(np.add.reduceat(worth, columns.first))
         W = worth / reach[columns.user]
-        task_row = _task_rows(columns)
+        task_row = task_rows(columns)
         tasks = np.where(task_row >= 0, program.limits.bounds[task_row], np.inf)
         caps = isinstance(goal, Leximin | AlphaFair)
         cap = tasks * np.maximum.reduceat(W / columns.scale, columns.first) if caps else np.full(tasks.size, np.inf)
@@ -263,7 +263,7 @@ def _limits(columns: ScaledColumns) -> tuple[FloatArray, IntArray, IntArray, Int
     return A, row, slot, server
 
 
-def _task_rows(columns: ScaledColumns) -> IntArray:
+def task_rows(columns: ScaledColumns) -> IntArray:
     """Return the position of the limit on tasks of each user, -1 for users without one."""
     limits = columns.program.limits
     rows = np.flatnonzero(limits.kinds == LimitKind.TASKS)

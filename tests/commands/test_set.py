@@ -15,7 +15,21 @@ from fairopt.cli import app
 
 LAB = EXAMPLES / "gpu-lab"
 MORE = ("--set", "servers.dgx.count+=2", "--set", "users.vision.weight=4")
-READ = ("solve", "schedule", "compare", "audit", "explain", "frontier", "report", "simulate", "history", "arrivals", "study", "explore")
+READ = (
+    "solve",
+    "schedule",
+    "compare",
+    "what-if",
+    "audit",
+    "explain",
+    "frontier",
+    "report",
+    "simulate",
+    "history",
+    "arrivals",
+    "study",
+    "explore",
+)
 
 
 def commands() -> dict[str, Any]:

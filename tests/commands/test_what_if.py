@@ -54,7 +54,7 @@ def test_csv_has_a_row_for_each_user(tmp_path: Path) -> None:
     table = tmp_path / "changes.csv"
     run("what-if", LAB, *WHAT_IF, "-o", table)
     header, *rows = table.read_text().splitlines()
-    assert header.endswith(",only servers.dgx.count,only users.vision.weight")
+    assert ",only servers.dgx.count,only users.vision.weight" in header
     assert len(rows) == 8
 
 

@@ -30,7 +30,7 @@ ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor 
     *("analysis", "studies", "clusters", "slurm", "kubernetes", "simulation", "histories"),
     *("plots", "reproduction", "reporting", "commands", "cli", "__main__"),
 )
-SHARED = ("backend", "compiled", "highs_model", "structure", "leximin", "alpha_fair")  # of fairopt.solvers, from the lowest floor
+SHARED = ("backend", "compiled", "highs_model", "structure", "leximin", "active_sets")  # of fairopt.solvers, from the lowest floor
 ENGINES = (
     "water_filling",
     "via_highs",
@@ -48,7 +48,7 @@ ABOVE_THE_ENGINES = (
     "choosing",
     "__init__",
 )  # of fairopt.solvers, from the lowest floor: what knows every engine, and the door
-MAY_USE_ALPHA_FAIR = {"interior_point"}  # interior_point -> alpha_fair -> structure is the one chain
+MAY_USE_ACTIVE_SETS = {"interior_point"}
 BUILDS_ON = {("large", "interior_point"), ("large", "via_highs")}  # on their methods, not on the engines
 DOOR = "fairopt"  # the public door: it opens to every room, and only commands go through it
 THROUGH_THE_DOOR = {"commands", "cli", "__main__"}
@@ -165,8 +165,8 @@ def within_solvers(module: str, target: str) -> str:
         return ""
     if own in SHARED and SHARED.index(there) > SHARED.index(own):
         return f"{there} is above {own}"
-    if there == "alpha_fair" and own not in MAY_USE_ALPHA_FAIR:
-        return "only interior_point builds on alpha_fair"
+    if there == "active_sets" and own not in MAY_USE_ACTIVE_SETS:
+        return "only interior_point builds on active_sets"
     return ""
 
 
@@ -248,13 +248,13 @@ def test_what_is_shown_is_what_is_public() -> None:
         ),
         (
             "fairopt.solvers.structure.pairs",
-            "from fairopt.solvers.alpha_fair import problem",
-            "fairopt.solvers.structure.pairs imports fairopt.solvers.alpha_fair.problem: alpha_fair is above structure",
+            "from fairopt.solvers.active_sets import problem",
+            "fairopt.solvers.structure.pairs imports fairopt.solvers.active_sets.problem: active_sets is above structure",
         ),
         (
             "fairopt.solvers.trajectory.engine",
-            "from fairopt.solvers.alpha_fair.polish import polish",
-            "fairopt.solvers.trajectory.engine imports fairopt.solvers.alpha_fair.polish: only interior_point builds on alpha_fair",
+            "from fairopt.solvers.active_sets.polish import polish",
+            "fairopt.solvers.trajectory.engine imports fairopt.solvers.active_sets.polish: only interior_point builds on active_sets",
         ),
         (
             "fairopt.solvers.equilibrium.engine",
@@ -283,7 +283,7 @@ def test_a_wrong_arrow_is_seen(module: str, source: str, expected: str) -> None:
         ("fairopt.solving", "from fairopt.models import NOTIONS\nfrom fairopt.solvers.backend import Backend"),
         ("fairopt.models.drfh", "from fairopt.models.share_notion import ShareNotion"),
         ("fairopt.cli", "import fairopt as fo\nfrom fairopt.commands import options"),
-        ("fairopt.solvers.interior_point.engine", "from fairopt.solvers.alpha_fair import problem"),
+        ("fairopt.solvers.interior_point.engine", "from fairopt.solvers.active_sets import problem"),
         ("fairopt.solvers.large.groups", "from fairopt.solvers.interior_point.levels import solve_levels"),
     ],
 )

@@ -11,9 +11,8 @@ import pytest
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Program, Solution
-from fairopt.solvers.alpha_fair import market
 from fairopt.solvers.backend import Way
-from fairopt.solvers.interior_point import paths
+from fairopt.solvers.interior_point import market, paths
 from fairopt.solvers.interior_point.engine import InteriorPoint
 from fairopt.solving import policy
 
@@ -86,8 +85,8 @@ def test_psdsf_takes_turns_where_it_is_no_market() -> None:
     assert not market.is_large(fo.formulate(LARGE, "psdsf", sharing="tdm"))
 
 
-def test_what_finished_a_market_is_told_of_its_equilibrium(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here the path on tables gets lost, and that in logarithms finds the way."""
+def test_a_market_whose_path_is_lost_is_finished_in_logarithms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer says who found it."""
     monkeypatch.setattr(paths, "solve_alpha_fair", lambda *_: None)
     small = fo.generate("uniform", users=6, servers=3, resources=2, seed=0)
     found = fo.solve(small, "psdsf", sharing="tdm", solver="interior-point")

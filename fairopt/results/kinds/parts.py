@@ -73,6 +73,7 @@ OF_SOLVE = {
     "integral": flag("Whole tasks only."),
     "tolerance": number("Largest relative error that the certificate may have.", "fraction"),
     "digits": nullable(whole("Digits of irrational answers.", "1")),
+    "time_limit_s": TIME_LIMIT,
 }
 OF_SCHEDULE = {
     "criterion": text("Who is next."),

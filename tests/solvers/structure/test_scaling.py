@@ -11,7 +11,6 @@ from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.pairs import PairLists, Pairs, PairTable
 from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
 from fairopt.solvers.structure.server_blocks import ServerBlocks
-from fairopt.solvers.structure.user_tables import UserTables
 
 # Three users, three servers, one of them without anything that user 3 needs, and one that nobody can use; tasks of user 2 end.
 INSTANCE = fo.Instance(
@@ -122,42 +121,3 @@ def test_sums_over_pairs(layout: type[Pairs]) -> None:
     cost = np.array([p[:, i] @ scaled.A[:, pair] for pair, i in enumerate(scaled.server)])
     np.testing.assert_allclose(pairs.numbers(pairs.cost(p)), cost, rtol=1e-15)
     np.testing.assert_array_equal(pairs.numbers(pairs.lay(x)), x)
-
-
-def test_user_tables() -> None:
-    """Costs, use and the fullest limit, by loops."""
-    rng = np.random.default_rng(0)
-    may = np.array([[True, False, True], [True, True, False]])
-    take = rng.random((2, 2, 3)) * may
-    take[1, 0, 0] = 0.0
-    users = UserTables(NUMPY, take, may, np.zeros(3), 1.0, np.ones((2, 2), bool), np.log([2.0, np.inf, 4.0]))
-    p, v = rng.random((2, 2)), rng.random((2, 3)) * may
-    cost, use, fullest = np.full((2, 3), np.inf), np.zeros((2, 2)), np.zeros((2, 3))
-    for i, n in zip(*np.nonzero(may), strict=True):
-        cost[i, n] = take[:, i, n] @ p[:, i]
-        use[:, i] += take[:, i, n] * v[i, n]
-        fullest[i, n] = p[take[:, i, n] > 0, i].max()
-    np.testing.assert_allclose(users.cost(p), cost, rtol=1e-15)
-    np.testing.assert_allclose(users.use(v), use, rtol=1e-15)
-    np.testing.assert_array_equal(users.fullest(p), fullest)
-    np.testing.assert_allclose(users.tasks(v), v.sum(axis=0) / [2, np.inf, 4], rtol=1e-15)
-
-
-def test_users_with_proportional_columns_share_one() -> None:
-    """Columns a, 3 a, b, a / 7, b with another server, 5 b: three columns for six users; of a, b and c, three are too many."""
-    a, b, may = np.array([[0.3, 0.7], [0.1, 0.0]]), np.array([[0.2, 0.0], [0.5, 0.0]]), np.ones((2, 6), bool)
-    may[1, [2, 5]] = False
-    take = np.stack([a, 3 * a, b, a / 7, b, 5 * b], axis=2)
-    users = UserTables(NUMPY, take, may, np.zeros(6), 3.0, np.ones((2, 2), bool), np.log([2.0, np.inf, 4.0, 1.0, 1.0, 1.0]))
-    joined, unit = users.joined()
-    assert joined.column is not None
-    assert joined.column.tolist() == [0, 0, 1, 0, 2, 1]
-    np.testing.assert_allclose(unit, [1, 3, 1, 1 / 7, 1, 5], rtol=1e-15)
-    np.testing.assert_allclose(joined.of_users(joined.take) * unit, take, rtol=1e-15)
-    np.testing.assert_array_equal(joined.of_users(joined.may), may)
-    # phi t^(1 - alpha) and the cap, in the units of the column
-    np.testing.assert_allclose(joined.log_phi, 2 * np.log(unit), rtol=1e-15)
-    np.testing.assert_allclose(np.exp(joined.log_cap), [2, np.inf, 4, 1 / 7, 1, 5], rtol=1e-15)
-    np.testing.assert_array_equal(joined.by_column(np.arange(6.0)), [4, 7, 4])
-    few = UserTables(NUMPY, take[:, :, [0, 1, 2, 4]], may[:, [0, 1, 2, 4]], np.zeros(4), 1.0, np.ones((2, 2), bool))
-    assert few.joined() == (few, 1.0)

@@ -15,7 +15,7 @@ from fairopt.models import Sharing
 from fairopt.program import AlphaFair, Program
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.solvers import choose
-from fairopt.solvers.alpha_fair.polish import polish
+from fairopt.solvers.active_sets.polish import polish
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.trajectory.engine import Trajectory
 

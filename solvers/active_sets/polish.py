@@ -1,8 +1,8 @@
 """The polish of alpha-fair answers: from an approximate answer of any engine, with its prices, to the exact one nearby.
 
 An approximate answer shows its active sets: which pairs are used, and which limits are full. With these sets fixed, the KKT conditions
-are equations, which Newton's method solves to rounding (`fairopt.solvers.alpha_fair.active_sets`). In a trade-off, the worth of the total
-is one more unknown (`fairopt.solvers.alpha_fair.tradeoff`).
+are equations, which Newton's method solves to rounding (`fairopt.solvers.active_sets.active_sets`). In a trade-off, the worth of the total
+is one more unknown (`fairopt.solvers.active_sets.tradeoff`).
 
 Polishing neither certifies nor chooses: whether the polished answer is better than the one it came from, the caller finds out.
 """
@@ -15,9 +15,9 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
-from fairopt.solvers.alpha_fair.active_sets import solve_near
-from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Point
-from fairopt.solvers.alpha_fair.tradeoff import find_total_worth
+from fairopt.solvers.active_sets.active_sets import solve_near
+from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.tradeoff import find_total_worth
 from fairopt.solvers.backend import Deadline
 
 __all__ = ["polish"]

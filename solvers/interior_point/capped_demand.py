@@ -14,17 +14,14 @@ from typing import Any
 
 from fairopt.solvers.structure.arrays import Arrays
 
-__all__ = ["rise_below_caps", "rounded_demand"]
-
-_BISECTIONS = 40
-_NEARLY = 0.99  # part of what all users can spend at most that they are asked to spend, where there is too little to spend it on
+__all__ = ["rounded_demand"]
 
 
 def rounded_demand(arrays: Arrays, log_demand: Any, log_cap: Any, width: float) -> tuple[Any, Any]:
-    """Return t and d log t / d log d = v / (v + l), for caps that may be infinite, (users,), or None where no user has one."""
+    """Return log t and d log t / d log d = v / (v + l), for caps that may be infinite, (users,), or None where no user has one."""
     xp = arrays.xp
     if log_cap is None:
-        return xp.exp(log_demand), 1.0
+        return log_demand, 1.0
     capped = xp.isfinite(log_cap)
     beyond = log_demand - xp.where(capped, log_cap, log_demand)  # l - v
     root = xp.sqrt(beyond * beyond + 4 * width * width)
@@ -32,25 +29,4 @@ def rounded_demand(arrays: Arrays, log_demand: Any, log_cap: Any, width: float) 
     smaller = width * width / larger
     lost = xp.where(beyond > 0, larger, smaller)
     part = xp.where(beyond > 0, smaller, larger) / root
-    return xp.exp(xp.where(capped, log_demand - lost, log_demand)), xp.where(capped, part, 1.0)
-
-
-def rise_below_caps(arrays: Arrays, log_money: Any, log_most: Any, money: float, low: float) -> float:
-    """Return r at which all users together have this much money, where user n has exp(min(log_money[n] + r, log_most[n])).
-
-    ``low`` is r without caps, a lower bound. If all users together cannot have that much, r is such that they have nearly all they can.
-    """
-    xp = arrays.xp
-
-    def total(rise: float) -> float:
-        return float(xp.sum(xp.exp(xp.minimum(log_money + rise, log_most))))
-
-    money = min(money, _NEARLY * float(xp.sum(xp.exp(log_most))))
-    length = 1.0
-    while total(low + length) < money:
-        length *= 2
-    high = low + length
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if total(middle) < money else (low, middle)
-    return high
+    return xp.where(capped, log_demand - lost, log_demand), xp.where(capped, part, 1.0)

@@ -24,16 +24,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairopt.errors import NoSolution
 from fairopt.instance import FloatArray
 from fairopt.program import Tradeoff
-from fairopt.solvers.alpha_fair.active_sets import solve_near
-from fairopt.solvers.alpha_fair.logarithmic_path import follow
-from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
 from fairopt.solvers.backend import Deadline
-from fairopt.wording import SMALLER_RATIOS
 
-__all__ = ["find_total_worth", "follow_tradeoff"]
+__all__ = ["find_total_worth"]
 
 log = logging.getLogger(__name__)
 
@@ -42,23 +38,6 @@ _ROUNDING = 1e-14
 _EVALUATIONS = 60
 _LONGEST = 4.0  # largest change of log kappa in a step
 _LEAST_NUMBER = 1e-300
-
-
-def follow_tradeoff(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadline) -> Point:
-    """Return the optimum of a trade-off by the path in logarithms; after the first kappa by active sets, where these do not change.
-
-    Raises
-    ------
-    NoSolution
-        At the deadline, or where no kappa was found.
-    """
-    start = follow(problem, deadline)
-    if goal.efficiency == 0:
-        return start
-    found = find_total_worth(problem, goal, deadline, lambda at, near: solve_near(at, near) or follow(at, deadline), start)
-    if found is None:
-        raise NoSolution(f"the weight of the total was not found; try another solver, or {SMALLER_RATIOS}", {})
-    return found
 
 
 def find_total_worth(

@@ -1,8 +1,6 @@
-"""Parts of the alpha-fair methods: demands with caps, reduced weights, trade-offs, markets; by bisection, by hand, and by SciPy."""
+"""Parts of the alpha-fair methods: demands with caps, trade-offs, markets; by bisection, by hand, and by SciPy."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,13 +9,13 @@ from scipy.optimize import brentq
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import AlphaFair, Equilibrium, Solution, Tradeoff
-from fairopt.solvers.alpha_fair.active_sets import solve_near
-from fairopt.solvers.alpha_fair.capped_demand import rise_below_caps, rounded_demand
-from fairopt.solvers.alpha_fair.market import as_market, is_large
-from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Point
-from fairopt.solvers.alpha_fair.reduced_weights import reduced_weights, with_full_weights
-from fairopt.solvers.alpha_fair.tradeoff import find_total_worth, follow_tradeoff
+from fairopt.solvers.active_sets.active_sets import solve_near
+from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.tradeoff import find_total_worth
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.interior_point.capped_demand import rounded_demand
+from fairopt.solvers.interior_point.market import as_market, is_large
+from fairopt.solvers.interior_point.paths import follow_tradeoff
 from fairopt.solvers.structure.arrays import NUMPY
 
 NEVER = Deadline(None)
@@ -27,57 +25,21 @@ NEVER = Deadline(None)
 def test_the_rounded_kink(width: float) -> None:
     """log t solves (log cap - log t) (log d - log t) = width^2 below both, by bisection; its slope by differences."""
     log_demand, log_cap = np.array([-3.0, -0.1, 0.0, 0.2, 5.0]), np.array([0.0, 0.0, 0.0, 0.0, 0.0])
-    t, slope = rounded_demand(NUMPY, log_demand, log_cap, width)
+    log_t, slope = rounded_demand(NUMPY, log_demand, log_cap, width)
     for n, (demand, cap) in enumerate(zip(log_demand, log_cap, strict=True)):
         low = min(demand, cap)
         root = brentq(lambda u, d=demand, c=cap: (c - u) * (d - u) - width**2, low - 10 * width - 10, low, xtol=1e-14)
-        assert np.log(t[n]) == pytest.approx(root, abs=1e-12)
+        assert log_t[n] == pytest.approx(root, abs=1e-12)
     step = 1e-6
-    ahead, behind = (np.log(rounded_demand(NUMPY, log_demand + d, log_cap, width)[0]) for d in (step, -step))
+    ahead, behind = (rounded_demand(NUMPY, log_demand + d, log_cap, width)[0] for d in (step, -step))
     np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), atol=1e-6)
 
 
 def test_demands_without_caps_are_as_they_are() -> None:
     """An infinite cap, and none at all."""
     log_demand = np.array([-1.0, 2.0])
-    np.testing.assert_allclose(rounded_demand(NUMPY, log_demand, np.full(2, np.inf), 1.0)[0], np.exp(log_demand), rtol=1e-15)
-    np.testing.assert_array_equal(rounded_demand(NUMPY, log_demand, None, 1.0)[0], np.exp(log_demand))
-
-
-def test_money_rises_to_the_caps() -> None:
-    """Until all have 5 together: 1, and the rest in the proportions 2 to 3; where there is no more, nearly all there is."""
-    log_money, log_most = np.log([2.0, 3.0, 10.0]), np.log([np.inf, np.inf, 1.0])
-    rise = rise_below_caps(NUMPY, log_money, log_most, 5.0, np.log(5 / 15))
-    assert np.exp(rise) == pytest.approx(4 / 5, rel=1e-9)
-    most = np.log([1.0, 1.0, 1.0])
-    rise = rise_below_caps(NUMPY, log_money, most, 5.0, np.log(5 / 15))
-    assert np.minimum(np.exp(log_money + rise), 1.0).sum() == pytest.approx(0.99 * 3, rel=1e-9)
-
-
-def test_reduced_weights_keep_the_answer() -> None:
-    """A user with all of its one task among users with many, at alpha = 10: what is optimal with the one is with the other weights."""
-    instance = fo.Instance([[40.0]], [[1.0], [1.0], [1.0]], tasks=[1.0, np.inf, np.inf])
-    program = fo.formulate(instance, "proportional", alpha=10.0)
-    goal = program.goal
-    assert isinstance(goal, AlphaFair)
-    x = np.array([1.0, 19.5, 19.5])
-    price = 19.5**-10.0
-    exact = Solution(x, prices=np.where(program.limits.kinds == 2, 1 - price, price))
-    assert certify(program, exact).worst <= 1e-12
-    reduced = reduced_weights(program, goal, exact)
-    assert reduced is not None
-    worth = reduced.weights * x**-10.0
-    np.testing.assert_array_equal(reduced.weights[1:], goal.weights[1:])
-    assert worth[0] == pytest.approx(price + price * 19.5, rel=1e-9)  # what a task costs, and the mean money of the others
-    poor = replace(goal, weights=np.array([1.0, 1.0, 1e-6]))
-    lower = reduced_weights(program, poor, exact, least=True)
-    assert lower is not None
-    assert lower.weights[0] == pytest.approx(price + price * 19.5e-6, rel=1e-9)  # and the least money of the others
-    back = with_full_weights(program, goal, reduced, Solution(x, prices=np.where(program.limits.kinds == 2, worth[0] - price, price)))
-    assert exact.prices is not None
-    assert back.prices is not None
-    np.testing.assert_allclose(back.prices, exact.prices, rtol=1e-12)
-    assert reduced_weights(program, goal, Solution(np.array([0.5, 19.5, 19.5]), prices=exact.prices)) is None
+    np.testing.assert_allclose(rounded_demand(NUMPY, log_demand, np.full(2, np.inf), 1.0)[0], log_demand, rtol=1e-15)
+    np.testing.assert_array_equal(rounded_demand(NUMPY, log_demand, None, 1.0)[0], log_demand)
 
 
 @pytest.mark.parametrize(("beta", "lam"), [(0.5, 2.5), (2.0, -1.5)])

@@ -15,15 +15,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
 
-__all__ = ["KKTSystem"]
+__all__ = ["HasRows", "KKTSystem"]
 
 _SMALL = 40_000  # entries of B, zeros included, up to which everything is dense
 _DENSE = 1500  # unknowns up to which the factorisation is dense
@@ -33,6 +33,18 @@ _EQUILIBRATIONS = 6
 
 _Matrix = FloatArray | sp.csr_array
 _Factors = tuple[FloatArray, Callable[[FloatArray], FloatArray]]  # the units, and the solution of the scaled system
+
+
+class HasRows(Protocol):
+    """What has the matrix B and its transpose."""
+
+    @property
+    def B(self) -> sp.csr_array:
+        """(limits and users, columns)."""
+
+    @property
+    def Bt(self) -> sp.csr_array:
+        """(columns, limits and users)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +62,7 @@ class KKTSystem:
     solve_scaled: Callable[[FloatArray], FloatArray]
 
     @classmethod
-    def factorised(cls, problem: AlphaFairProblem, D: FloatArray, F: FloatArray, keep: BoolArray) -> KKTSystem:
+    def factorised(cls, problem: HasRows, D: FloatArray, F: FloatArray, keep: BoolArray) -> KKTSystem:
         """Eliminate, equilibrate and factorise.
 
         Raises

@@ -1,7 +1,7 @@
 """From an approximate solution of an alpha-fair program to the exact one, by its active sets.
 
 The sets of used pairs and full limits are read off the approximate solution: of the two factors of every product in the KKT conditions
-(`fairopt.solvers.alpha_fair.problem`), the relatively larger one counts as positive. With these sets fixed, the conditions are equations,
+(`fairopt.solvers.active_sets.problem`), the relatively larger one counts as positive. With these sets fixed, the conditions are equations,
 
     A x = 1 on full limits,    t = V'x,    A'p = V y on used pairs,    y t^alpha = phi,
 
@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.solvers.alpha_fair.kkt import KKTSystem
-from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.kkt import KKTSystem
+from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
 
 __all__ = ["ActiveSets", "negligible_users", "solve_near", "solve_on_sets", "with_demands"]
 

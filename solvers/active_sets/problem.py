@@ -12,7 +12,7 @@ many orders of magnitude, and so do the prices: at alpha = 10, a user who can ha
 10^60 times as large. All residuals are therefore relative to the user's own money, or, of a limit, to that of the users who fill it.
 
 A `Tradeoff` has the KKT conditions of sum phi[n] g(t[n]) + kappa sum t[n], with alpha = beta and a kappa that depends on the answer
-(`fairopt.solvers.alpha_fair.tradeoff`). For a given kappa only the marginal worth differs, y = phi t^-alpha + kappa: its elasticity,
+(`fairopt.solvers.active_sets.tradeoff`). For a given kappa only the marginal worth differs, y = phi t^-alpha + kappa: its elasticity,
 -d log y / d log t, is alpha times the part of y that depends on t.
 """
 
@@ -27,7 +27,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Program, ScaledColumns, Solution, Tradeoff
 
-__all__ = ["LARGEST_LOG", "AlphaFairProblem", "Point"]
+__all__ = ["LARGEST_LOG", "AlphaFairProblem", "Point", "too_little"]
 
 LARGEST_LOG = 690.0  # exp of more overflows
 _LEAST_ELASTICITY = 1e-12  # below, the marginal worth is as good as constant
@@ -41,6 +41,16 @@ class Point:
     x: FloatArray
     p: FloatArray
     steps: int = 0
+
+
+def too_little(program: Program, user: int) -> Unsupported:
+    """Return the error to raise where a user's tasks are fewer than floating point can hold."""
+    goal = program.goal
+    word, value = ("beta", goal.beta) if isinstance(goal, Tradeoff) else ("alpha", goal.alpha if isinstance(goal, AlphaFair) else 1.0)
+    return Unsupported(
+        f'at {word} = {value:g}, user "{program.users[user]}" gets less than floating point can hold (1e-308 tasks); '
+        f'use a larger {word}, weights that are less far apart, or "efficiency", where it gets nothing'
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,12 +237,7 @@ class AlphaFairProblem:
         tasks = scaled.tasks(np.maximum(point.x, 0.0))
         nothing = scaled.members[program.per_user(tasks)[scaled.members] == 0]
         if nothing.size:
-            user = program.users[nothing[0]]
-            word = "beta" if isinstance(program.goal, Tradeoff) else "alpha"
-            raise Unsupported(
-                f'at {word} = {self.alpha:g}, user "{user}" gets less than floating point can hold (1e-308 tasks); '
-                f'use a larger {word}, weights that are less far apart, or "efficiency", where it gets nothing'
-            )
+            raise too_little(program, int(nothing[0]))
         prices = np.zeros(len(program.limits))
         with np.errstate(divide="ignore"):
             log_price = np.log(np.maximum(point.p, 0.0)) - np.log(program.limits.bounds[scaled.rows]) + self.shift

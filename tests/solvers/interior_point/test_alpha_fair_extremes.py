@@ -12,9 +12,10 @@ from scipy.optimize import linprog
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.instance import FloatArray
-from fairopt.solvers.alpha_fair import logarithmic_path
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point import paths
+from fairopt.solvers.interior_point.engine import InteriorPoint
+from fairopt.solving.policy import find
 
 
 def most(instance: fo.Instance, worth: FloatArray) -> float:
@@ -83,8 +84,8 @@ def test_small_servers_among_large_ones(alpha: float, seed: int) -> None:
     eligibility = some_servers_each(rng, n, k, 0.7)
     instance = fo.Instance(10 ** rng.uniform(-3, 6, (k, m)), demands, weights=10 ** rng.uniform(-3, 3, n), eligibility=eligibility)
     program = fo.formulate(instance, "proportional", alpha=alpha)
-    solution = paths._in_logarithms(program, 1e-8, Deadline(None), None)
-    assert certify(program, solution).worst <= 1e-9
+    assert certify(program, paths._in_logarithms(program, Deadline(None))).worst <= 1e-9
+    assert find(program, [InteriorPoint()], 1e-8, Deadline(None)).certificate.worst <= 1e-9
 
 
 def test_next_to_nothing_follows_from_the_prices() -> None:
@@ -108,8 +109,8 @@ def test_who_has_all_its_tasks_is_not_in_the_way(tasks: float, weights: tuple[fl
     for allocation in (fo.solve(instance, "proportional", alpha=10, solver="interior-point"), by_cvxpy(instance, alpha=10)):
         if allocation is None:
             continue
-        np.testing.assert_allclose(allocation.tasks, np.array([[9, 0], [0, tasks]]), rtol=1e-12, atol=1e-12)
-        assert allocation.certificate.worst <= 1e-12
+        np.testing.assert_allclose(allocation.tasks, np.array([[9, 0], [0, tasks]]), rtol=1e-10, atol=1e-10)
+        assert allocation.certificate.worst <= 1e-10
 
 
 def test_less_than_floating_point_can_hold() -> None:
@@ -125,11 +126,8 @@ def test_deterministic() -> None:
     np.testing.assert_array_equal(first, second)
 
 
-def test_where_all_the_money_of_a_user_is_the_better_measure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """User 1 may be on 0.99841565 of a server, and is, where it is fast: server 3. What is left of that is next to nothing for user 2.
-
-    Measured by what a pair can take the path in logarithms ends with an error of 0.02, by all the money of its user with none.
-    """
+def test_a_user_who_is_on_next_to_no_part_of_a_server() -> None:
+    """User 1 may be on 0.99841565 of a server, and is, where it is fast: server 3. What is left of that is next to nothing for user 2."""
     instance = fo.Instance(
         [[0.0], [3.06297378], [0.88924848]],
         [[1.23293976], [1.47251829]],
@@ -138,18 +136,15 @@ def test_where_all_the_money_of_a_user_is_the_better_measure(monkeypatch: pytest
         parallelism=[0.99841565, np.inf],
     )
     program = fo.formulate(instance, "proportional", sharing="tdm")
-    found = paths._in_logarithms(program, 1e-8, Deadline(None), None)
+    found = find(program, [InteriorPoint()], 1e-8, Deadline(None)).solution
     assert certify(program, found).worst <= 1e-12
     left = 1 - 0.99841565
     right = [0.99841565 * 6.93016169, 4.86926546 + left * 0.77840668]
     assert program.per_user(found.x) == pytest.approx(right, rel=1e-12)
-    assert logarithmic_path._ATTEMPTS[0].by_column
-    monkeypatch.setattr(logarithmic_path, "_ATTEMPTS", logarithmic_path._ATTEMPTS[:1])
-    assert certify(program, paths._in_logarithms(program, 1e-8, Deadline(None), None)).worst > 1e-3
 
 
-def test_a_path_that_gains_nothing_ends_on_its_active_sets() -> None:
-    """Rounding stops Newton's method in logarithms at a residual of 0.005; the active sets are right by then."""
+def test_many_kinds_of_rows_at_once() -> None:
+    """Limits on tasks, on servers at once, and of resources."""
     answer = fo.solve(instance_of_everything(117), "proportional", solver="interior-point")
     assert answer.certificate.worst <= 1e-13
-    assert answer.details["iterations"] < logarithmic_path._STEPS / 4
+    assert answer.details["iterations"] < 60

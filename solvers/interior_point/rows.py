@@ -1,0 +1,129 @@
+"""Alpha-fair programs with rows that belong to no server: limits of queues, on servers at once, on tasks whose worth differs by server.
+
+Each row is a limit of its own, in one slot, and the Newton system is that of the polish (`fairopt.solvers.active_sets.kkt`), sparse where
+it is large. All else is as for servers (`fairopt.solvers.structure.pairs`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import BoolArray, FloatArray
+from fairopt.program import Program
+from fairopt.solvers.active_sets.kkt import KKTSystem
+from fairopt.solvers.structure.arrays import NUMPY
+from fairopt.solvers.structure.newton import Residuals
+from fairopt.solvers.structure.pairs import PairLists, Pairs
+from fairopt.solvers.structure.scaling import SAME_WORTH, ScaledProgram, task_rows
+
+__all__ = ["RowPairs", "RowSystem", "ScaledRows"]
+
+_KEPT = 1e-2  # pairs whose reduced cost is a smaller part of their worth stay in the system
+_LEAST = 1e-300
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScaledRows(ScaledProgram):
+    """A program in the units of `ScaledProgram`, whose limits are rows, in one slot.
+
+    ``row``: their positions in the program; limits on tasks that are worth the same everywhere are caps, not rows.
+    """
+
+    @classmethod
+    def of(cls, program: Program, capped: bool = True) -> ScaledRows:
+        """Scale a program; unless ``capped``, limits on tasks are rows."""
+        columns = program.scaled()
+        worth = columns.utilities
+        reach = np.add.reduceat(worth, columns.first)
+        task_row = task_rows(columns)
+        tasks = np.where(task_row >= 0, program.limits.bounds[task_row], np.inf)
+        utility = worth / columns.scale
+        low, high = np.minimum.reduceat(utility, columns.first), np.maximum.reduceat(utility, columns.first)
+        as_cap = np.isfinite(tasks) & (high <= low * (1 + SAME_WORTH)) & capped
+        cap = np.where(as_cap, tasks * high / reach, np.inf)
+        kept = np.ones(len(program.limits), bool)
+        kept[task_row[as_cap]] = False
+        row = np.flatnonzero(kept & (program.limits.bounds > 0))
+        nothing, none = np.zeros(row.size, np.int64), np.zeros(0, np.int64)
+        A = np.zeros((1, columns.n_columns))
+        T = np.zeros(columns.n_columns)
+        return cls(columns, True, reach, A, worth / reach[columns.user], T, row, nothing, np.arange(row.size), task_row, none, cap)
+
+    @property
+    def n_servers(self) -> int:
+        """Number of rows, each a limit of its own."""
+        return int(self.row.size)
+
+
+class RowPairs(PairLists):
+    """The eligible pairs, with a sparse matrix of rows."""
+
+    def __init__(self, scaled: ScaledRows) -> None:
+        self._user, self._first, self._sparse, self._blocks = scaled.user, scaled.first, True, None
+        Pairs.__init__(self, scaled, NUMPY, scaled.n_pairs)
+        place = np.searchsorted(scaled.columns.rows, scaled.row)
+        self.rows_matrix = sp.csr_array(scaled.columns.use[place])
+        self._transposed = sp.csr_array(self.rows_matrix.T)
+        V = sp.csr_array((self.W, (self._user, np.arange(self.n_pairs))), shape=(self.n_users, self.n_pairs))
+        self.B = sp.csr_array(sp.vstack([self.rows_matrix, -V], format="csr"))
+        self.Bt = sp.csr_array(self.B.T)
+        self.system = RowSystem
+
+    def use(self, x: FloatArray, slots: int | None = None) -> FloatArray:
+        """By the matrix."""
+        return np.asarray(self.rows_matrix @ x)[None]
+
+    def cost(self, p: FloatArray) -> FloatArray:
+        """By its transpose."""
+        return np.asarray(self._transposed @ p[0])
+
+    def fullest(self, x: FloatArray) -> FloatArray:
+        """Of the rows of each pair."""
+        use = self.use(x)[0]
+        ends = self._transposed.indptr
+        most = np.zeros(self.n_pairs)
+        some = ends[1:] > ends[:-1]
+        most[some] = np.maximum.reduceat(use[self._transposed.indices], ends[:-1][some])
+        return most
+
+    def room(self) -> FloatArray:
+        """All of each pair."""
+        return np.ones(self.n_pairs)
+
+    def even_slices(self) -> FloatArray:
+        """Half of every limit, divided evenly among the pairs that use it."""
+        entries, sharers = self.rows_matrix.tocoo(), np.diff(self.rows_matrix.indptr)
+        x = np.full(self.n_pairs, 0.5)
+        np.minimum.at(x, entries.col, 0.5 / (entries.data * sharers[entries.row]))
+        return x
+
+
+class RowSystem:
+    """The Newton step of `fairopt.solvers.structure.newton.NewtonSystem` for rows of any kind."""
+
+    def __init__(self, pairs: RowPairs, primal: FloatArray, dual: FloatArray, side: FloatArray, a: None) -> None:
+        self.pairs, self.dual, self.ratio = pairs, dual, primal / dual
+        of_pairs, of_limits, of_users = pairs.parts(self.ratio)
+        z, _, m = pairs.parts(dual)
+        keep: BoolArray = z < _KEPT * pairs.along_rows(m)
+        try:
+            self.D = 1 / np.maximum(of_pairs, _LEAST)
+            self.kkt = KKTSystem.factorised(pairs, self.D, np.concatenate([of_limits[0], of_users]), keep)
+        except (RuntimeError, ValueError, ArithmeticError) as error:
+            raise np.linalg.LinAlgError(str(error)) from None
+
+    def step(self, products: FloatArray, residuals: Residuals, refinements: int = 2) -> tuple[Any, Any, float]:
+        """Return the changes of the primal values, of the dual ones, and 0.0."""
+        pairs, quotient = self.pairs, products / self.dual
+        qx, qs, qv = pairs.parts(quotient)
+        below = np.concatenate([(residuals.limits - qs)[0], -(residuals.rows + qv)])
+        dx, dq = self.kkt.step(residuals.costs + qx * self.D, below)
+        dp, dm = dq[None, : pairs.n_servers], dq[pairs.n_servers :]
+        d_dual = pairs.point(pairs.cost(dp) - pairs.along_rows(dm) - residuals.costs, dp, dm)
+        d_primal = quotient - self.ratio * d_dual
+        d_primal[: pairs.n_pairs] = dx
+        return d_primal, d_dual, 0.0
