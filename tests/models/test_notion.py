@@ -72,3 +72,16 @@ def test_a_class_with_its_own_init() -> None:
     assert filled.question != nested.question
     with pytest.raises(AttributeError, match='"part" has no attribute "colour"'):
         Part().changed(colour="red")
+
+
+def test_an_option_may_be_stated_by_the_class() -> None:
+    """As an attribute, which an argument overrides."""
+
+    class Summed(DRFH):
+        name = "summed"
+        queue_share = "sum"
+
+    assert Summed().queue_share == "sum"
+    assert Summed(queue_share="dominant").queue_share == "dominant"
+    assert Summed() != Summed(queue_share="dominant")
+    assert DRFH().queue_share is None
