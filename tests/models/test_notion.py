@@ -81,7 +81,9 @@ def test_an_option_may_be_stated_by_the_class() -> None:
         name = "summed"
         queue_share = "sum"
 
-    assert Summed().queue_share == "sum"
-    assert Summed(queue_share="dominant").queue_share == "dominant"
-    assert Summed() != Summed(queue_share="dominant")
+    own: Any = Summed()
+    assert own.queue_share == "sum"
+    other: Any = Summed(queue_share="dominant")
+    assert other.queue_share == "dominant"
+    assert own != other
     assert DRFH().queue_share is None
