@@ -357,7 +357,7 @@ def test_the_picture_is_what_the_numbers_say() -> None:
 def test_bad_input_says_what_to_do(changes: dict[str, object], arguments: dict[str, object], message: str) -> None:
     """Before anything is computed."""
     with pytest.raises(fo.FairoptError) as caught:
-        fo.arrivals(TWO_SERVERS.replace(**changes), **({"resource": "gpu", "jobs": 1} | arguments))  # type: ignore[arg-type]
+        fo.arrivals(TWO_SERVERS.replace(**changes), **({"resource": "gpu", "workers": 1} | arguments))  # type: ignore[arg-type]
     assert message in str(caught.value)
 
 
