@@ -68,6 +68,7 @@ class DRFH(ShareNotion):
     default_queue_share: ClassVar = "dominant"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.formulation not in ("leximin", "equalize"):
             raise Unsupported(f'drfh has no formulation "{self.formulation}"; it has "leximin" and "equalize"')
 

@@ -28,6 +28,7 @@ class GivenUtility(ShareNotion):
     utility: npt.ArrayLike | FloatArray | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.utility is not None:
             array = numbers(self.utility, "utilities")
             if array.ndim not in (1, 2):

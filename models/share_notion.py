@@ -76,6 +76,12 @@ class ShareNotion(Notion):
 
     default_queue_share: ClassVar[QueueShare] = "sum"
 
+    def __post_init__(self) -> None:
+        """Take an option that a subclass states as an attribute of the class, such as ``queue_share = "sum"``."""
+        for name in OPTIONS_OF_TREES:
+            if getattr(self, name) == getattr(ShareNotion, name):
+                object.__setattr__(self, name, getattr(type(self), name))
+
     def check_queues(self, instance: Instance) -> None:
         """Allow a tree of queues if the goal is a leximin, limits of queues if it is a sum, and no queues otherwise.
 

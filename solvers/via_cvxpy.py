@@ -40,6 +40,7 @@ _OPTIONS: dict[str, dict[str, object]] = {  # tight: what a solver leaves open, 
     "HIGHS": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
 }
 _TIME_OPTION = {"CLARABEL": "time_limit", "SCS": "time_limit_secs", "HIGHS": "time_limit", "OSQP": "time_limit"}
+_PAIRS_OF_LEVELS = 5000  # up to which other goals are tried unasked
 _EXACT = 1e-13  # a residual that is rounding
 _NOISE = 1e-9  # a multiplier below this part of the largest is none
 _LEAST_LEVEL = 1e-12  # of a user at alpha = 1, in parts of what it could have
@@ -72,7 +73,12 @@ class CVXPY(Backend):
     package = "cvxpy"
     requirement = "pip install cvxpy"
     takes_solver = True
-    most_pairs = 5000
+    most_pairs = 100_000  # an alpha-fair goal takes Clarabel 11 to 51 s
+
+    @classmethod
+    def suits(cls, program: Program) -> bool:
+        """Has the goal a gradient, so that one or two programs are solved, or is the program small enough for a linear program a level?"""
+        return program.goal.has_gradient or program.n_pairs <= _PAIRS_OF_LEVELS
 
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
         """Return the one way; its answer to an alpha-fair goal or a trade-off has few digits, and is always polished."""

@@ -44,7 +44,7 @@ from fairopt.analysis.regrets import Regret, regret
 from fairopt.analysis.rerun import given
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
-from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
+from fairopt.models import NOTIONS, OPTIONS_OF_TREES, Notion, ShareNotion, Sharing, default_sharing
 from fairopt.registry import line_at_fault
 from fairopt.results import plain
 from fairopt.scheduling import schedule
@@ -148,7 +148,7 @@ def compare(
         if integral:
             add(work.exact(names.new(f"{name}, whole tasks"), notion, against or notion, whole=True))
     for name, plan in plans:
-        add(work.greedy(names.new(name), plan, against, first))
+        add(work.greedy(names.new(name), plan, against, [notion for _, notion in wanted]))
     for name, tasks in own.items():
         add(work.given(names.new(name), tasks, first))
     question = {
@@ -211,7 +211,10 @@ class _Work:
         note = f"the best found, not proved to be an optimum: {allocation.details['why']}"
         return dataclasses.replace(row, note="; ".join(text for text in (note, row.note) if text))
 
-    def greedy(self, name: str, plan: Mapping[str, Any] | Allocation | OwnScheduler, against: Notion | None, first: Notion | None) -> Row:
+    def greedy(
+        self, name: str, plan: Mapping[str, Any] | Allocation | OwnScheduler, against: Notion | None, wanted: Sequence[Notion]
+    ) -> Row:
+        first = against or next(iter(wanted), None)
         if isinstance(plan, OwnScheduler):
             started = time.perf_counter()
             try:
@@ -236,6 +239,7 @@ class _Work:
             criterion = plan["criterion"]
             has_optimum = not isinstance(criterion, str) or criterion in NOTIONS
             own = notion_of(criterion, **{key: plan[key] for key in ("utility",) if key in plan}) if has_optimum else first
+            own = next((notion for notion in wanted if _same_but_for_trees(notion, own)), own)  # as it is asked about: guarantees="clamp"
         return self._measured(name, kind, allocation, seconds, against or own, whole=self.integral)
 
     def given(self, name: str, tasks: FloatArray | Allocation, against: Notion | None) -> Row:
@@ -330,6 +334,13 @@ def _failures_are_refusals() -> Iterator[None]:
 
 
 # What was asked for --------------------------------------------------------------------------------------------------------------
+
+
+def _same_but_for_trees(notion: Notion, other: Notion | None) -> bool:
+    """Do two notions differ in the options of trees alone, such as ``guarantees``, or in nothing?"""
+    if type(notion) is not type(other) or not isinstance(notion, ShareNotion):
+        return notion == other
+    return notion.changed(**{name: getattr(other, name) for name in OPTIONS_OF_TREES}) == other
 
 
 class _Names:

@@ -42,7 +42,10 @@ def scheduler_of(spec: Any) -> tuple[str, Notion | dict[str, Any] | Asynchronous
     name, word, options = options_of(spec)
     if word == "karma":
         return name, _karma_of(options)
+    unknown = isinstance(spec, str) and word not in NOTIONS and not is_reference(word)
     if "half_life" in options:
+        if unknown:
+            raise Unsupported(no_scheduler(word))
         return name, _memory_of(word, options)
     if "period" in options or "phases" in options:
         return name, _asynchronous_of(word, options)
@@ -52,7 +55,7 @@ def scheduler_of(spec: Any) -> tuple[str, Notion | dict[str, Any] | Asynchronous
         or (isinstance(spec, str) and len(words(spec)) > 1 and "=" not in words(spec)[1])
     )
     if not greedy:
-        if isinstance(spec, str) and word not in NOTIONS and not is_reference(word):
+        if unknown:
             raise Unsupported(no_scheduler(word))
         return _notion(spec, word, options)
     name, plan = read_schedule(spec)

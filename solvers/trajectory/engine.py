@@ -54,6 +54,7 @@ _START = 1e-2  # c at which it starts where users have several pairs
 _LONGEST = 1e5  # t cannot get there before c gets to _END
 _RTOL, _ATOL = 1e-8, 1e-10
 _LONGEST_PATH = 3000  # steps of the integration
+_MATRICES, _MEMORY = 5, 2**30  # square matrices at a time; bytes that a program may take unasked
 _CENTRINGS = 200  # steps of Newton's method at the start
 _FULL = 1e-6  # a limit with this part left is a bottleneck
 _ALWAYS = -1.0  # as a residual above which to polish: where a limit is full at price 0, x is off by the root of the residual
@@ -124,6 +125,14 @@ class Trajectory(Backend):
     name = "trajectory"
     title = "The trajectory of Dolev et al.: proportional fairness as the end of a path"
     features = frozenset({Feature.ALPHA_FAIR, Feature.SEVERAL_SERVERS})
+    most_pairs = 500  # take 40 s: the time grows faster than their cube
+
+    @classmethod
+    def suits(cls, program: Program) -> bool:
+        """Is the goal proportional fairness, of so few pairs and limits that the dense matrices and the path fit into memory?"""
+        pairs, limits = program.n_pairs, len(program.limits)
+        numbers = _MATRICES * (2 * pairs + limits) ** 2 + 3 * _LONGEST_PATH * (pairs + limits)
+        return isinstance(program.goal, AlphaFair) and program.goal.alpha == 1 and 8 * numbers <= _MEMORY
 
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
         """Return the one way; its answer is always polished."""

@@ -72,3 +72,18 @@ def test_a_class_with_its_own_init() -> None:
     assert filled.question != nested.question
     with pytest.raises(AttributeError, match='"part" has no attribute "colour"'):
         Part().changed(colour="red")
+
+
+def test_an_option_may_be_stated_by_the_class() -> None:
+    """As an attribute, which an argument overrides."""
+
+    class Summed(DRFH):
+        name = "summed"
+        queue_share = "sum"
+
+    own: Any = Summed()
+    assert own.queue_share == "sum"
+    other: Any = Summed(queue_share="dominant")
+    assert other.queue_share == "dominant"
+    assert own != other
+    assert DRFH().queue_share is None

@@ -260,7 +260,7 @@ def test_what_is_refused() -> None:
         ("fifo:best-fit", cluster, "takes no placement"),
         ("fairtree:halflife=3", cluster, 'did you mean "half_life"'),
         ("fairtre:half_life=3", cluster, r'no scheduler "fairtre" \(did you mean "fairtree"'),
-        ("proportinal", cluster, 'no notion "proportinal"'),
+        ("proportinal", cluster, 'no scheduler "proportinal" .did you mean "proportional"'),
         ("fairtree:half_life=-3", cluster, "give seconds > 0"),
         ("fairtree:backfill=maybe", cluster, "fairtree:backfill=no"),
         ("priority:half_life=inf", cluster, "finite half_life"),
