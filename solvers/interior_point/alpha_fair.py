@@ -193,7 +193,8 @@ class _Path:
         self.settled |= furthest < _FAR
         if not self.settled:
             if self._log_total is None:  # the unit of money is still free
-                middle = float(xp.max(off) + xp.min(off)) / 2 * self.alpha
+                moved = elasticity > 0.5 / self.alpha  # the demand of a stopped user does not depend on the unit
+                middle = float(xp.max(xp.where(moved, off, -np.inf)) + xp.min(xp.where(moved, off, np.inf))) / 2 * self.alpha
                 if np.isfinite(middle):
                     self._log_phi, self.log_unit = self._log_phi - middle, self.log_unit + middle
                     off, _ = self._off(v, m)

@@ -53,6 +53,7 @@ _LEFT_OF_CUT = (0.5, 0.2)  # a cut pair keeps this part of the target in its pro
 _END = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
 _END_OF_DEMAND = 1e-12  # the same with demands: their residual is then 1e-10, and a step without rounding removes it
 _LEAST_PART = 1e-4  # of a value that a step leaves; rounding would leave 0 or less
+_LEAST_PART_OF_STOPPED = 0.3  # of the price that a stopped user pays
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +196,7 @@ def advance(
     along, across = (max(part, min(length**2, _LONG)) * length if length < 1 else 1.0 for length in lengths)
     log.debug("  products %.1e, aim %.1e, lengths %.2f %.2f", mu, aim, *lengths)
     values, duals = primal + along * step[0], dual + across * step[1]
-    duals = pairs.loose(xp.maximum(duals, _LEAST_PART * dual), duals)
+    duals = pairs.loose(xp.maximum(duals, products.least_parts() * dual), duals)
     least = _LEAST_PART * primal
     left = xp.maximum(xp.minimum(_LEFT_OF_CUT[0] * aim * products.unit / duals, _LEFT_OF_CUT[1] * primal), least) if cuts else least
     after = Point(xp.where(values > least, values, left), duals, point.t + along * step[2])
@@ -228,12 +229,24 @@ class _Products:
     def shortening(self, change: Any) -> Any:
         """Return the part of a change of the duals that may shorten the step.
 
-        The price that a stopped user pays may not: it keeps a part of its value (`_LEAST_PART`), and the next step removes the residual.
+        The price that a stopped user pays may not: it keeps a part of its value (`least_parts`), and the next step removes the residual.
         """
         if self._demand is None or self._demand.stopped is None:
             return change
         xp, n = self._pairs.xp, change.shape[0] - self._pairs.n_rows
         return xp.concat([change[:n], xp.where(self._demand.stopped, xp.clip(change[n:], 0.0, None), change[n:])])
+
+    def least_parts(self) -> Any:
+        """Return what part of each dual a step leaves at least.
+
+        Far from the end, the price that a stopped user pays would fall by orders of magnitude step by step, down to where no user is left
+        to pay for a server that others need.
+        """
+        if self._demand is None or self._demand.stopped is None:
+            return _LEAST_PART
+        xp, n = self._pairs.xp, self._dual.shape[0] - self._pairs.n_rows
+        least = xp.full_like(self._dual, _LEAST_PART)
+        return xp.concat([least[:n], xp.where(self._demand.stopped, _LEAST_PART_OF_STOPPED, least[n:])])
 
     def mean(self, products: Any) -> float:
         """Return the mean of the products that become small, in their units."""
