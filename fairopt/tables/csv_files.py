@@ -17,6 +17,7 @@ import contextlib
 import csv
 import re
 from collections.abc import Iterable
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from fairopt.wording import plural
 __all__ = ["parse", "read_csv", "to_csv"]
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_BATCH = 4096  # rows
 _OTHER_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # of lines to str.splitlines, not in CSV
 _DOCUMENTS = (".yaml", ".yml", ".json")
 
@@ -67,17 +69,17 @@ def parse(file: str, text: str, schema: Schema, *, lenient: bool = False) -> Tab
     before = 1 + len(columns[0]) if columns else 0  # lines that are read
     rows: list[list[str]] = []
     lines = list(range(2, before + 1))
-    cut, line = "", before + 1
+    cut, line, last = "", before + 1, _last_line(text, start) if schema.grows else 0
     reader = csv.reader(_lines(text, start), strict=True)  # io.StringIO would take four times the memory
     try:
         for cells in reader:
             if cells and not header:
-                header = cells
+                header, columns = cells, [[] for _ in cells]
                 check_table(file, max(text.count("\n"), text.count("\r")), len(cells))
             elif cells and len(cells) == len(header):
                 rows.append(cells)
                 lines.append(line)
-            elif cells and len(cells) < len(header) and schema.grows and reader.line_num == _last_line(text, start):
+            elif cells and len(cells) < len(header) and reader.line_num == last:
                 cut = f"{file}, line {line}"
                 if not lenient:
                     raise InvalidInstance(
@@ -92,6 +94,8 @@ def parse(file: str, text: str, schema: Schema, *, lenient: bool = False) -> Tab
                     f"{file}, line {line}: the row has {plural(len(cells), 'cell')} for {len(header)} columns; put cells that hold commas "
                     "in quotes"
                 )
+            if len(rows) == _BATCH:
+                _add(columns, rows)
             line = before + reader.line_num + 1
     except csv.Error as error:
         place = f"{file}, line {before + reader.line_num}"
@@ -101,8 +105,7 @@ def parse(file: str, text: str, schema: Schema, *, lenient: bool = False) -> Tab
     if len(header) == 1 and schema.header_lacks(header):
         missing = "the first column is not" if schema.matrix else "there is no column"
         raise InvalidInstance(f'{file}: {missing} "{schema.first}"; separate columns by commas')
-    others = [list(cells) for cells in zip(*rows, strict=True)]
-    columns = [up + down for up, down in zip(columns, others, strict=True)] if columns and others else columns or others
+    _add(columns, rows)
     table = Table(file, schema, header, columns, lines, texts=True)
     table.cut = cut
     return table
@@ -145,10 +148,21 @@ def _split(body: str, width: int) -> list[list[str]]:
 
 def _quoted(body: str, width: int) -> list[list[str]]:
     """Return the columns of lines with quotes; nothing if one has not this width, or ends in the middle of a cell."""
-    rows = list(csv.reader(body[:-1].split("\n"), strict=True))
-    if len(rows) != body.count("\n") or set(map(len, rows)) != {width}:
-        return []
-    return [list(cells[1:]) for cells in zip(*rows, strict=True)]
+    reader = csv.reader(body[:-1].split("\n"), strict=True)
+    next(reader)
+    columns: list[list[str]] = [[] for _ in range(width)]
+    while rows := list(islice(reader, _BATCH)):
+        if set(map(len, rows)) != {width}:
+            return []
+        _add(columns, rows)
+    return columns if len(columns[0]) + 1 == body.count("\n") else []
+
+
+def _add(columns: list[list[str]], rows: list[list[str]]) -> None:
+    """Move rows into columns; a few at a time, because Python's garbage collector looks at all rows again and again."""
+    for column, cells in zip(columns, zip(*rows, strict=True), strict=True) if rows else ():
+        column.extend(cells)
+    rows.clear()
 
 
 def _lines(text: str, start: int) -> Iterable[str]:
