@@ -304,7 +304,7 @@ def test_every_command_that_reads_files_has_the_option() -> None:
         for own in getattr(command, "commands", {name: command}).values():
             if not any("--max-bytes" in parameter.opts for parameter in own.params):
                 without.add(name)
-    assert without == {"schema", "notions", "solvers", "placements", "generate", "reproduce"}
+    assert without == {"schema", "notions", "solvers", "placements", "schedulers", "generate", "reproduce"}
 
 
 @pytest.mark.parametrize(

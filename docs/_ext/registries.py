@@ -131,7 +131,7 @@ def head(kind: type[fo.Notion]) -> str:
     >>> print(head(fo.NOTIONS["efficiency"]).splitlines()[2])
     `fo.solve(instance, "efficiency")` takes one weight per user and no options.
     """
-    options = [f"`{field.name}`" for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
+    options = [f"`{field.name}`" for field in dataclasses.fields(kind) if not field.kw_only] if dataclasses.is_dataclass(kind) else []
     weights = "one weight per user, or one per user and resource," if kind.weights_per_resource else "one weight per user"
     takes = f"{weights} and {', '.join(options) if options else 'no options'}"
     call = "schedule" if kind.name in fo.CRITERIA else "solve"

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.fractions import fractions_of
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import Part, Shares, TreeFilling
 
@@ -37,6 +38,7 @@ class Course:
         if limits is not None:
             self.rising &= ~limits.users_of(limits.left(shares.users) <= 2 * _SAME * limits.bounds)
         tree = goal.tree
+        self.node_weights = tree.weights if self.same else fractions_of(tree.weights)
         self.by_depth = [np.flatnonzero(tree.depth == d) for d in range(1, int(tree.depth.max(initial=0)) + 1)]
         takes = np.ones((goal.weights.size, 1), dtype=np.int64) if goal.takes is None else goal.takes
         self.takes = takes.astype(goal.weights.dtype)
@@ -142,7 +144,7 @@ class Course:
         goes_nodes[0] = False
         for above, levels, weights, rates, goes in (
             (tree.user_node, of_users, goal.weights, self.rate, goes_users),
-            (tree.parent, of_nodes, tree.weights, self.node_rate, goes_nodes),
+            (tree.parent, of_nodes, self.node_weights, self.node_rate, goes_nodes),
         ):
             behind = np.maximum(level[above[goes]] - levels[goes], 0)
             np.minimum.at(wait, above[goes], behind * weights[goes] / rates[goes])
@@ -150,8 +152,11 @@ class Course:
 
     def _levels(self) -> tuple[FloatArray, FloatArray]:
         """Return share / weight of users and of nodes; inf for weights of 0."""
-        pairs = ((self.shares.users, self.goal.weights), (self.shares.nodes, self.goal.tree.weights))
-        users, nodes = (np.divide(share, weight, out=np.full_like(weight, np.inf), where=weight > 0) for share, weight in pairs)
+        pairs = ((self.shares.users, self.goal.weights), (self.shares.nodes, self.node_weights))
+        users, nodes = (
+            np.divide(share, weight, out=np.full(share.shape, np.inf, share.dtype), where=(weight > 0).astype(bool))
+            for share, weight in pairs
+        )
         return users, nodes
 
     def _active(self) -> BoolArray:

@@ -87,6 +87,8 @@ class Records:
 
     def keep(self, good: BoolArray) -> None:
         """Drop the other records."""
+        if good.all():
+            return
         index = np.flatnonzero(good)
         where = self.where
         self.where = lambda n: where(int(index[n]))

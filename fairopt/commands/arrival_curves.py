@@ -12,7 +12,7 @@ from fairopt.commands import completion
 from fairopt.commands.console import Bar, choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, Workers, at_least_one, read_instance, words
 from fairopt.commands.outputs import Written
-from fairopt.reporting.tables.arrivals import arrival_blocks
+from fairopt.reporting.tables.arriving import arrival_blocks
 
 __all__ = ["arrivals"]
 

@@ -32,7 +32,7 @@ from fairopt.commands.options import (
     words,
 )
 from fairopt.registry import words as words_of
-from fairopt.reporting.tables.audit import audit_blocks
+from fairopt.reporting.tables.audits import audit_blocks
 from fairopt.specs import read_notion, read_schedule
 from fairopt.wording import in_shell, plural
 

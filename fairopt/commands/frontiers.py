@@ -12,7 +12,7 @@ from fairopt.commands import completion
 from fairopt.commands.console import Bar, choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, Schedules, Sharing, read_instance, words
 from fairopt.commands.outputs import Written
-from fairopt.reporting.tables.frontier import frontier_blocks
+from fairopt.reporting.tables.frontiers import frontier_blocks
 
 __all__ = ["frontier"]
 

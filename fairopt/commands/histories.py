@@ -16,7 +16,7 @@ from fairopt.commands.options import Changes, Guarantees, Json, QueueShare, Resu
 from fairopt.commands.outputs import Written
 from fairopt.files import write_files
 from fairopt.formats.results import rendered
-from fairopt.reporting.tables.history import history_blocks
+from fairopt.reporting.tables.histories import history_blocks
 from fairopt.wording import did_you_mean, joined
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from fairopt.commands.options import (
 )
 from fairopt.commands.outputs import Written
 from fairopt.formats.results import rendered
-from fairopt.reporting.tables.study import study_blocks
+from fairopt.reporting.tables.studies import study_blocks
 from fairopt.wording import plural
 
 if TYPE_CHECKING:

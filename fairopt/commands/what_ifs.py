@@ -29,7 +29,7 @@ from fairopt.commands.options import (
 )
 from fairopt.commands.outputs import Written
 from fairopt.reporting.tables.allocation import Choice
-from fairopt.reporting.tables.what_if import what_if_blocks
+from fairopt.reporting.tables.what_ifs import what_if_blocks
 
 __all__ = ["compare_two", "what_if"]
 

@@ -14,7 +14,7 @@ from fairopt.commands import completion
 from fairopt.commands.console import Bar, as_text, check_instance, show, work
 from fairopt.commands.options import Json, Workers
 from fairopt.commands.outputs import Written
-from fairopt.reporting.tables.worst_case import worst_case_blocks
+from fairopt.reporting.tables.worst_cases import worst_case_blocks
 from fairopt.wording import figure
 
 __all__ = ["worst_case"]

@@ -151,9 +151,10 @@ def _gangs(rows: Rows) -> BoolArray:
 def _allowed(rows: Rows, cluster: Instance | None) -> BoolArray | None:
     """Return where each job may run, (jobs, servers)."""
     table = rows.table
-    requires, servers = table.cells("requires"), table.names("servers")
-    if not any(requires) and not any(servers):
+    requires = table.cells("requires")
+    if not any(requires) and not any(table.cells("servers")):
         return None
+    servers = table.names("servers")
     if cluster is None:
         table.refuse(
             "jobs say where they may run, so the servers are needed to read this table; give cluster, an instance or the path of its file"

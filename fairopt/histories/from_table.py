@@ -125,20 +125,7 @@ def _demands(table: Table, cluster: Instance) -> tuple[FloatArray, IntArray]:
 
 def _times(table: Table, timezone: str | None) -> tuple[list[FloatArray], Clock]:
     """Return the three columns of times, all of them seconds or all of them dates."""
-    import pandas as pd
-
-    values = [table.values(column) for column in TIMES]
-    texts = [[] if isinstance(given, np.ndarray) else table.cells(column) for given, column in zip(values, TIMES, strict=True)]
-    numbers = [
-        given.astype(float)
-        if isinstance(given, np.ndarray)
-        else pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(float)
-        for given, cells in zip(values, texts, strict=True)
-    ]
-    other = [  # rows that have a time, which is no number
-        np.isnan(number) & np.array([bool(cell) for cell in cells] or [False] * len(table), bool)
-        for number, cells in zip(numbers, texts, strict=True)
-    ]
+    numbers, other = map(list, zip(*(_seconds(table, column) for column in TIMES), strict=True))
     if not any(rows.any() for rows in other):
         return numbers, Clock()
     if not np.isnan(numbers[0]).all():  # seconds, but for some
@@ -159,6 +146,19 @@ def _times(table: Table, timezone: str | None) -> tuple[list[FloatArray], Clock]
                     message = f'"{str(date)[:40]}" is neither a number of seconds nor a date such as 2026-11-22T15:02:00'
                     table.refuse(message, row, column)
     return found, clock
+
+
+def _seconds(table: Table, column: str) -> tuple[FloatArray, BoolArray]:
+    """Return the numbers of a column of times, nan where a cell is none, and which rows have a time nevertheless."""
+    import pandas as pd
+
+    values = table.values(column)
+    numbers = values.astype(float) if isinstance(values, np.ndarray) else table.decimals(column)
+    if numbers is not None:
+        return numbers, np.zeros(len(table), bool)
+    cells = table.cells(column)
+    numbers = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(float)
+    return numbers, np.isnan(numbers) & np.array([bool(cell) for cell in cells])
 
 
 def _allowed(table: Table, cluster: Instance) -> tuple[BoolArray, IntArray]:

@@ -32,8 +32,6 @@ from fairopt.program.tree_filling import Part, TreeFilling
 
 __all__ = ["has_stop_times", "no_stop_times", "stop_times"]
 
-_SAME = 1e-12
-
 
 def has_stop_times(goal: TreeFilling) -> bool:
     """Say whether the stop times of a filling have the closed form."""
@@ -42,20 +40,7 @@ def has_stop_times(goal: TreeFilling) -> bool:
 
 def no_stop_times(goal: TreeFilling) -> str:
     """Return why stop times have no closed form, and what to do, as the end of a sentence; "" where they have one."""
-    if goal.clamp and any(part.node_rates is not None or part.user_rates is not None for part in goal.parts):
-        return 'with guarantees="clamp" siblings wait for each other; use guarantees="surplus"'
-    if goal.takes is None or not goal.parts:
-        return ""
-    tree, rises = goal.tree, np.any([part.users for part in goal.parts], axis=0)
-    for node in tree.children(0):
-        takes = goal.takes[tree.below[node] & rises]
-        if len(takes) < 2:
-            continue
-        largest = takes.max(axis=1)
-        if np.ptp(largest) > _SAME * largest.max() or not (takes >= largest[:, None] * (1 - _SAME)).all(axis=0).any():
-            below = f'users below queue "{tree.name(int(node))}" have different dominant resources'
-            return f'{below}, and its share is dominant; use queue_share="sum"'
-    return ""
+    return goal.no_whole_tasks
 
 
 def stop_times(goal: TreeFilling, part: Part, rising: BoolArray, gains: FloatArray) -> FloatArray:

@@ -125,10 +125,21 @@ class TreeFilling(Objective):
 
     @property
     def no_whole_tasks(self) -> str:
-        """Why stop times have no closed form."""
-        from fairopt.program.stop_times import no_stop_times  # which imports this module
-
-        return no_stop_times(self)
+        """Why stop times (`fairopt.program.stop_times`) have no closed form, and what to do, as the end of a sentence; else ""."""
+        if self.clamp and any(part.node_rates is not None or part.user_rates is not None for part in self.parts):
+            return 'with guarantees="clamp" siblings wait for each other; use guarantees="surplus"'
+        if self.takes is None or not self.parts:
+            return ""
+        tree, rises = self.tree, np.any([part.users for part in self.parts], axis=0)
+        for node in tree.children(0):
+            takes = self.takes[tree.below[node] & rises]
+            if len(takes) < 2:
+                continue
+            largest = takes.max(axis=1)
+            if np.ptp(largest) > _SAME * largest.max() or not (takes >= largest[:, None] * (1 - _SAME)).all(axis=0).any():
+                below = f'users below queue "{tree.name(int(node))}" have different dominant resources'
+                return f'{below}, and its share is dominant; use queue_share="sum"'
+        return ""
 
     def part_title(self, part: int) -> str:
         """Return the title of a part."""

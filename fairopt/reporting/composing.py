@@ -6,7 +6,6 @@ a part fails, the page says why in its place and shows the rest. The same input 
 
 >>> import tempfile
 >>> from pathlib import Path
-from typing import Any
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], resources=["cpu", "memory"])
 >>> with tempfile.TemporaryDirectory() as folder:

@@ -20,7 +20,7 @@ import pandas as pd
 
 from fairopt.histories.result import History
 from fairopt.reporting.plain_page import page_path, picture, write_page
-from fairopt.reporting.tables.history import period_of
+from fairopt.reporting.tables.histories import period_of
 from fairopt.show.html import Html, table_html, text_html
 from fairopt.show.table import Table
 from fairopt.wording import figure, plural

@@ -29,13 +29,13 @@ from fairopt.histories.result import History
 from fairopt.instance import Instance
 from fairopt.program import Program
 from fairopt.reporting.tables.allocation import allocation_blocks
-from fairopt.reporting.tables.audit import audit_blocks
+from fairopt.reporting.tables.audits import audit_blocks
 from fairopt.reporting.tables.comparison import comparison_blocks
 from fairopt.reporting.tables.explanation import explanation_blocks
-from fairopt.reporting.tables.frontier import frontier_blocks
-from fairopt.reporting.tables.history import history_blocks
+from fairopt.reporting.tables.frontiers import frontier_blocks
+from fairopt.reporting.tables.histories import history_blocks
 from fairopt.reporting.tables.simulation import simulation_blocks
-from fairopt.reporting.tables.what_if import effect_blocks
+from fairopt.reporting.tables.what_ifs import effect_blocks
 from fairopt.show.blocks import Block, Note
 from fairopt.show.html import Html, blocks_html
 from fairopt.show.table import Table

@@ -23,9 +23,9 @@ from fairopt.instance import Instance
 from fairopt.reporting.data import MOST_ROWS, data
 from fairopt.reporting.findings import Findings, Outcome
 from fairopt.reporting.library import library
-from fairopt.reporting.tables.frontier import frontier_table
+from fairopt.reporting.tables.frontiers import frontier_table
 from fairopt.reporting.tables.instance import server_table, user_table
-from fairopt.reporting.tables.report import (
+from fairopt.reporting.tables.reports import (
     certificate_table,
     glance_table,
     owner_table,

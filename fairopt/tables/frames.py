@@ -64,4 +64,5 @@ def values_of(column: Any) -> Values:
     """Return the values of a column of a frame: an array where all are numbers, else a list with None for missing ones."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
         return np.asarray(column)
-    return [None if missing else value for value, missing in zip(column.tolist(), column.isna().tolist(), strict=True)]
+    values, missing = column.tolist(), column.isna()
+    return [None if no else value for value, no in zip(values, missing.tolist(), strict=True)] if missing.any() else values

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import io
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, TypeAlias
@@ -32,6 +33,8 @@ from fairopt.wording import did_you_mean, found
 __all__ = ["Rows", "Table"]
 
 USERS = Schema(Column("name"))
+_MANY = 10_000  # rows: pandas converts them five times faster than Python, but must be loaded
+_DIGITS = 15  # so many are the same number to Python and pandas, whatever pandas' precision
 Values: TypeAlias = Sequence[Any] | np.ndarray[Any, Any]
 
 
@@ -112,7 +115,9 @@ class Table:
 
     def cells(self, column: str) -> list[str]:
         """Return a column as text, without the spaces around it; empty cells if there is no such column."""
-        return [cell.strip() for cell in self.raw(column)]
+        cells = self.raw(column)
+        text = "".join(cells)  # looked at as a whole, which is faster: nearly no table has spaces there
+        return cells if text.split(maxsplit=1) in ([], [text]) else [cell.strip() for cell in cells]
 
     def matrix(self) -> list[list[str]]:
         """Return the cells of all columns but the first, as they are, by column."""
@@ -133,6 +138,21 @@ class Table:
         """Return a column of amounts of a resource: numbers, and quantities with a byte unit as they are written."""
         return [self.amount(cell, row, column) for row, cell in enumerate(self.cells(column))]
 
+    def decimals(self, column: str) -> FloatArray | None:
+        """Return a long column of plain decimals, such as 12.5, as an array, nan where a cell is empty; None of any other column."""
+        cells = self.raw(column)
+        if len(cells) < _MANY or max(map(len, cells)) > _DIGITS:
+            return None
+        text = "\n".join([*cells, ""]).encode(errors="replace")
+        if text.translate(None, b" .0123456789\n"):
+            return None
+        import pandas as pd
+
+        with contextlib.suppress(ValueError):
+            numbers = pd.read_csv(io.BytesIO(text), names=[column], dtype=float, skip_blank_lines=False).to_numpy().ravel()
+            return numbers if len(numbers) == len(cells) else None
+        return None
+
     def floats(self, column: str, bad: Callable[[int, str, str], object] | None = None, *, of_resource: bool = False) -> FloatArray:
         """Return a column as an array; nan where a cell is empty and stands for nothing, and where it is no number.
 
@@ -145,24 +165,21 @@ class Table:
         if isinstance(values, np.ndarray):
             numbers = values.astype(float)
             return numbers if empty is None else np.where(np.isnan(numbers), empty, numbers)
+        decimals = self.decimals(column)
+        if decimals is not None:
+            return decimals if empty is None else np.where(np.isnan(decimals), empty, decimals)
         blank = "nan" if empty is None else str(empty)
         cells = [cell or blank for cell in self.cells(column)]
-        try:
-            return np.array(cells, float)
-        except ValueError:
-            pass
+        with contextlib.suppress(ValueError):
+            return np.fromiter(map(float, cells), float, len(self))
         refuse = bad or (lambda row, message, column: self.refuse(message, row, column))
-        found, in_bytes, unit = np.full(len(self), np.nan), np.zeros(len(self), bool), ""
-        for row, cell in enumerate(cells):
-            try:
-                found[row] = float(cell)
-            except ValueError:
-                number = plain(cell, of_resource=of_resource)
-                if number is None:
-                    refuse(row, _no_number(cell, of_resource), column)
-                else:
-                    found[row], in_bytes[row] = number, plain(cell, of_resource=False) is None
-                    unit = unit or (cell if in_bytes[row] else "")
+        meant = {cell: _meant(cell, of_resource) for cell in dict.fromkeys(cells)}
+        found = np.array([meant[cell][0] for cell in cells])
+        in_bytes = np.array([meant[cell][1] for cell in cells])
+        unit = cells[int(np.argmax(in_bytes))] if in_bytes.any() else ""
+        for row in np.flatnonzero(np.isnan(found)).tolist():
+            if not meant[cells[row]][2]:
+                refuse(row, _no_number(cells[row], of_resource), column)
         for row in np.flatnonzero(~in_bytes & (found > 0)).tolist() if unit else ():
             refuse(row, f"{cells[row]} has no byte unit, but {unit} in another row has; give all of them one", column)
         return found
@@ -232,7 +249,11 @@ class Table:
             declared = self.schema.columns.get(name)
             dates = declared is not None and declared.kind == "time"
             values = values.tolist() if isinstance(values, np.ndarray) else values
-            self._texts[j] = [each if type(each) is str else self._text_of(each, row, name, dates) for row, each in enumerate(values)]
+            self._texts[j] = (
+                list(values)
+                if set(map(type, values)) == {str}
+                else [each if type(each) is str else self._text_of(each, row, name, dates) for row, each in enumerate(values)]
+            )
         return self._texts[j]
 
     def _text_of(self, value: Any, row: int, column: str, dates: bool) -> str:
@@ -291,6 +312,15 @@ class Rows:
     def first(self) -> str:
         """What is wrong with the first bad row."""
         return self.bad[min(self.bad)]
+
+
+def _meant(cell: str, of_resource: bool) -> tuple[float, bool, bool]:
+    """Return the number that a cell means, nan if it is none; whether it has a byte unit; and whether it is a number."""
+    try:
+        return float(cell), False, True
+    except ValueError:
+        number = plain(cell, of_resource=of_resource)
+    return (np.nan, False, False) if number is None else (float(number), plain(cell, of_resource=False) is None, True)
 
 
 def _no_number(cell: str, of_resource: bool) -> str:

@@ -316,7 +316,7 @@ def test_command_audits_an_allocation_of_ones_own(tmp_path: Path) -> None:
         (["--schedule", "drfh:best-fit", "--integral"], "--integral works with --notion only"),
         (["--notion", "drfhh"], 'did you mean "drfh"'),
         (["--allocation", "missing.csv"], "missing.csv"),
-        (["--sharing", "xdm"], '--sharing: there is no "xdm"; use rdm or tdm'),
+        (["--sharing", "xdm"], '--sharing: there is no "xdm" (did you mean "tdm"?); use rdm or tdm'),
         (["--effort", "0"], "effort is 0"),
     ],
 )

@@ -357,7 +357,7 @@ def test_the_picture_is_what_the_numbers_say() -> None:
 def test_bad_input_says_what_to_do(changes: dict[str, object], arguments: dict[str, object], message: str) -> None:
     """Before anything is computed."""
     with pytest.raises(fo.FairoptError) as caught:
-        fo.arrivals(TWO_SERVERS.replace(**changes), **({"resource": "gpu", "jobs": 1} | arguments))  # type: ignore[arg-type]
+        fo.arrivals(TWO_SERVERS.replace(**changes), **({"resource": "gpu", "workers": 1} | arguments))  # type: ignore[arg-type]
     assert message in str(caught.value)
 
 
@@ -399,7 +399,7 @@ def test_the_command(tmp_path: Path) -> None:
     data = json.loads(RUNNER.invoke(app, [*common, "--json"]).output)
     assert [curve["name"] for curve in data["curves"]] == ["first-fit", "best-fit", "bound"]
     assert RUNNER.invoke(app, [*common, "-o", str(table)]).exit_code == 0
-    assert table.read_text(encoding="utf-8").startswith("seed,point,arrived,schedule,ratio\n")
+    assert table.read_text(encoding="utf-8").startswith("seed,point,arrived,schedule,ratio,name\n")
     bad = RUNNER.invoke(app, ["arrivals", str(cluster), "--resource", "gpus"])
     assert (bad.exit_code, "did you mean" in bad.output) == (2, True)
 

@@ -187,7 +187,7 @@ def test_results_by_queue(tmp_path: Path) -> None:
     found.save(tmp_path / "queues.csv", "queues")
     assert (tmp_path / "queues.csv").read_text().startswith("queue,parent,jobs")
     flat = fo.simulate(jobs_of("A", demands=[[1]]), fo.Instance([[12.0]], [[1.0]], resources=["gpu"]), "drfh:first-fit")
-    assert "queues" not in flat.to_dict()
+    assert not flat.to_dict().get("queues")
     with pytest.raises(fo.Unsupported, match='there is no table "queues"'):
         flat.save(tmp_path / "no.csv", "queues")
 

@@ -599,14 +599,14 @@ def test_a_table_is_a_trace(folder: Path) -> None:
 
 BAD = [
     ("a,alice,0,9,-60,2,,", "line 2: run_s is not a number >= 0"),
-    ("a,alice,zero,9,60,2,,", 'line 2: submit_s: expected a number, found the text "zero"'),
+    ("a,alice,zero,9,60,2,,", 'line 2, column "submit_s": expected a number, found the text "zero"'),
     ("a,alice,9,9,60,2,,", "line 3: it is submitted before the job above it"),
     ("c,alice,0,9,60,2,,", r'line 4: there is a job "c" already \(line 2\)'),
     ("a,alice,0,0,60,2,,", "line 2: its number of tasks is not a whole number"),
     ("a,alice,0,9,60,,,", "line 2: all its demands are zero"),
     ("a,,0,9,60,2,,", "line 2: the user is empty"),
-    ("a,alice,0,9,60,2,modell = A100,", 'line 2: requires: no server has the attribute "modell"'),
-    ("a,alice,0,9,60,2,,nwe", r'line 2: servers: there is no server "nwe" \(did you mean "new"\?\)'),
+    ("a,alice,0,9,60,2,modell = A100,", 'line 2, column "requires": no server has the attribute "modell"'),
+    ("a,alice,0,9,60,2,,nwe", r'line 2, column "servers": there is no server "nwe" \(did you mean "new"\?\)'),
 ]
 
 
@@ -699,9 +699,9 @@ def test_a_log_is_a_trace(tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text("servers: [{name: node, capacity: {cpu: 2}}]\nusers: [{name: any, demand: {cpu: 1}}]\n")
     result = run(str(tmp_path / "log.swf"), "--cluster", str(tmp_path / "cluster.yaml"), "--csv")
     assert "1 row left out" in result.stderr
-    assert [line.split(",")[:1] + line.split(",")[-2:] for line in result.stdout.splitlines()[1:]] == [
-        ["1", "90.0", "90.0"],
-        ["2", "99.0", "89.0"],
+    assert [line.split(",")[:1] + line.split(",")[-3:] for line in result.stdout.splitlines()[1:]] == [
+        ["1", "90.0", "90.0", "1"],
+        ["2", "99.0", "89.0", "2"],
     ]
     with pytest.raises(fo.InvalidInstance, match=r'users is "owner"'):
         fo.trace_swf(tmp_path / "log.swf", users="owner")

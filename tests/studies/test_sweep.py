@@ -32,7 +32,7 @@ from fairopt.studies.workers import run as work_on
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATIENCE = 300  # seconds until something that will happen must have happened, on however slow a machine
-QUICK: dict[str, Any] = {"notions": ["drfh"], "schedules": ["drfh:first-fit"], "jobs": 1}
+QUICK: dict[str, Any] = {"notions": ["drfh"], "schedules": ["drfh:first-fit"], "workers": 1}
 
 
 def drawn(seed: int) -> fo.Instance:

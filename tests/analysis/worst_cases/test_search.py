@@ -166,7 +166,8 @@ def test_a_seed_is_a_search_with_any_number_of_workers() -> None:
     one = fo.worst_case("drfh:first-fit", **options)
     two = fo.worst_case("drfh:first-fit", **options, workers=2)
     other = fo.worst_case("drfh:first-fit", **options | {"tries": 30}, seed=1)
-    assert one.to_dict() == two.to_dict()
+    first, second = ({key: value for key, value in found.to_dict().items() if key not in ("seconds", "time_s")} for found in (one, two))
+    assert first == second
     assert one.tries == ROUND + 30
     assert one.found.to_dict() != other.found.to_dict()
 

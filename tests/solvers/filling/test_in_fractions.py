@@ -17,6 +17,7 @@ from fairopt.solvers.filling.in_fractions import draw, fill_in_fractions, rounds
 from fairopt.solvers.filling.placements import BestFit, FirstFit
 from fairopt.solvers.filling.precomputed_in_fractions import fill_lowest_in_fractions, precompute_in_fractions
 from fairopt.solvers.filling.servers_in_fractions import Servers
+from fairopt.solvers.filling.tree_in_fractions import Tree
 
 Instance: Any = fo.Instance  # array types do not know Fractions
 
@@ -101,3 +102,20 @@ def test_precomputed_by_hand() -> None:
     assert cycle.turns == Fraction(7, 6)
     assert cycle.tasks.tolist() == [5, 2, 1]
     assert fill_lowest_in_fractions([Fraction(35)], demands, share, [inf] * 3, cycle.tasks.tolist()) == [6, 3, 1]
+
+
+def test_a_walk_down_the_tree() -> None:
+    """A guarantee of 2 first, then by weight 1 : 3, and never beyond the limit of 3: nine units, of which the last one stays free."""
+    queues = [fo.Queue("a", guarantee={"gpu": 2}), fo.Queue("b", weight=3, limit={"gpu": 3})]
+    instance = Instance([[9]], [[1], [1]], resources=["gpu"], tasks=[5, 9], queues=queues, queue_of=["a", "b"])
+    filling = filling_of(instance)
+    assert filling.queues is not None
+    servers = Servers(filling)
+    tree, order = Tree(servers, filling, filling.queues), []
+    while turn := tree.next(servers.fitting, lambda tied: tied[0]):
+        assert turn[1] == [True]
+        order.append(turn[0])
+        tree.place(turn[0], 0)
+    assert order[:2] == [0, 0]
+    assert (order.count(0), order.count(1)) == (5, 3)
+    assert servers.free == [[1]]

@@ -13,7 +13,8 @@ import fairopt as fo
 from fairopt.program import Solution
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.rational.equilibrium import Servers, equilibrium_near, solve_equilibrium, unstopped
+from fairopt.solvers.rational.equilibrium import equilibrium_near, solve_equilibrium, unstopped
+from fairopt.solvers.rational.servers import Servers
 
 Instance: Any = fo.Instance  # array types do not know Fractions
 solve: Any = fo.solve  # its answers have fractions here
@@ -25,6 +26,15 @@ def in_fractions(instance: fo.Instance, sharing: Any = "rdm") -> ExactProgram:
     """PS-DSF of an instance."""
     notion = fo.NOTIONS["psdsf"]()
     return notion.in_fractions(instance.exact, notion.formulate(instance, sharing=sharing, integral=False))
+
+
+def test_the_data_by_hand() -> None:
+    """Of two users and one server: two resources, and three tasks of the second user."""
+    servers = Servers.of(in_fractions(Instance([[9, 18]], [[1, 4], [3, 1]], tasks=[np.inf, 3])))
+    assert (servers.user, servers.bounds, servers.tasks) == ([0, 1], [fmpq(9), fmpq(18)], [None, fmpq(3)])
+    assert servers.measure == [fmpq(4, 18), fmpq(3, 9)]
+    assert servers.limits == [{0: fmpq(1), 1: fmpq(3)}, {0: fmpq(4), 1: fmpq(1)}]
+    assert servers.limits_of_pairs() == [[0, 1], [0, 1]]
 
 
 def test_an_exact_start_is_kept() -> None:
