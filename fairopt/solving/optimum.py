@@ -21,7 +21,7 @@ from fairopt.instance import Instance
 from fairopt.instance.aggregation import merge, unmerged
 from fairopt.instance.remarks import remarks
 from fairopt.models import Notion, Sharing
-from fairopt.program import Program
+from fairopt.program import AlphaFair, Program
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solving.answer import (
@@ -209,8 +209,17 @@ def _require(certificate: Certificate, program: Program, engines: Sequence[Backe
     """Raise where the certificate fails, and say which other engine may do."""
     if not certificate.worst <= tolerance:
         others = other_engines(program, engines)
-        instead = f'solver="{others[0]}"' if others else SMALLER_RATIOS
+        instead = f'solver="{others[0]}"' if others else _easier(program)
         certificate.require(tolerance, program.name, *(engine.name for engine in engines), instead=instead)
+
+
+def _easier(program: Program) -> str:
+    """Return what to ask instead where double precision does not hold the answer: a steep goal magnifies ratios of weights."""
+    goal = program.goal
+    if not isinstance(goal, AlphaFair) or goal.alpha <= 1:
+        return SMALLER_RATIOS
+    exact = "exact=True, " if goal.alpha == int(goal.alpha) else ""
+    return f'{exact}a smaller alpha, "max-min" (the limit of large alpha), or {SMALLER_RATIOS}'
 
 
 def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSolution) -> Allocation | None:

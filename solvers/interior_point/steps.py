@@ -51,7 +51,7 @@ _CUT = 0.3  # part of the gap that all cuts of a step together may be worth
 _CUT_ROUNDS, _CUT_DIGITS = 30, 0.01  # rounds and accuracy of the search for the length of such a step
 _LEFT_OF_CUT = (0.5, 0.2)  # a cut pair keeps this part of the target in its product, and at most this part of its value
 _END = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
-_END_OF_DEMAND = 1e-12  # the same with demands: their residual is then 1e-10, and a step without rounding removes it
+_END_OF_DEMAND = 1e-13  # the same with demands, relative to the money of each user
 _LEAST_PART = 1e-4  # of a value that a step leaves; rounding would leave 0 or less
 _LEAST_PART_OF_STOPPED = 0.3  # of the price that a stopped user pays
 

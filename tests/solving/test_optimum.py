@@ -11,9 +11,12 @@ import pytest
 from instances import uniform_instance
 
 import fairopt as fo
+from fairopt.certificate import Certificate
 from fairopt.instance.aggregation import merge
 from fairopt.models.drfh import DRFH
 from fairopt.models.share_notion import ShareNotion
+from fairopt.solvers import candidates
+from fairopt.solving.optimum import _require
 from fairopt.wording import figure
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -290,3 +293,14 @@ def test_exact_is_true_or_false() -> None:
         fo.schedule(pool, exact=1)  # type: ignore[arg-type]
     with pytest.raises(fo.Unsupported, match=r"exact is .*; give True or False"):
         fo.precomputed_drf(pool, exact="no")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("alpha", "advice"), [(30, "exact=True, a smaller alpha"), (2.5, "try a smaller alpha"), (0.5, "try rescaled")])
+def test_a_steep_goal_beyond_double_precision_is_told_what_to_do(alpha: float, advice: str) -> None:
+    """A smaller alpha, or its limit; fractions where the power is a whole number. All engines that could solve it are asked here."""
+    program = fo.formulate(MIRROR, "proportional", alpha=alpha)
+    engines = candidates(program, None)
+    with pytest.raises(fo.CertificateError) as refused:
+        _require(Certificate(0.0, 1.0, 1.0), program, engines, 1e-8)
+    assert advice in str(refused.value)
+    assert ('"max-min"' in str(refused.value)) == (alpha > 1)

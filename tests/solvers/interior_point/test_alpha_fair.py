@@ -118,6 +118,14 @@ def test_limits_on_tasks_agree_with_those_that_are_rows(alpha: float, resources:
     assert 0 < stopped.sum() < limited.sum()
 
 
+@pytest.mark.parametrize(("users", "servers"), [(40, 8), (50, 20)])
+@pytest.mark.parametrize("seed", [1, 3, 8])
+def test_users_stopped_far_below_what_their_weights_ask_for(users: int, servers: int, seed: int) -> None:
+    """The prices that they pay do not run away, and the path ends."""
+    program = fo.formulate(capped(users, servers, 2, seed, 0.7), "proportional", alpha=2)
+    assert certify(program, on_the_path(program)).worst < 1e-8
+
+
 def test_one_server_with_limits_on_tasks_as_by_bisection() -> None:
     """Everybody gets what it wants at one price, or all its tasks."""
     rng = np.random.default_rng(2)

@@ -14,7 +14,7 @@ from fairopt.certificate import certify
 from fairopt.models import Sharing
 from fairopt.program import AlphaFair, Program
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
-from fairopt.solvers import choose
+from fairopt.solvers import candidates, choose
 from fairopt.solvers.active_sets.polish import polish
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.trajectory.engine import Trajectory
@@ -97,3 +97,20 @@ def test_other_alphas_are_refused() -> None:
         choose(program, "trajectory").solve(program, tolerance=1e-8, deadline=Deadline(None))
     with pytest.raises(fo.Unsupported, match="no choice of solvers inside"):
         choose(nash(SECTION_3), "trajectory:fast")
+
+
+def test_is_not_tried_unasked_where_it_would_take_long_or_fill_the_memory() -> None:
+    """Beyond 500 pairs, where the dense matrices of its pairs and limits exceed 1 GiB, and for goals that it does not follow."""
+
+    def tried(program: Program) -> bool:
+        return "trajectory" in [engine.name for engine in candidates(program, None)]
+
+    assert tried(nash(SECTION_3))
+    assert not tried(fo.formulate(SECTION_3, "proportional", alpha=2))
+    rng = np.random.default_rng(0)
+    wide = fo.Instance(rng.uniform(1, 2, (26, 1)), rng.uniform(1, 2, (20, 1)))
+    assert not tried(nash(wide))
+    assert choose(nash(wide), "trajectory").name == "trajectory"
+    few = nash(fo.Instance(rng.uniform(1, 2, (1, 6000)), rng.uniform(1, 2, (2, 6000))))
+    assert few.n_pairs == 2
+    assert not Trajectory.suits(few)
