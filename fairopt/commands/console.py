@@ -191,7 +191,7 @@ def present(
 
         save_figure(plot_allocation(allocation), plot)
     hand_over(
-        lambda: allocation.to_dict() | {"seconds": seconds},
+        lambda: allocation.to_dict() | {"seconds": seconds, "phases_s": seconds, "time_s": sum(seconds.values())},
         allocation.to_frame,
         lambda width: allocation_blocks(allocation, seconds, everything=everything, choice=choice, width=width),
         form,

@@ -95,6 +95,9 @@ def compare_over_time(
         schedulers = [schedulers]
     if not schedulers:
         raise Unsupported('no scheduler is given; name some, such as "drfh:best-fit" and "backfill"')
+    words = [spec for spec in schedulers if isinstance(spec, str)]
+    if twice := next((spec for k, spec in enumerate(words) if spec in words[:k]), None):
+        raise Unsupported(f'the scheduler "{twice}" is there twice; name each once')
     length = float(trace.submit[-1] - trace.submit[0]) if isinstance(trace, Trace) else 0.0
     for word, value in (("step", step), ("window", window)):
         if value is not None:

@@ -453,3 +453,19 @@ def test_the_time_limit_leaves_the_best_whole_tasks(three: Path, monkeypatch: py
         assert "best found by highs" in flat(found.stdout)
         assert "Best found, so not an optimum. Limits recomputed: all kept; it reaches" in flat(found.stdout)
         assert "and no allocation more than" in flat(found.stdout)
+
+
+def test_a_user_named_twice_is_one_row() -> None:
+    """And the others are counted once."""
+    once, twice = (run("solve", EXAMPLES / "gpu-lab", *["--user", "vision"] * number).stdout for number in (1, 2))
+    assert [line for line in once.splitlines() if not line.startswith("Time")] == [
+        line for line in twice.splitlines() if not line.startswith("Time")
+    ]
+
+
+def test_the_time_in_json_counts_reading() -> None:
+    """Of all phases."""
+    data = json.loads(run("solve", EXAMPLES / "drf.yaml", "--json").stdout)
+    assert data["phases_s"] == data["seconds"]
+    assert "read" in data["phases_s"]
+    assert data["time_s"] == pytest.approx(sum(data["phases_s"].values()))

@@ -206,3 +206,11 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, [*both, "--report", str(tmp_path / "x.pdf")]).exit_code == 2
     assert CliRunner().invoke(app, [*base, "--report", str(tmp_path / "y.html")]).exit_code == 2
     assert CliRunner().invoke(app, [*base, "--resume", str(tmp_path / "kept")]).exit_code == 2
+
+
+def test_a_scheduler_named_twice_is_refused() -> None:
+    """Before anything is simulated."""
+    cluster = fo.Instance([[2]], [[1]], resources=["cpu"], users=["a"])
+    trace = fo.generate_trace(jobs=5, users=1, hours=1, seed=0)
+    with pytest.raises(fo.Unsupported, match='"fifo" is there twice; name each once'):
+        fo.compare_over_time(trace, cluster, ["fifo", "drfh:best-fit", "fifo"])

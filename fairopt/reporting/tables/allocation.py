@@ -64,7 +64,7 @@ class Choice:
             If the users have no numbers of this kind.
         """
         instance = allocation.instance
-        chosen = np.array([instance.index(name) for name in self.users] if self.users else range(instance.n_users), np.int64)
+        chosen = np.array([instance.index(name) for name in dict.fromkeys(self.users)] if self.users else range(instance.n_users), np.int64)
         word = self.sort.removeprefix("-")
         if word == "name":
             chosen = np.array(sorted(chosen, key=lambda n: instance.users[n]), np.int64)
