@@ -7,7 +7,7 @@ from typing import Any
 
 from fairopt.wording import did_you_mean
 
-__all__ = ["in_plain_words", "show_values", "shown"]
+__all__ = ["choices_of", "in_plain_words", "show_values", "shown"]
 
 _CHOICE = re.compile(r"(?:Value error, )?'(?P<given>.*)' is not one of (?P<choices>'.*')\.?", re.DOTALL)
 _LEAST = re.compile(r"Input should be greater than or equal to (-?[\d.]+)|.* is not in the range x>=(-?[\d.]+)\.?")
@@ -40,9 +40,17 @@ def shown(parts: list[Any]) -> list[Any]:
                 part.get_usage_pieces = _no_pieces
         elif part.is_flag:
             part.metavar = ""
-        elif part.metavar is None and part.type_descriptor.is_choice:
-            part.metavar = "|".join(map(str, part.type_descriptor.choices))
+        elif part.metavar is None and choices_of(part):
+            part.metavar = "|".join(choices_of(part))
     return parts
+
+
+def choices_of(part: Any) -> list[str]:
+    """Return the words that an option chooses from, none if it takes any. Newer versions of typer have them in a descriptor of the type."""
+    kind = getattr(part, "type_descriptor", None)
+    if kind is None:
+        return [*map(str, getattr(part.type, "choices", None) or ())]
+    return [*map(str, kind.choices)] if kind.is_choice else []
 
 
 def _nothing(ctx: Any) -> str:

@@ -9,6 +9,7 @@ import typer
 from support.command_line import EXAMPLES, flat, run
 
 from fairopt.cli import app
+from fairopt.commands.usage import choices_of
 
 LAB = EXAMPLES / "gpu-lab"
 
@@ -57,7 +58,8 @@ def test_one_word_takes_one_kind_of_value(name: str, command: Any) -> None:
             assert part.metavar == ""
             continue
         assert part.metavar, part.opts
-        is_path = "Path" in str(part.type_descriptor.annotation)
+        kind = getattr(part, "type_descriptor", None)  # of newer versions of typer
+        is_path = "Path" in str(part.type if kind is None else kind.annotation)
         assert not is_path or part.metavar in ("FILE", "FOLDER"), part.opts
         assert part.metavar not in ("CSV", "JSON", "TABLE", "PATH", "<bool>"), part.opts
 
@@ -67,6 +69,6 @@ def test_a_word_means_the_same_in_every_command() -> None:
     kinds: dict[str, set[str]] = {}
     for _, command in _leaves():
         for part in command.get_params(typer.Context(command)):
-            if part.param_type_name == "option" and not part.hidden and not part.type_descriptor.is_choice:
+            if part.param_type_name == "option" and not part.hidden and not choices_of(part):
                 kinds.setdefault(max(part.opts, key=len), set()).add(part.metavar)
     assert {word: kind for word, kind in kinds.items() if len(kind) > 1} == {}
