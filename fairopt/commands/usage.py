@@ -20,9 +20,15 @@ def in_plain_words(error: Any) -> str:
     """Return the message of a usage error of typer: the option, what is wrong with it, and what to write instead."""
     if not hasattr(error, "param_hint") or type(error).__name__ == "MissingParameter":
         return str(error.format_message()).rstrip(".")
-    option = error.param_hint or ("" if error.param is None else error.param.get_error_hint())
+    option = error.param_hint or ("" if error.param is None else _name(error.param))
     said = ": ".join(filter(None, [str(option).replace("'", ""), _of_value(str(error.message))]))
     return said.rstrip(".")
+
+
+def _name(part: Any) -> str:
+    if part.param_type_name == "argument":
+        return str(part.metavar or part.human_readable_name)
+    return " / ".join(part.opts)
 
 
 def show_values(command: Any) -> None:
