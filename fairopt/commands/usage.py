@@ -12,6 +12,7 @@ __all__ = ["choices_of", "in_plain_words", "show_values", "shown"]
 _CHOICE = re.compile(r"(?:Value error, )?'(?P<given>.*)' is not one of (?P<choices>'.*')\.?", re.DOTALL)
 _LEAST = re.compile(r"Input should be greater than or equal to (-?[\d.]+)|.* is not in the range x>=(-?[\d.]+)\.?")
 _MOST = re.compile(r"Input should be less than or equal to (-?[\d.]+)|.* is not in the range .*x<=(-?[\d.]+)\.?")
+_BETWEEN = re.compile(r"(-?[\d.]+) is not in the range (-?[\d.]+)<=x<=(-?[\d.]+)\.?")
 _WHOLE = re.compile(r"Input should be a valid integer.*|.* is not a valid int(eger)?\.?( range\.?)?")
 _NUMBER = re.compile(r"Input should be a valid number.*|.* is not a valid float\.?( range\.?)?")
 
@@ -72,6 +73,8 @@ def _of_value(message: str) -> str:
         choices = re.findall("'(.*?)'", match["choices"])
         use = " or ".join(filter(None, [", ".join(choices[:-1]), choices[-1]]))
         return f'there is no "{match["given"]}"{did_you_mean(match["given"], choices)}; use {use}'
+    if match := _BETWEEN.fullmatch(message):
+        return f"give a number >= {match[2]}" if float(match[1]) < float(match[2]) else f"give a number <= {match[3]}"
     for pattern, sign in ((_LEAST, ">="), (_MOST, "<=")):
         if match := pattern.fullmatch(message):
             return f"give a number {sign} {match[1] or match[2]}"
