@@ -100,7 +100,7 @@ def test_agrees_with_limits_as_rows(alpha: float, resources: int, part: float, z
     program = fo.formulate(clusters(25, 4, resources, seed=int(10 * alpha), part=part, zeros=zeros), "proportional", alpha=alpha)
     first, second = on_the_path(program), by_rows(program)
     assert certify(program, first).worst <= 1e-9
-    np.testing.assert_allclose(utilities(program, first), utilities(program, second), rtol=1e-7)
+    np.testing.assert_allclose(utilities(program, first), utilities(program, second), rtol=1e-8)
 
 
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 2.0])
@@ -112,7 +112,7 @@ def test_limits_on_tasks_agree_with_those_that_are_rows(alpha: float, resources:
     program = fo.formulate(instance, "proportional", alpha=alpha)
     first, second = on_the_path(program), by_rows(program)
     assert certify(program, first).worst <= 1e-9
-    np.testing.assert_allclose(utilities(program, first), utilities(program, second), rtol=1e-7)
+    np.testing.assert_allclose(utilities(program, first), utilities(program, second), rtol=1e-8)
     limited = np.isfinite(instance.tasks)
     stopped = limited & (utilities(program, first) > instance.tasks * (1 - 1e-9))
     assert 0 < stopped.sum() < limited.sum()

@@ -104,7 +104,7 @@ def test_who_has_all_its_tasks_is_not_in_the_way(tasks: float, weights: tuple[fl
         weights=weights,
         eligibility=[[True, False], [True, True]],
         tasks=np.array([np.inf, tasks]),
-        parallelism=[np.inf, 1.5],  # for which the tables have no place
+        parallelism=[np.inf, 1.5],  # a row beside those of servers
     )
     for allocation in (fo.solve(instance, "proportional", alpha=10, solver="interior-point"), by_cvxpy(instance, alpha=10)):
         if allocation is None:
