@@ -32,7 +32,8 @@ Instance(2 users, 3 servers in 2 rows, 2 resources: 20 gpu, 160 cpu; 1 user cann
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +42,18 @@ from fairopt.files import write_files
 from fairopt.formats.doubts import read_and_doubt
 from fairopt.formats.entries import Server, User
 from fairopt.formats.messages import Source
-from fairopt.formats.queue_tables import LONGEST_CELL, QUEUES, QueueTable, check, columns_of, known, own_columns
+from fairopt.formats.queue_tables import AMOUNTS, LONGEST_CELL, QUEUES, QueueTable, check, columns_of, own_columns
 from fairopt.formats.requirements import parse
 from fairopt.instance import Instance
 from fairopt.instance.attributes import text_of
 from fairopt.instance.fractions import plain
-from fairopt.tables import Column, Schema, Table, read_book
+from fairopt.instance.numerals import numeral
+from fairopt.tables import Column, Mistakes, Schema, Table, read_book
 from fairopt.tables import read as read_file
+from fairopt.tables.schema import NUMBERS, is_comment, spelled
 from fairopt.wording import did_you_mean, exactly, found, joined, named
 
-__all__ = ["book_source", "columns_of_tables", "folder_source", "from_frames", "read", "write", "write_workbook"]
+__all__ = ["book_source", "columns_of_tables", "folder_source", "from_frames", "read", "tables_in", "write", "write_workbook"]
 
 SERVERS = Schema(Column("name", "name"), *own_columns(Server))
 USERS = Schema(Column("name", "name"), *own_columns(User))
@@ -75,21 +78,41 @@ class Tables:
     ----------
     whole : str
         What messages call all tables together.
-    tables : mapping of str to Table
-        Some of those in `TABLES`; servers and users are needed.
+    readers : mapping of str to function
+        Each returns the table of this name, of those in `TABLES`, and keeps mistakes in it; servers and users are needed.
+
+    Raises
+    ------
+    InvalidInstance
+        Nothing can be read without a table or a column. All other mistakes are in ``mistakes``.
     """
 
-    def __init__(self, whole: str, tables: Mapping[str, Table]) -> None:
-        self._whole = whole
+    def __init__(self, whole: str, readers: Mapping[str, Callable[[Mistakes], Table]]) -> None:
+        self._whole, self.mistakes = whole, Mistakes()
+        tables: dict[str, Table] = {}
+        for name, read_one in readers.items():
+            with self.mistakes:
+                tables[name] = read_one(self.mistakes)
+        if len(tables) < len(readers):
+            self.mistakes.refuse()
+        with self.mistakes:
+            self._read(tables)
+            return
+        self.mistakes.refuse()
+
+    def _read(self, tables: Mapping[str, Table]) -> None:
         self._servers, self._users = tables["servers"], tables["users"]
         self._matrices = {name: tables[name] for name in _MATRIX_OF.values() if name in tables}
-        self._resources = self._common_resources()
+        self._column_of = self._common_resources()
+        self._resources = list(self._column_of)
+        self._users.resources, self._servers.resources = self._resources, list(self._column_of.values())
         self._units = tables.get("units")
-        self._queues = QueueTable(tables["queues"], self._resources) if "queues" in tables else None
-        names = self._servers.raw("name")
+        self._unit_of = {} if self._units is None else _units(self._units, self._resources)
+        self._queues = QueueTable(tables["queues"], self._resources, self._unit_of) if "queues" in tables else None
+        names = self._servers.cells("name")
         self.data: object = {
             "resources": self._resources,
-            **({} if self._units is None else {"units": _units(self._units)}),
+            **({} if self._units is None else {"units": self._unit_of}),
             "servers": self._server_entries(names),
             **({} if self._queues is None else {"queues": self._queues.entries}),
             "users": self._user_entries(names),
@@ -114,48 +137,73 @@ class Tables:
         return (f"{self._servers.file}: {joined([named(column) for column in read], _MOST)} {what}",)
 
     def _attributes(self) -> list[str]:
-        return [column for column in self._servers.columns if column not in SERVERS and column not in self._resources]
+        return [column for column in self._servers.columns if column not in SERVERS and column not in self._column_of.values()]
 
     def place(self, path: tuple[Any, ...]) -> str:
         """Return the file, line and column."""
         if path[:1] == ("queues",) and self._queues is not None:
             return self._queues.place(path)
         if path[:1] == ("units",) and self._units is not None:
-            row = self._units.raw("name").index(path[1]) if len(path) > 1 else None
+            names = [spelled(name, self._resources) for name in self._units.cells("name")]
+            row = names.index(path[1]) if len(path) > 1 else None
             return self._units.place(row, "unit" if len(path) > 1 else None)
         if len(path) < 2 or path[0] not in ("servers", "users"):
             return {"servers": self._servers.file, "users": self._users.file}.get(path[0] if path else "", self._whole)
         kind, row, *rest = path
         column = str(rest[1] if len(rest) > 1 and rest[0] != "servers" else rest[0]) if rest else None
         table = self._servers if kind == "servers" else self._users
+        if kind == "servers" and rest[:1] == ["capacity"]:
+            column = self._column_of.get(str(column), column)
         matrix = {"rates": "rates", "weight": "weights"}.get(rest[0] if rest else "")
         if matrix in self._matrices:
             table = self._matrices[matrix]
-            row = table.raw("user").index(self._users.raw("name")[row])
+            row = table.cells("user").index(self._users.cells("name")[row])
         return table.place(row, column)
 
     def literal(self, path: tuple[Any, ...]) -> str | None:
         """Return None: everything in a table is text."""
         return None
 
-    def _common_resources(self) -> list[str]:
-        """Return the resources: the columns of users.csv without a meaning of their own, which servers.csv must have too."""
-        resources = [column for column in self._users.columns if column not in USERS]
-        if not resources:
-            self._users.refuse(f"there is no column for a resource; add one for each, named as in {Path(self._servers.file).name}")
-        for column in resources:
-            if column in SERVERS or column not in self._servers:
-                choices = [c for c in self._servers.columns if c not in SERVERS] + list(USERS.columns)
-                hint = did_you_mean(column, choices) or f"; a resource must be a column of {self._servers.file} too"
-                self._users.refuse(f'there is no resource "{column}"{hint}', None, column)
-        return resources
+    def _common_resources(self) -> dict[str, str]:
+        """Return the resources, each with its column of servers: the columns of users without a meaning of their own.
+
+        Both tables must have them, in any case.
+        """
+        users, servers = self._users, self._servers
+        there = [column for column in servers.columns if column not in SERVERS]
+        free = [column for column in (*there, *USERS.columns) if spelled(column, users.columns) not in users]
+        asked = [column for column in users.columns if column not in USERS]
+        found: dict[str, str] = {}
+        for column in asked:
+            own = spelled(column, there)
+            if own in found.values():
+                users.wrong(None, f"another column is the resource {named(own)}, too; remove one", column)
+            elif own in there:
+                found[column] = own
+            else:
+                word, _, resource = (part.strip() for part in column.casefold().partition(":"))
+                hint = did_you_mean(column, free) or f"; a resource must be a column of {servers.file} too"
+                message = f'there is no resource "{column}"{hint}'
+                if word in AMOUNTS:
+                    shown = f"{word}:{resource or next((each for each in asked if each in there), 'gpu')}"
+                    message = (
+                        f'a {word.replace("_", " ")} of resources belongs to a queue: put "{shown}" into the table queues, and name the '
+                        'queue of each user in the column "queue" here'
+                        + (', where "guarantee" counts tasks' if word == "guarantee" else "")
+                    )
+                users.wrong(None, message, column)
+        if not asked:
+            users.refuse(f"there is no column for a resource; add one for each, named as in {Path(servers.file).name}")
+        if not found:
+            self.mistakes.refuse()
+        return found
 
     def _server_entries(self, names: list[str]) -> list[dict[str, Any]]:
         table = self._servers
-        capacities = zip(*(table.amounts(r) for r in self._resources), strict=True)
+        capacities = zip(*(table.amounts(column, self._unit_of.get(r, "")) for r, column in self._column_of.items()), strict=True)
         counts = table.numbers("count")
         attributes = self._attributes()
-        values = zip(*(table.cells(a) for a in attributes), strict=True) if attributes else [()] * len(names)
+        values = zip(*(self._attribute_cells(a) for a in attributes), strict=True) if attributes else [()] * len(names)
         return [
             {
                 "name": name,
@@ -167,19 +215,25 @@ class Tables:
             for name, capacity, count, hosts, row in zip(names, capacities, counts, table.names("hosts"), values, strict=True)
         ]
 
+    def _attribute_cells(self, column: str) -> list[str]:
+        """Return the values of an attribute; where the table has decimal commas, numbers with a decimal point."""
+        cells = self._servers.cells(column)
+        if self._servers.decimal == "," and all(numeral(cell) for cell in cells if cell):
+            return self._servers.plain(column)
+        return cells
+
     def _user_entries(self, servers: list[str]) -> list[dict[str, Any]]:
         table = self._users
-        names = table.raw("name")
-        demands = zip(*(table.amounts(r) for r in self._resources), strict=True)
-        numbers = {key: table.numbers(key) for key, column in USERS.columns.items() if column.kind == "number"}
+        names = table.cells("name")
+        demands = zip(*(table.amounts(r, self._unit_of.get(r, "")) for r in self._resources), strict=True)
+        numbers = {key: table.numbers(key) for key, column in USERS.columns.items() if column.kind in NUMBERS}
         entries: list[dict[str, Any]] = [
             {"name": name, "demand": dict(zip(self._resources, demand, strict=True)), **dict(zip(numbers, values, strict=True))}
             for name, demand, *values in zip(names, demands, *numbers.values(), strict=True)
         ]
-        queues = {entry["name"] for entry in self._queues.entries} if self._queues is not None else set()
-        for entry, queue in zip(entries, table.raw("queue"), strict=True):
-            if queue.strip():
-                entry["queue"] = known(queue, queues)
+        for entry, queue in zip(entries, table.cells("queue"), strict=True):
+            if queue:
+                entry["queue"] = queue
         for entry, owner in zip(entries, table.cells("owner"), strict=True):
             if owner:
                 entry["owner"] = owner
@@ -192,8 +246,8 @@ class Tables:
             matrix = _MATRIX_OF[key]
             if matrix in self._matrices:
                 if key == "weight" and "weight" in table:
-                    table.refuse(f"there are weights here and in {self._matrices[matrix].file}; remove one of them", None, "weight")
-                for entry, values in zip(entries, self._matrices[matrix].aligned(names, columns), strict=True):
+                    table.wrong(None, f"there are weights here and in {self._matrices[matrix].file}; remove one of them", "weight")
+                for entry, values in zip(entries, self._matrices[matrix].aligned(names, columns, shares=key == "weight"), strict=True):
                     entry[key] = values if key != "servers" else self._allowed(entry, values)
         return entries
 
@@ -202,17 +256,18 @@ class Tables:
         wrong = next((server for server, value in values.items() if value not in (0, 1)), None)
         if wrong is not None:
             table = self._matrices["eligibility"]
-            row = table.raw("user").index(entry["name"])
-            table.refuse(f"expected 1 (may run) or 0 (may not), found {exactly(values[wrong])}", row, wrong)
+            row = table.cells("user").index(entry["name"])
+            table.wrong(row, f"expected 1 (may run) or 0 (may not), found {exactly(values[wrong])}", wrong)
         return [server for server in entry.get("servers", values) if values.get(server, 1)]  # a server that does not exist is refused later
 
 
-def _units(table: Table) -> dict[str, str]:
+def _units(table: Table, resources: Sequence[str]) -> dict[str, str]:
     """Return the unit of each resource."""
     found: dict[str, str] = {}
-    for row, (name, unit) in enumerate(zip(table.raw("name"), table.cells("unit"), strict=True)):
+    for row, (cell, unit) in enumerate(zip(table.cells("name"), table.cells("unit"), strict=True)):
+        name = spelled(cell, resources)
         if name in found:
-            table.refuse(f'"{name}" occurs twice; remove one', row, "name")
+            table.wrong(row, f'"{name}" occurs twice; remove one', "name")
         found[name] = unit
     return found
 
@@ -229,24 +284,38 @@ def read(folder: Path) -> Instance:
 
 
 def folder_source(folder: Path) -> Source:
-    """Return the document that a folder of CSV or Parquet tables stands for."""
-    there = {name: [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()] for name in TABLES}
-    suffix = ".parquet" if any(path.suffix == ".parquet" for paths in there.values() for path in paths) else ".csv"
+    """Return the document that a folder of CSV or Parquet tables stands for. The names of files may be in any case."""
+    there = tables_in(folder)
+    suffix = ".parquet" if any(path.suffix.lower() == ".parquet" for paths in there.values() for path in paths) else ".csv"
     for name, paths in there.items():
         if len(paths) > 1:
-            raise InvalidInstance(f"the folder {folder} holds {name}.csv and {name}.parquet; remove one of them")
+            raise InvalidInstance(f"the folder {folder} holds {paths[0].name} and {paths[1].name}; remove one of them")
         if name in ("servers", "users") and not paths:
-            others = sorted(path.name for path in folder.iterdir())
+            taken = [path.name for others in there.values() for path in others]
+            others = sorted(path.name for path in folder.iterdir() if path.name not in taken)
             hint = did_you_mean(name + suffix, others) or f"; it must hold servers{suffix} and users{suffix}"
             raise InvalidInstance(f"the folder {folder} holds no {name}{suffix}{hint}")
-    return Tables(str(folder), {name: read_file(path, TABLES[name]) for name, paths in there.items() for path in paths})
+    return Tables(str(folder), {name: _reader(read_file, path, TABLES[name]) for name, paths in there.items() for path in paths})
+
+
+def tables_in(folder: Path) -> dict[str, list[Path]]:
+    """Return the files of each table in a folder: one whose name is spelled as that of the table, or else in another case."""
+    there: dict[str, list[Path]] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in SUFFIXES and path.is_file():
+            there.setdefault(path.name.lower(), []).append(path)
+    found: dict[str, list[Path]] = {}
+    for name in TABLES:
+        alike = [there.get(f"{name}{suffix}", []) for suffix in SUFFIXES]
+        found[name] = [path for paths in alike for path in ([each for each in paths if each.name == each.name.lower()] or paths)]
+    return found
 
 
 def book_source(path: Path) -> Source:
-    """Return the document that the sheets of a spreadsheet stand for."""
+    """Return the document that the sheets of a spreadsheet stand for. The names of sheets may be in any case."""
     book = read_book(path)
-    needed = ("servers", "users")
-    return Tables(str(path), {name: book.table(name, schema) for name, schema in TABLES.items() if name in book.names or name in needed})
+    needed = [name for name in TABLES if name in book or name in ("servers", "users")]
+    return Tables(str(path), {name: partial(book.table, name, TABLES[name], others=TABLES) for name in needed})
 
 
 def from_frames(frames: Mapping[str, object]) -> Instance:
@@ -260,8 +329,12 @@ def from_frames(frames: Mapping[str, object]) -> Instance:
     from fairopt.tables.frames import from_frame
 
     return read_and_doubt(
-        Tables("the frames", {name: from_frame(f"the frame {name}", frame, TABLES[name]) for name, frame in frames.items()})
+        Tables("the frames", {name: _reader(from_frame, f"the frame {name}", frame, TABLES[name]) for name, frame in frames.items()})
     )
+
+
+def _reader(read_one: Callable[..., Table], *arguments: object) -> Callable[[Mistakes], Table]:
+    return lambda mistakes: read_one(*arguments, mistakes=mistakes)
 
 
 # Writing -------------------------------------------------------------------------------------------------------------------------
@@ -304,8 +377,10 @@ def write(instance: Instance, folder: Path) -> None:
                 f"{folder} holds {name}{other}, which would stand beside {name}{written}; remove it, or choose another folder"
             )
     write_files(contents)
-    for path in {folder / f"{name}{written}" for name in TABLES} - set(contents):
-        path.unlink(missing_ok=True)
+    for path in folder.iterdir():  # tables of an earlier instance, in any case
+        is_table = path.stem.lower() in TABLES and path.suffix.lower() == written and path.is_file()
+        if is_table and not any(path.samefile(each) for each in contents):
+            path.unlink()
 
 
 def write_workbook(instance: Instance, path: Path) -> None:
@@ -337,10 +412,11 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
     queues = [queue.name for queue in instance.queues]
     for kind, labels in (("resource", instance.resources), ("server", instance.servers), ("user", instance.users), ("queue", queues)):
         for label in labels:
-            if kind == "resource" and (label in SERVERS or label in USERS):
+            if kind == "resource" and _has_meaning(label):
                 raise InvalidInstance(f'{place}: a resource cannot be called "{label}" in {what}, where that is a column; save as .yaml')
-            if "\0" in label:
-                raise InvalidInstance(f"{place}: the {kind} label {label!r} holds a null character; save as .yaml")
+            if "\0" in label or label != label.strip():
+                why = "holds a null character" if "\0" in label else "begins or ends with a space, which means nothing in a table"
+                raise InvalidInstance(f"{place}: the {kind} label {label!r} {why}; save as .yaml")
     document = instance.to_dict()
     _check_facts(instance, document, place, what, longest)
     per_resource, rates = instance.weights.ndim == 2, instance.given("rates_per_server")
@@ -389,6 +465,11 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
     return tables
 
 
+def _has_meaning(resource: str) -> bool:
+    """Return whether a column of this name is read as something else."""
+    return is_comment(resource) or any(spelled(resource, schema.columns) in schema for schema in (SERVERS, USERS))
+
+
 def _check_facts(instance: Instance, document: dict[str, Any], place: Path, what: str, longest: int) -> None:
     """Refuse hosts, attributes and owners that a cell cannot hold: text with spaces around it, or none, or too much of it."""
 
@@ -402,7 +483,7 @@ def _check_facts(instance: Instance, document: dict[str, Any], place: Path, what
         of_server = f'of server "{server["name"]}"'
         check_cell(f"the hosts {of_server} are", server.get("hosts", "-"))
         for name, value in server.get("attributes", {}).items():
-            if name in SERVERS or name in instance.resources:
+            if is_comment(name) or spelled(name, SERVERS.columns) in SERVERS or name in instance.resources:
                 raise InvalidInstance(
                     f'{place}: an attribute cannot be called "{name}" in {what}, where that is another column; save as .yaml'
                 )

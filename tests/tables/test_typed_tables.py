@@ -276,7 +276,10 @@ def test_what_people_leave_in_workbooks() -> None:
             {"users": [["name", "cpu"], [datetime.date(2026, 1, 2), 1]]},
             'lab.xlsx, sheet users, row 2, column "name": expected text or a number, ',
         ),
-        ({"users": [["name", "cpu", None], ["a", 1, 2]]}, "lab.xlsx, sheet users: column 3 has no name; name it or remove it"),
+        (
+            {"users": [["name", "cpu", None], ["a", 1, 2]]},
+            'lab.xlsx, sheet users: column 3 has no name, and holds "2" in row 2; name it (note, if it is for',
+        ),
         ({"users": []}, "lab.xlsx, sheet users: there are no columns"),
         ({"users": [["name", "cpu"]]}, "lab.xlsx, sheet users: there are no rows below the names of the columns"),
     ],
@@ -294,7 +297,9 @@ def test_a_missing_sheet() -> None:
     workbook = openpyxl.Workbook()
     workbook.worksheets[0].title = "Machines"
     workbook.save("lab.xlsx")
-    with pytest.raises(InvalidInstance, match=r"^lab.xlsx: there is no sheet servers; the sheets are Machines$"):
+    with pytest.raises(
+        InvalidInstance, match=r"^lab.xlsx: there is no sheet servers; the sheets are Machines: rename the one that is meant, or add it"
+    ):
         formats.load("lab.xlsx")
 
 
