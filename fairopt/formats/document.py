@@ -198,7 +198,7 @@ def _read(source: Source, mistakes: Mistakes) -> tuple[Document, Any]:
     """Return a document that the schema has accepted, and its data. Values that it has not accepted are mistakes, and others stand in."""
     models: dict[str, type[BaseModel]] = {"": Document, **ENTRIES, "quotas": Quota}
     try:
-        data, left_out = _few_unknown(with_plain_numbers(source))
+        data, left_out = _few_unknown(with_plain_numbers(source, mistakes))
     except InvalidInstance as error:
         mistakes.add(str(error))
         mistakes.refuse()

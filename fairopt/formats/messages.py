@@ -177,9 +177,9 @@ def _need(kind: str, context: Mapping[str, Any], path: Path, value: object) -> t
     if key == "count" and isinstance(value, str):
         return "a whole number", "write digits without quotes" if value.strip().isdigit() else ""
     if isinstance(value, str):
-        return "a number", "leave it out for no limit" if key in ("tasks", "parallelism") else _advice(
-            value, of_resource=path[-2] in _AMOUNTS
-        )
+        instead = _advice(value, of_resource=path[-2] in _AMOUNTS)
+        no_limit = key in ("tasks", "parallelism") and instead.startswith(("write digits", "leave it"))
+        return "a number", "leave it out for no limit" if no_limit else instead
     if isinstance(value, int) and not isinstance(value, bool):
         return "a number that floating point can hold", "give a smaller one"
     return "a number", "give it a value or leave the key out" if value is None else ""

@@ -41,6 +41,9 @@ from fairopt.wording import did_you_mean, joined
 __all__ = ["QUEUES", "QueueTable", "check", "columns_of", "own_columns"]
 
 
+_COUNTS = {"count": "servers", "guarantee": "tasks", "tasks": "tasks", "parallelism": "servers"}
+
+
 def own_columns(model: type[BaseModel], *, without: Collection[str] = ()) -> Iterator[Column]:
     """Yield a column for each key of an entry that has one value."""
     for key, default in single_values(model).items():
@@ -49,7 +52,7 @@ def own_columns(model: type[BaseModel], *, without: Collection[str] = ()) -> Ite
             number = float(default) if isinstance(default, int | float) else None
             if number is not None:
                 kind = "share" if key == "weight" else "number"
-            yield Column(key, kind, default if number is None else number, number)
+            yield Column(key, kind, default if number is None else number, number, counts=_COUNTS.get(key, ""))
 
 
 _OF_QUEUE = tuple(own_columns(Queue, without=("quotas",)))

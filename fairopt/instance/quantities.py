@@ -137,7 +137,7 @@ def advice(text: str, *, of_resource: bool) -> str:
     >>> advice("0,5", of_resource=True), advice("-500m", of_resource=False), advice("256gb", of_resource=True)
     ('write 0.5', 'it must be >= 0', 'gb is no unit; write 256GB')
     >>> advice("16 gpu", of_resource=True)
-    'gpu is no unit; write 16 alone, or with one of n u m k M G T P E, Ki Mi Gi Ti Pi Ei, each from k on also with B for bytes'
+    'gpu is no unit; the units are n u m k M G T P E, Ki Mi Gi Ti Pi Ei, each from k on also with B for bytes'
     >>> advice("two", of_resource=True), advice("two", of_resource=False)
     ('write digits, or a quantity such as 500m, 1/3 or 256GiB', 'write digits, or a quantity such as 500m or 1/3')
     >>> advice("1/0", of_resource=False), advice("1,024", of_resource=False), advice("n/a", of_resource=False)
@@ -168,7 +168,7 @@ def advice(text: str, *, of_resource: bool) -> str:
             return f"write {number.plain}"
         if meant:
             return f"{unit[:20]} is no unit; write {digits}{meant}"
-        return f"{unit[:20]} is no unit; write {digits} alone, or with one of {_UNITS}, each from k on also with B for bytes"
+        return f"{unit[:20]} is no unit; the units are {_UNITS}, each from k on also with B for bytes"
     return f"write {number.plain}" if number.plain != text else f"write digits, or {such}"
 
 

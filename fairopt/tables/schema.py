@@ -68,6 +68,8 @@ class Column:
         The number that an empty cell stands for; None: none, so that a number must be given.
     aliases : tuple of str
         Other names of the column, which count where its own is not there.
+    counts : str
+        What its numbers count, for messages.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Column:
     default: Any = NEEDED
     empty: float | None = None
     aliases: tuple[str, ...] = ()
+    counts: str = ""
 
 
 class Schema:

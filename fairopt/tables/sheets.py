@@ -23,7 +23,7 @@ from fairopt.limits import check_table
 from fairopt.tables.mistakes import Mistakes
 from fairopt.tables.schema import Schema
 from fairopt.tables.table import Table
-from fairopt.tables.values import is_blank
+from fairopt.tables.values import Unreadable, is_blank
 from fairopt.wording import did_you_mean, joined
 
 __all__ = ["Book", "Cell", "Sheet", "width_of"]
@@ -96,19 +96,19 @@ class Book:
         check_table(file, len(rows), width)
         (_, header), *body = rows[_titles(rows, schema) :] or [(1, [])]
         columns = [None if is_blank(value) else value for _, value in _filled(header, width)]
-        cells = [_filled(row, width) for _, row in body]
-        values = [[row[j][1] for row in cells] for j in range(width)]
-        table = Table(file, schema, columns, values, [number for number, _ in body], "row", mistakes=mistakes)
-        row_of, names = {number: row for row, number in enumerate(table.lines)}, table.names_of_positions
-        for (number, _), each in zip(body, cells, strict=True):
-            for j, (kind, value) in enumerate(each):
-                if kind in _WRONG and (value is None if kind == "f" else not is_blank(value)) and j in names and number in row_of:
-                    table.wrong(row_of[number], _WRONG[kind].format(value=value), names[j])
-        return table
+        cells = [[_value(*cell) for cell in _filled(row, width)] for _, row in body]
+        values = [[row[j] for row in cells] for j in range(width)]
+        return Table(file, schema, columns, values, [number for number, _ in body], "row", mistakes=mistakes)
 
     def _found(self, name: str) -> str | None:
         """Return the sheet of a name, spelled so or in another case."""
         return name if name in self.names else next((each for each in self.names if _folded(each) == _folded(name)), None)
+
+
+def _value(kind: str, value: Any) -> Any:
+    """Return the value of a cell, or why there is none."""
+    is_unknown = kind in _WRONG and (value is None if kind == "f" else not is_blank(value))
+    return Unreadable(_WRONG[kind].format(value=value)) if is_unknown else value
 
 
 def width_of(row: Sequence[Cell]) -> int:

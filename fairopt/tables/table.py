@@ -21,9 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-import math
-import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any, NoReturn
@@ -33,10 +31,11 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.instance.fractions import written
 from fairopt.instance.numerals import Numeral, numeral
-from fairopt.instance.quantities import advice, percentage, plain, read
+from fairopt.instance.quantities import percentage, plain, read
 from fairopt.instance.units import BYTES
+from fairopt.tables.cells import float_of, is_number, label_of, no_number
 from fairopt.tables.mistakes import Mistakes
-from fairopt.tables.schema import NUMBERS, Column, Schema, is_comment, spelled
+from fairopt.tables.schema import NEEDED, NUMBERS, Column, Schema, is_comment, spelled
 from fairopt.tables.values import Percentage, Values, is_blank, name_of, part, rows_with_content, stripped, text_of
 from fairopt.validation import FloatArray
 from fairopt.wording import brief, did_you_mean
@@ -107,8 +106,6 @@ class Table:
         """The names of the columns that are left out."""
         kept = [j for j in kept if not schema.leaves_out(given[j], j)]
         self.columns = schema.header(file, [given[j] for j in kept])
-        self.names_of_positions = dict(zip(kept, self.columns, strict=True))
-        """The columns that are kept by where they stand in the file, from 0."""
         self._values = [values[j] for j in kept]
         self._positions = {name: j for j, name in reversed(list(enumerate(self.columns)))}
         if not len(lines):
@@ -309,7 +306,7 @@ class Table:
                 return np.fromiter((float(cell or blank) for cell in self.cells(column)), float, len(self))
         cells = [cell or blank for cell in self.plain(column)]
         refuse = bad or (lambda row, message, column: self.refuse(message, row, column))
-        meant = {cell: _meant(cell, of_resource) for cell in dict.fromkeys(cells)}
+        meant = {cell: float_of(cell, of_resource=of_resource) for cell in dict.fromkeys(cells)}
         found = np.array([meant[cell][0] for cell in cells])
         in_bytes = np.array([meant[cell][1] for cell in cells])
         unit = cells[int(np.argmax(in_bytes))] if in_bytes.any() else ""
@@ -337,7 +334,7 @@ class Table:
                 self.refuse(f'there is no column for "{label}"; add it')
         known, found = dict.fromkeys(users), dict[str, int]()
         for row, cell in enumerate(self._text(0)):
-            user = _label(cell, known)
+            user = label_of(cell, known)
             if user in found:
                 self.refuse(f'user "{user}" has a row already; remove one', row)
             if user not in known:
@@ -360,7 +357,7 @@ class Table:
     def is_numeric(self, column: str) -> bool:
         """Does a column hold numbers and quantities alone, beside empty cells?"""
         cells = [cell for cell in self.cells(column) if cell]
-        return bool(cells) and all(_is_number(cell) for cell in cells)
+        return bool(cells) and all(is_number(cell) for cell in cells)
 
     def number(
         self, cell: str, row: int, column: str, empty: float | None = None, *, of_resource: bool = False, shares: bool = False
@@ -405,11 +402,10 @@ class Table:
 
     def _no_number(self, cell: str, row: int, column: str, *, of_resource: bool) -> str:
         """Return why a cell is no number, and what to write."""
-        shown = self.raw(column)[row].strip()
-        if cell in self._unclear:
-            both = self._unclear[cell]
-            return f"{shown} may be {both.grouped} or {both.plain}; write {both.grouped}, or {_longer(both.plain)} if you mean {both.plain}"
-        return f'expected a number, found the text "{brief(shown, 60)}"; {advice(cell, of_resource=of_resource)}'
+        declared = self.schema.columns.get(column)
+        counts = declared.counts if declared is not None else ""
+        shown, both = self.raw(column)[row].strip(), self._unclear.get(cell)
+        return no_number(shown, cell, both, "" if counts else column, counts, of_resource=of_resource)
 
     def _empty(self, column: str) -> float | None:
         declared = self.schema.columns.get(column)
@@ -434,40 +430,5 @@ class Table:
             return text_of(value, dates=dates)
         except ValueError as error:
             self.wrong(row, str(error), column)
-            return "1"
-
-
-def _meant(cell: str, of_resource: bool) -> tuple[float, bool, bool]:
-    """Return the number that a cell means, nan if it is none; whether it has a byte unit; and whether it is a number."""
-    try:
-        return float(cell), False, True
-    except ValueError:
-        number = plain(cell, of_resource=of_resource)
-    return (np.nan, False, False) if number is None else (float(number), plain(cell, of_resource=False) is None, True)
-
-
-def _is_number(cell: str) -> bool:
-    """Is this a finite number, or a quantity with a unit?"""
-    try:
-        return math.isfinite(float(cell))
-    except ValueError:
-        pass
-    try:
-        read(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _label(cell: str, known: Collection[str]) -> str:
-    """Return the label that a cell stands for: spaces around it count only where a label has them."""
-    return cell if cell in known else cell.strip()
-
-
-def _longer(decimal: str) -> str:
-    """Return a number of three decimals such that it has one reading.
-
-    >>> _longer("1.024"), _longer("1.024 GiB")
-    ('1.0240', '1.0240 GiB')
-    """
-    return re.sub(r"(\.\d+)", r"\g<1>0", decimal, count=1)
+            declared = self.schema.columns.get(column)
+            return "1" if declared is None or declared.default is NEEDED else ""

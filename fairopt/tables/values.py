@@ -17,7 +17,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.instance.fractions import plain_numbers
 from fairopt.wording import found
 
-__all__ = ["Percentage", "Values", "is_blank", "name_of", "part", "rows_with_content", "stripped", "text_of"]
+__all__ = ["Percentage", "Unreadable", "Values", "is_blank", "name_of", "part", "rows_with_content", "stripped", "text_of"]
 
 Values: TypeAlias = Sequence[Any] | np.ndarray[Any, Any]
 """The cells of a column: texts, values, or an array of numbers."""
@@ -36,6 +36,22 @@ class Percentage(float):
         return f"{plain_numbers(float(100 * Fraction(repr(float(self)))))} %"
 
 
+class Unreadable:
+    """What a cell holds whose value is unknown.
+
+    Parameters
+    ----------
+    why : str
+        The message about it.
+    """
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def __str__(self) -> str:
+        return "?"
+
+
 def text_of(value: Any, *, dates: bool = False) -> str:
     """Return a value as the text that means it exactly; a date only if that is asked for.
 
@@ -44,6 +60,8 @@ def text_of(value: Any, *, dates: bool = False) -> str:
     ValueError
         No text means it; the message says what to do.
     """
+    if isinstance(value, Unreadable):
+        raise ValueError(value.why)
     if value is None or value != value:
         return ""
     if hasattr(value, "tolist"):  # of numpy
