@@ -39,6 +39,11 @@ _before: list[str | None] = []  # what the variable was, for each that is inside
 
 def workers(jobs: int, **options: Any) -> Any:
     """Return joblib's ``Parallel`` with this number of jobs; where they are processes of this machine, they end with this one."""
+    if os.name == "posix" and jobs != 1:
+        from multiprocessing.resource_tracker import ensure_running
+
+        with safe_path():
+            ensure_running()  # joblib would start it just before the first worker, and it undoes `no_interrupt`
     return carrying()(n_jobs=jobs, initializer=_settle, initargs=(os.getpid(),), **options)
 
 
