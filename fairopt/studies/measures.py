@@ -49,8 +49,8 @@ _ALIASES = {
     "min share": "smallest_share",
     "smallest share": "smallest_share",
     "jain's index": "jain",
-    "time": "seconds",
     "time s": "seconds",
+    "time (s)": "seconds",
 }
 _SPREADS: Mapping[Interval, str] = {
     "se": "standard error",
@@ -68,7 +68,7 @@ def chosen_measures(rows: pd.DataFrame, names: Sequence[str]) -> list[str]:
     """
     known = [str(name) for name in rows.columns if name in MEASURES or str(name).startswith(_USE)]
     by_word = {_plain(name.removeprefix(_USE)): name for name in known}
-    by_word |= {_plain(name): name for name in known} | {word: name for word, name in _ALIASES.items() if name in known}
+    by_word |= {_plain(name): name for name in known} | {_plain(word): name for word, name in _ALIASES.items() if name in known}
     chosen: list[str] = []
     for name in [names] if isinstance(names, str) else names:
         word = _plain(str(name))
