@@ -105,9 +105,9 @@ def study(
     ] = "se",
     reference: Annotated[
         str | None,
-        typer.Option(metavar="ENTRY", help="Also show differences to this notion or schedule, seed by seed, with their intervals."),
+        typer.Option(metavar="ID", help="Also show differences to this notion or schedule, seed by seed, with their intervals."),
     ] = None,
-    title: Annotated[
+    rename: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=TEXT", help="What the table calls an entry, an instance or a measure. Can be repeated."),
     ] = None,
@@ -117,7 +117,7 @@ def study(
 ) -> None:
     """Run notions and schedules on all instances with all seeds, and print means and standard errors.
 
-    With --columns, --digits, --interval, --reference or --title, the table for a paper is printed, too.
+    With --columns, --digits, --interval, --reference or --rename, the table for a paper is printed instead.
     With --resume, Ctrl-C keeps the finished rows, and the same command continues from them.
     Exit status 3: no row has an allocation; 1: some rows have none.
     """
@@ -129,7 +129,7 @@ def study(
     form = choose_form(None, plot, as_json=as_json, as_csv=as_csv)
     kind = table_form(table, "--table", "html")
     asked: dict[str, object] = {"--columns": columns, "--digits": digits, "--interval": interval if interval != "se" else None}
-    asked |= {"--reference": reference, "--title": title}
+    asked |= {"--reference": reference, "--rename": rename}
     own = [option for option, value in asked.items() if value is not None]
     if own and form == "json" and table is None:
         raise typer.BadParameter("it is about a table, and --json is none; give --table FILE", param_hint=own[0])
@@ -148,7 +148,7 @@ def study(
     instances |= {spec: spec for spec in generate or []}
     wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
     titles = _titles(files or [], list(instances)) if own or kind in _PAPER else {}
-    titles |= dict(_pair(text) for text in title or [])
+    titles |= dict(_pair(text) for text in rename or [])
     if own:  # a word that is wrong is refused now, not when all is computed
         grid = Grid(instances, wanted, greedy, [0], {"integral": integral, "sharing": sharing, "time_limit": time_limit})
         fo.study_table(rows_to_come(grid), chosen, digits=digits, interval=interval, reference=reference, titles=titles)
@@ -234,5 +234,5 @@ def _pair(text: str) -> tuple[str, str]:
     """
     name, equals, title = text.rpartition("=")
     if not equals or not name:
-        raise typer.BadParameter(f'"{text[:60]}" is no title; give NAME=TEXT, as in "drfh:best-fit=Best fit"', param_hint="--title")
+        raise typer.BadParameter(f'"{text[:60]}" gives no name; give NAME=TEXT, as in "drfh:best-fit=Best fit"', param_hint="--rename")
     return name, title

@@ -320,7 +320,7 @@ def test_the_command_writes_what_python_does(tmp_path: Path) -> None:
         "--backend",
         "threading",
     )
-    options = ("--columns", "tasks,jain", "--interval", "ci95", "--reference", "drfh", "--title", "drfh:best-fit=Best fit")
+    options = ("--columns", "tasks,jain", "--interval", "ci95", "--reference", "drfh", "--rename", "drfh:best-fit=Best fit")
     rows = fo.study({"kesidis:users=4": "kesidis:users=4"}, schedules=["drfh:best-fit"], seeds=range(3), workers=1, backend="threading")
     table = fo.study_table(rows, ["tasks", "jain"], interval="ci95", reference="drfh", titles={"drfh:best-fit": "Best fit"})
     printed = run(*asked, *options, "--table", tmp_path / "t.tex").stdout
@@ -341,7 +341,7 @@ def test_the_command_writes_what_python_does(tmp_path: Path) -> None:
     [
         (("--columns", "task"), 'no measure "task" (did you mean "tasks"?)'),
         (("--reference", "drf"), 'there is no entry "drf" (did you mean "drfh"?)'),
-        (("--title", "drfh"), '"drfh" is no title; give NAME=TEXT'),
+        (("--rename", "drfh"), '"drfh" gives no name; give NAME=TEXT'),
         (("--digits", "3", "--csv"), "--csv has all digits; leave it out"),
         (("--digits", "3", "--json"), "it is about a table, and --json is none; give --table FILE"),
     ],
@@ -359,5 +359,5 @@ def test_the_title_of_a_file_is_that_of_its_instance(tmp_path: Path) -> None:
         text = f"title: Title of {name}\nservers: [{{name: s, capacity: {{cpu: 4}}}}]\nusers: [{{name: a, demand: {{cpu: 1}}}}]\n"
         (tmp_path / f"{name}.yaml").write_text(text)
     files = (tmp_path / "one.yaml", tmp_path / "two.yaml")
-    run("study", *files, "--workers", "1", "--backend", "threading", "--title", "two=Other", "--table", tmp_path / "t.tex")
+    run("study", *files, "--workers", "1", "--backend", "threading", "--rename", "two=Other", "--table", tmp_path / "t.tex")
     assert re.findall(r"textit\{(.*?)\}", (tmp_path / "t.tex").read_text()) == ["Title of one", "Other"]
