@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ __all__ = [
     "read_notion",
     "read_placement",
     "read_schedule",
+    "written",
 ]
 
 NotionSpec: TypeAlias = str | Notion | type[Notion] | tuple[str, Mapping[str, Any]]
@@ -184,6 +186,17 @@ def _options(parts: Sequence[str], spec: str) -> dict[str, Any]:
                 break
         options[word] = value
     return options
+
+
+def written(notion: Notion) -> str:
+    """Return a notion as a specification: its name, and the options that are not the default.
+
+    >>> [written(read_notion(spec)[1]) for spec in ("drfh", "proportional:alpha=2", "tsf:guarantees=clamp")]
+    ['drfh', 'proportional:alpha=2', 'tsf:guarantees=clamp']
+    """
+    fields = dataclasses.fields(notion) if dataclasses.is_dataclass(notion) else ()
+    silent = {each.name for each in fields if getattr(notion, each.name) is each.default or getattr(notion, each.name) == each.default}
+    return _name([notion.name], {name: value for name, value in notion.options.items() if name not in silent})
 
 
 def _name(names: Sequence[str], options: Mapping[str, Any]) -> str:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from fairopt.models import Notion
 
 __all__ = ["GIVEN", "Allocation", "Level"]
 
@@ -123,6 +124,8 @@ class Allocation(ShowsItself):
     exact : ExactAnswer or None
         Of ``solve(..., exact=True)`` and ``schedule(..., exact=True)``: ``tasks``, ``tasks_per_user``, ``shares`` and ``levels`` as
         Fractions, and the ``radius`` of goals whose optimum is irrational.
+    measured_by : Notion or None
+        Of an allocation that fairopt did not compute: the notion that it is compared with, with its options.
     """
 
     instance: Instance
@@ -140,6 +143,7 @@ class Allocation(ShowsItself):
     question: Optimum | Greedy | None = None
     queue_prices: dict[str, float] = field(default_factory=dict)
     exact: ExactAnswer | None = None
+    measured_by: Notion | None = None
 
     def __post_init__(self) -> None:
         for array in (self.tasks, self.shares, self.prices):

@@ -19,7 +19,7 @@ from fairopt.analysis.rerun import given
 from fairopt.certificate import allocation_excess
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.models import Sharing, default_sharing
+from fairopt.models import Notion, Sharing, default_sharing
 from fairopt.scheduling import schedule
 from fairopt.specs import OwnScheduler
 
@@ -29,7 +29,7 @@ _TOLERANCE = 1e-8  # relative, for the limits
 
 
 def made(
-    instance: Instance, plan: Mapping[str, Any] | OwnScheduler | Allocation, sharing: Sharing | None, notion: str = GIVEN
+    instance: Instance, plan: Mapping[str, Any] | OwnScheduler | Allocation, sharing: Sharing | None, notion: str | Notion = GIVEN
 ) -> Allocation:
     """Return the allocation of a plan of `fairopt.specs.read_schedule`; ``notion`` may name one to compare a scheduler of one's own with.
 

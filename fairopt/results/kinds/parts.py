@@ -83,7 +83,7 @@ OF_SCHEDULE = {
     "seed": SEED,
     "stop": text("When it stops."),
 }
-OF_GIVEN = {"notion": text("The notion that measures it."), "sharing": SHARING}
+OF_GIVEN = {"notion": text("The notion that measures it."), "options": _OPTIONS["options"], "sharing": SHARING}
 MADE = define("made", question("How an allocation was made: all arguments of fairopt.solve or fairopt.schedule.", OF_SOLVE | OF_SCHEDULE))
 
 CERTIFICATE = define(
