@@ -191,12 +191,15 @@ def _options(parts: Sequence[str], spec: str) -> dict[str, Any]:
 def written(notion: Notion) -> str:
     """Return a notion as a specification: its name, and the options that are not the default.
 
-    >>> [written(read_notion(spec)[1]) for spec in ("drfh", "proportional:alpha=2", "tsf:guarantees=clamp")]
+    >>> [written(read_notion(spec)[1]) for spec in ("drfh", "proportional:alpha=2.0", "tsf:guarantees=clamp")]
     ['drfh', 'proportional:alpha=2', 'tsf:guarantees=clamp']
     """
     fields = dataclasses.fields(notion) if dataclasses.is_dataclass(notion) else ()
     silent = {each.name for each in fields if getattr(notion, each.name) is each.default or getattr(notion, each.name) == each.default}
-    return _name([notion.name], {name: value for name, value in notion.options.items() if name not in silent})
+    given = {name: value for name, value in notion.options.items() if name not in silent}
+    return _name(
+        [notion.name], {name: int(each) if isinstance(each, float) and each.is_integer() else each for name, each in given.items()}
+    )
 
 
 def _name(names: Sequence[str], options: Mapping[str, Any]) -> str:

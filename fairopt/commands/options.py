@@ -25,6 +25,7 @@ from fairopt.registry import words as parts
 __all__ = [
     "EFFORT",
     "Changes",
+    "ClusterChanges",
     "Csv",
     "Everything",
     "Exact",
@@ -71,6 +72,16 @@ Changes = Annotated[
         metavar="PATH=VALUE",
         autocompletion=completion.changes,
         help="Run on a copy of FILE with this change, as in users.vision.weight=3, servers.new.count+=2 or "
+        "queues.research.guarantee.gpu=8. Can be repeated.",
+    ),
+]
+ClusterChanges = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        autocompletion=completion.changes,
+        help="Run on a copy of the cluster of --cluster with this change, as in users.vision.weight=3, servers.new.count+=2 or "
         "queues.research.guarantee.gpu=8. Can be repeated.",
     ),
 ]

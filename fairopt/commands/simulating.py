@@ -11,7 +11,7 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import INTERRUPTED, Bar, check_page, choose_form, draw, hand_over, say, work
-from fairopt.commands.options import Changes, Json, Resume, read_instance
+from fairopt.commands.options import ClusterChanges, Json, Resume, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
 from fairopt.histories.reading import kind_of
@@ -81,7 +81,7 @@ def simulate(
     ] = None,
     resume: Resume = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Leave out bad rows, and count them.")] = False,
-    changes: Changes = None,
+    changes: ClusterChanges = None,
     as_json: Json = False,
     by: Annotated[
         Literal["job", "user", "queue", "time"] | None,

@@ -273,7 +273,9 @@ class SideBySide:
                     "bounded_slowdown": self.slowdowns(course)[1],
                 }
             )
-            table = frame.groupby("user", sort=False).agg({"jobs": "sum", "jobs_ended": "sum", "wait_s": "mean", "bounded_slowdown": "mean"})
+            table = frame.groupby("user", sort=False).agg(
+                {"jobs": "sum", "jobs_ended": "sum", "wait_s": "mean", "bounded_slowdown": "mean"}
+            )
             table = table.reindex([user for user in self.users if user in table.index])
             held = [position[user] for user in table.index]
             for word, values in (("share_h", course.shares), ("shortfall_h", self.shortfall(course)), ("envy_h", self.envy(course))):

@@ -132,10 +132,7 @@ def several_schedulers(found: SideBySide) -> dict[str, Any]:
         }
         rows.append(_row(course.name, **each, **more))
     weight = dict(zip(found.users, found.weights.tolist(), strict=True))
-    users = [
-        _user(each["user"], each["scheduler"], each, weight=weight[each["user"]])
-        for each in records(found.users_frame())
-    ]
+    users = [_user(each["user"], each["scheduler"], each, weight=weight[each["user"]]) for each in records(found.users_frame())]
     body = {
         "complete": found.complete,
         "not_begun": list(found.not_begun),

@@ -129,7 +129,7 @@ def solve(
     if digits is not None:
         check_whole_number("digits", digits, 1, below=_MOST_DIGITS)
         if not exact:
-            raise Unsupported("digits goes with exact=True; floats have about 15")
+            raise Unsupported("digits= needs exact=True; floats have about 15")
     started = time.perf_counter()
     deadline = Deadline(time_limit)
     chosen, how = checked(instance, notion, sharing, options)

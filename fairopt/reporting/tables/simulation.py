@@ -61,9 +61,7 @@ def simulation_blocks(found: Simulation) -> Iterator[Block]:
     if found.settling is not None:
         yield from _settling(found.settling, found.details["period"])
     yield GAP
-    yield Note(
-        "completion: mean time from submission to end of the jobs that ended.", style="soft"
-    )
+    yield Note("completion: mean time from submission to end of the jobs that ended.", style="soft")
 
 
 def _jobs(kind: str, frame: pd.DataFrame) -> Table:
