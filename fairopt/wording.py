@@ -243,7 +243,7 @@ def figures(values: Iterable[float]) -> list[str]:
     sizes = [abs(value) for value in numbers if value and math.isfinite(value)]
     if not sizes or max(sizes) / min(sizes) >= _SIZES or not 1e-4 <= max(sizes) < 1e9:
         return [figure(value, 6) for value in numbers]
-    decimals = max(0, 5 - math.floor(math.log10(max(sizes))))
+    decimals = max(0, 5 - math.floor(math.log10(max(sizes) * (1 + 1e-9))))  # 1 is 1 up to rounding
     texts = [f"{value:,.{decimals}f}" if value else "0" for value in numbers]
     fractions = [text.partition(".")[2] for text in texts]
     needless = min((len(zeros) - len(zeros.rstrip("0")) for zeros in fractions if zeros), default=0)

@@ -131,10 +131,10 @@ class Simulation(ShowsItself):
                 "submit_s": self.trace.submit,
                 "tasks": self.trace.tasks,
                 "tasks_ended": self.ended,
+                "ended": self.ended,  # until 1.0
                 "started_s": self.started,
                 "finished_s": self.finished,
                 "completion_s": self.completion,
-                "ended": self.ended,  # until 1.0
             },
             index=pd.Index(self.trace.jobs, name="job"),
         )

@@ -184,3 +184,14 @@ def test_an_allocation_is_audited_by_the_measure_of_a_notion(cluster: Path) -> N
     audited = run("audit", cluster, "--allocation", own, "--notion", "proportional:alpha=2", "--properties", "max-min")
     assert "Audit of given, measured by proportional:alpha=2" in flat(audited.stdout)
     assert 'did you mean "drfh"' in flat(run("audit", cluster, "--allocation", own, "--notion", "drfhh", status=2).stderr)
+
+
+def test_an_explanation_is_measured_by_the_notion_with_its_options(cluster: Path) -> None:
+    """The exact allocations of alpha 0, the largest total, and of alpha 1 differ, and so does what either would give."""
+    own = held(cluster, "now", 1, 2)
+    for spec in ("proportional:alpha=0", "proportional"):
+        exact = fo.solve(fo.load(cluster), "proportional", alpha=0 if spec.endswith("0") else 1).tasks_per_user[1]
+        text = flat(run("explain", cluster, "--user", "b", "--allocation", own, "--notion", spec).stdout)
+        assert f"The exact allocation of {spec}, of divisible tasks, would give it {exact:.3g} instead of 2." in text
+    data = json.loads(run("explain", cluster, "--user", "b", "--allocation", own, "--notion", "proportional:alpha=0", "--json").stdout)
+    assert data["question"]["allocation"]["options"]["alpha"] == 0
