@@ -194,12 +194,11 @@ def written(notion: Notion) -> str:
     >>> [written(read_notion(spec)[1]) for spec in ("drfh", "proportional:alpha=2.0", "tsf:guarantees=clamp")]
     ['drfh', 'proportional:alpha=2', 'tsf:guarantees=clamp']
     """
-    fields = dataclasses.fields(notion) if dataclasses.is_dataclass(notion) else ()
-    silent = {each.name for each in fields if getattr(notion, each.name) is each.default or getattr(notion, each.name) == each.default}
-    given = {name: value for name, value in notion.options.items() if name not in silent}
-    return _name(
-        [notion.name], {name: int(each) if isinstance(each, float) and each.is_integer() else each for name, each in given.items()}
-    )
+    fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(notion) if dataclasses.is_dataclass(notion) else ()
+    values = {field.name: (getattr(notion, field.name), field.default) for field in fields}
+    silent = {name for name, (value, usual) in values.items() if value is usual or (np.ndim(value) == 0 and value == usual)}
+    given: dict[str, Any] = {name: value for name, value in notion.options.items() if name not in silent}
+    return _name([notion.name], {word: int(it) if isinstance(it, float) and it.is_integer() else it for word, it in given.items()})
 
 
 def _name(names: Sequence[str], options: Mapping[str, Any]) -> str:
