@@ -13,13 +13,11 @@ from fairopt.allocation import Level
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, best_server
 from fairopt.instance.fractions import rounding
+from fairopt.instance.tolerances import CERTIFIED, NOTHING
 from fairopt.program import Feature, LimitKind, Program, Solution, TreeFilling
 from fairopt.solving.tree_prices import prices_at_events
 
 __all__ = ["every_level", "levels_of", "prices_of", "queue_prices_by_stage", "queue_prices_of", "shares_of", "unexpanded"]
-
-_SAME_LEVEL = 1e-8  # relative
-_ROUNDING = 1e-9  # a smaller part of what is paid for the most expensive limit is no price
 
 
 def unexpanded(instance: Instance, pairs: FloatArray, row: IntArray, utility: FloatArray | None = None) -> FloatArray:
@@ -81,7 +79,7 @@ def _of_queues(program: Program, prices: FloatArray | None) -> dict[str, float]:
         return {}
     own = prices[: len(limits)]
     spent = own * limits.bounds if own.dtype != object else own
-    rows = np.flatnonzero(limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED) & (spent > rounding(_ROUNDING, own) * spent.max(initial=0)))
+    rows = np.flatnonzero(limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED) & (spent > rounding(NOTHING, own) * spent.max(initial=0)))
     return {program.queue_limits[limits.keys[row, 0]]: _number(own[row]) for row in rows}
 
 
@@ -114,7 +112,7 @@ def levels_of(
     merging: Merging | None,
     sharing: str,
     by_stage: list[dict[str, float]],
-    same: float = _SAME_LEVEL,
+    same: float = CERTIFIED,
 ) -> tuple[Level, ...]:
     """Stages -> levels of the original users; prices become d(level) / d(capacity); prices of queues are given. Works in fractions too.
 
@@ -142,7 +140,7 @@ def levels_of(
 
 
 def every_level(
-    levels: tuple[Level, ...], program: Program, merging: Merging | None, instance: Instance, shares: FloatArray, same: float = _SAME_LEVEL
+    levels: tuple[Level, ...], program: Program, merging: Merging | None, instance: Instance, shares: FloatArray, same: float = CERTIFIED
 ) -> tuple[Level, ...]:
     """Return all distinct final levels, with all users: engines need not settle users who stop at limits of their own.
 

@@ -17,11 +17,10 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import AlphaFair, Equalize, Leximin, LimitKind, Program, ScaledColumns, Total, TreeFilling
 
-__all__ = ["SAME_WORTH", "ScaledProgram", "obstacle", "task_rows"]
-
-SAME_WORTH = 1e-15  # relative: utilities of a user that differ by no more are the same, but for rounding
+__all__ = ["ScaledProgram", "obstacle", "task_rows"]
 
 
 def obstacle(program: Program) -> str:
@@ -40,7 +39,7 @@ def obstacle(program: Program) -> str:
         low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
         np.minimum.at(low, program.pair_users, program.utilities)
         np.maximum.at(high, program.pair_users, program.utilities)
-        if (high[limited] > low[limited] * (1 + SAME_WORTH)).any():
+        if (high[limited] > low[limited] * (1 + ROUNDING)).any():
             return "limits on tasks that are worth more on one server than on another"
     if limited.size or isinstance(program.goal, TreeFilling):  # pairs that only a limit on tasks bounds have no cost to measure them by
         of_server = np.repeat(limits.of_servers, np.diff(limits.matrix.indptr))
