@@ -247,7 +247,7 @@ class _Task:
         program, members = self.program, np.zeros(len(self.program.users), bool)
         members[self.scaled.members] = True
         together = Together(members, goal.is_equal)
-        per_level = program.utilities / goal.weights[program.pair_users]
+        per_level = program.worth
         found = solve_levels(program, per_level, _Levels(self, goal), together, settle_below(tolerance))
         return replace(found, iterations=self.iterations, programs_solved=self.solved)
 

@@ -456,7 +456,7 @@ def _(goal: TreeFilling | Nested, program: Program, both: _Both) -> dict[str, An
 
 @_lost.register
 def _(goal: Leximin | Equalize, program: Program, both: _Both) -> dict[str, Any]:
-    per_level = program.utilities / goal.weights[program.pair_users]
+    per_level = program.worth
     levels = [program.per_user(each * per_level)[both.able].tolist() for each in (both.best, both.x)]
     return _of_lists([of_sorted(*levels)] if both.able.any() else [])
 

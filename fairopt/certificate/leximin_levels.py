@@ -18,7 +18,7 @@ __all__ = ["level_gaps"]
 
 def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -> tuple[float, float]:
     """Return the worst optimality and fairness residuals over all levels."""
-    per_level = program.utilities / goal.weights[program.pair_users]
+    per_level = program.worth
     levels = program.per_user(solution.x * per_level)
     open_to = program.per_user(program.largest()) > 0  # users that can receive anything at all
 

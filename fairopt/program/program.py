@@ -98,6 +98,11 @@ class Program(ShowsItself):
         return np.flatnonzero(has_column)
 
     @property
+    def worth(self) -> FloatArray:
+        """What a task of each pair counts in the goal, (pairs,): u / phi in a level, u phi in a total, u in other goals."""
+        return self.goal.worth(self.utilities, self.pair_users)
+
+    @property
     def inner_goal(self) -> Objective:
         """The goal; of `Separate`, the goal of each server."""
         return self.goal.inner

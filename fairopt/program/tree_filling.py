@@ -111,6 +111,7 @@ class TreeFilling(Objective):
     """
 
     feature: ClassVar = Feature.TREE
+    is_filling: ClassVar = True
 
     weights: FloatArray
     tree: Tree

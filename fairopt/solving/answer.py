@@ -14,7 +14,7 @@ from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, best_server
 from fairopt.instance.fractions import rounding
 from fairopt.instance.tolerances import CERTIFIED, NOTHING
-from fairopt.program import Feature, LimitKind, Program, Solution, TreeFilling
+from fairopt.program import LimitKind, Program, Solution, TreeFilling
 from fairopt.solving.tree_prices import prices_at_events
 
 __all__ = ["every_level", "levels_of", "prices_of", "queue_prices_by_stage", "queue_prices_of", "shares_of", "unexpanded"]
@@ -100,7 +100,7 @@ def queue_prices_by_stage(program: Program, solution: Solution) -> list[dict[str
     if not program.queue_limits:
         return [{} for _ in solution.stages]
     found = [_of_queues(program, stage.prices) for stage in solution.stages]
-    if program.goal.feature is Feature.TREE and not program.integral:
+    if program.goal.is_filling and not program.integral:
         at_events = prices_at_events(program, program.goal_as(TreeFilling), solution)
         found = [prices | more for prices, more in zip(found, at_events, strict=True)]
     return found
@@ -159,7 +159,7 @@ def every_level(
     same : float
         Relative: shares that differ by at most this part are one level.
     """
-    fills = program.goal.feature is Feature.TREE
+    fills = program.goal.is_filling
     if program.integral or not (fills or program.goal.has_levels):
         return levels
     position = {name: n for n, name in enumerate(instance.users)}

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import FITS, TINY
-from fairopt.program import Feature, Leximin, Program, Solution, Stage, Total
+from fairopt.program import Feature, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import Outcome, Status, solved
 from fairopt.solvers.via_highs.identical_servers import Totals
@@ -46,8 +46,8 @@ _LIGHT = 0.01  # relative: how near to the lightest totals are that are packed
 def solve_whole(program: Program, deadline: Deadline) -> Solution:
     """Solve Total or Leximin over whole tasks."""
     if program.goal.feature is Feature.TOTAL:
-        return _total(program, program.goal_as(Total), deadline)
-    return _Outcomes(program, program.goal_as(Leximin), deadline).solve()
+        return _total(program, deadline)
+    return _Outcomes(program, deadline).solve()
 
 
 def _totals(program: Program, worth: FloatArray) -> Totals:
@@ -58,8 +58,8 @@ def _totals(program: Program, worth: FloatArray) -> Totals:
     return Totals.of(program.pair_users, program.pair_servers, worth, matrix, largest)
 
 
-def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
-    worth = goal.weights[program.pair_users] * program.utilities
+def _total(program: Program, deadline: Deadline) -> Solution:
+    worth = program.worth
     totals = _totals(program, worth)
     value = worth[totals.first]
     best, bound, iterations, runs = np.zeros(worth.size), float(value @ totals.upper), 0, 0
@@ -88,9 +88,9 @@ def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
 class _Outcomes:
     """The levels found so far, how many users are counted at or below each, and the best allocation known."""
 
-    def __init__(self, program: Program, goal: Leximin, deadline: Deadline) -> None:
+    def __init__(self, program: Program, deadline: Deadline) -> None:
         self.program, self.deadline = program, deadline
-        self.per_level = program.utilities / goal.weights[program.pair_users]
+        self.per_level = program.worth
         self.totals = totals = _totals(program, self.per_level)
         users, per_level = program.pair_users[totals.first], self.per_level[totals.first]
         self.reach = np.bincount(users, weights=totals.upper * per_level, minlength=len(program.users)).astype(float)
