@@ -27,7 +27,7 @@ from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import EXACT, NOTHING
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff, TreeFilling
-from fairopt.solvers.backend import Backend, Deadline, Status, Way, final_levels
+from fairopt.solvers.backend import Backend, Deadline, Method, Status, final_levels
 from fairopt.solvers.highs_model import without_banner
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
@@ -79,10 +79,10 @@ class CVXPY(Backend):
         """Has the goal a gradient, so that one or two programs are solved, or is the program small enough for a linear program a level?"""
         return program.goal.has_gradient or program.n_pairs <= _PAIRS_OF_LEVELS
 
-    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
-        """Return the one way; its answer to an alpha-fair goal or a trade-off has few digits, and is always polished."""
-        (way,) = super().ways(program, tolerance)
-        return (replace(way, polish_above=EXACT) if program.goal.has_gradient else way,)
+    def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
+        """Return the one method; its answer to an alpha-fair goal or a trade-off has few digits, and is always polished."""
+        (method,) = super().methods(program, tolerance)
+        return (replace(method, polish_above=EXACT) if program.goal.has_gradient else method,)
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features."""
