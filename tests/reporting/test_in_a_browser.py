@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.browser import HOSTILE, TAKEN, WHY_NOT, chromium, hostile_cluster
+from support.browser import HOSTILE, PATIENCE, TAKEN, WHY_NOT, chromium, hostile_cluster
 
 import fairopt as fo
 from fairopt.reporting.composing import report
@@ -40,8 +40,8 @@ class Window:
         return self.driver.execute_script(script, *arguments)
 
     def wait(self, condition: Callable[[], Any]) -> Any:
-        """Return what the condition comes to, at most half a minute later."""
-        end = time.monotonic() + 30
+        """Return what the condition comes to."""
+        end = time.monotonic() + PATIENCE
         while not (found := condition()):
             assert time.monotonic() < end, "the page does not get there"
             time.sleep(0.02)
