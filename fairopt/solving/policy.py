@@ -21,6 +21,7 @@ import numpy as np
 
 from fairopt.certificate import Certificate, certify
 from fairopt.errors import FairoptError, NoSolution
+from fairopt.instance.tolerances import EXACT
 from fairopt.program import Program, Solution
 from fairopt.solvers import candidates, polishes
 from fairopt.solvers.backend import Backend, Deadline, Way
@@ -31,7 +32,6 @@ __all__ = ["Found", "find", "other_engines"]
 log = logging.getLogger(__name__)
 
 _DIGIT = 0.1  # of the tolerance: an answer within it needs no polish, and no other way of the same engine
-_EXACT = 1e-13  # a polished answer with this residual is exact to rounding, and counts even if rounding was kinder to the other one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,9 +204,9 @@ def _try(program: Program, engine: Backend, way: Way, tolerance: float, deadline
     if answer.residual > polish_above:
         for name, polished in polishes(program, solution):
             certificate = certify(program, polished)
-            if certificate.worst < answer.residual or certificate.worst <= _EXACT:
+            if certificate.worst < answer.residual or certificate.worst <= EXACT:
                 needed_it = answer.needed_it or answer.residual > _DIGIT * tolerance
                 answer = _Answer(polished, certificate, engine.name, way.name, name, needed_it)
-            if answer.residual <= max(polish_above, _EXACT):
+            if answer.residual <= max(polish_above, EXACT):
                 break
     return answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fairopt.instance.tolerances import EXACT
 from fairopt.program import Equilibrium, Feature, Program, Solution
 from fairopt.solvers.backend import Backend, Deadline, Way
 
@@ -23,7 +24,7 @@ class BestResponse(Backend):
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
         """Return the one way; its answer is polished unless it is exact to rounding."""
         (way,) = super().ways(program, tolerance)
-        return (replace(way, polish_above=1e-13),)
+        return (replace(way, polish_above=EXACT),)
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Sweep until a point satisfies the condition of the equilibrium."""

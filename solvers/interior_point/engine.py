@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairopt.errors import NoSolution, Unsupported
-from fairopt.program import AlphaFair, Equalize, Equilibrium, Feature, Leximin, LimitKind, Program, Solution, Total, TreeFilling
+from fairopt.program import Feature, LimitKind, Program, Solution, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Way
 from fairopt.solvers.interior_point.market import as_market, is_large
 from fairopt.wording import plural
@@ -62,17 +62,17 @@ class InteriorPoint(Backend):
         if program.is_market:
             return is_large(program)
         pairs = program.n_pairs
-        if isinstance(program.goal, TreeFilling):
+        if program.goal.is_filling:
             if pairs < _PAIRS_OF_TREES:
                 return False
             from fairopt.solvers.interior_point.tree import obstacle_of_tree
 
-            return not obstacle_of_tree(program, program.goal)
-        if isinstance(program.goal, Leximin | Equalize):
+            return not obstacle_of_tree(program, program.goal_as(TreeFilling))
+        if program.goal.has_levels:
             shared = int((program.limits.kinds != LimitKind.TASKS).sum())
             large = pairs * shared >= (_SIZE_OF_LEVELS if pairs > _PAIRS_EACH * len(program.users) else _SIZE_OF_FEW_EACH)
         else:
-            large = isinstance(program.goal, Total) and pairs >= max(_PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT * len(program.limits))
+            large = program.goal.feature is Feature.TOTAL and pairs >= max(_PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT * len(program.limits))
         if not large:
             return False
         from fairopt.solvers.structure.scaling import obstacle
@@ -92,13 +92,13 @@ class InteriorPoint(Backend):
         from fairopt.solvers.structure.scaling import obstacle
 
         goal, arrays = program.goal, array_namespace(self.within)
-        if isinstance(goal, Equilibrium):
+        if goal.is_equilibrium:
             return tuple(self._way(path, unless=_DIGIT * tolerance) for path in paths.paths_of_market(as_market(program), arrays))
-        if isinstance(goal, Leximin | Equalize | TreeFilling | Total):
+        if not goal.has_gradient:
             # Of large programs rounding alone leaves more than a tenth of the tolerance: there no polish does better.
             path, enough = paths.structured_path(arrays), tolerance if self.wins(program) else None
             return (self._way(path, unless=enough, polish_above=enough),)
-        if self.within and (not isinstance(goal, AlphaFair) or obstacle(program)):
+        if self.within and (goal.feature is Feature.TRADEOFF or obstacle(program)):
             raise Unsupported(
                 f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals whose limits belong to servers, with limits on '
                 f'tasks only where these are worth the same everywhere; "{program.name}" is none of these: leave ":{self.within}" out'

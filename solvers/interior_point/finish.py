@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from fairopt.instance.tolerances import TINY
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.pairs import Pairs
 
 __all__ = ["Sets", "finish", "shown"]
 
 _REFINEMENTS = 3
-_LEAST = 1e-300
 _LEAST_PART = 1e-4  # of a value that is not 0 on the sets
 
 
@@ -39,12 +39,12 @@ def shown(pairs: Pairs, primal: Any, dual: Any, money: float) -> Sets:
     # Of each pair of factors the larger one counts. x in parts of what its user, or its server, could have of this pair at most, v of a
     # level, s of its limit; prices in parts of the mean that a user or a server gets of the money: what the user
     # would waste by having that much of this pair, p, m.
-    level = xp.clip(pairs.rows(x), _LEAST, None)
+    level = xp.clip(pairs.rows(x), TINY, None)
     most = xp.minimum(pairs.spread(level[: pairs.n_users]) / pairs.eligible(pairs.W, 1.0), pairs.room())
     mean = pairs.point(most * most * pairs.n_users, xp.zeros_like(s) + pairs.bounds**2 * pairs.n_servers, level * level)
     values, prices = primal * money, dual * mean
     there = pairs.loose(values > prices, False)
-    blurred = xp.minimum(values, prices) / xp.clip(xp.maximum(values, prices), _LEAST, None)
+    blurred = xp.minimum(values, prices) / xp.clip(xp.maximum(values, prices), TINY, None)
     used, slack, free = pairs.parts(there)
     return Sets(used, ~slack, ~free, float(xp.max(pairs.loose(pairs.eligible(blurred)))))
 

@@ -46,7 +46,7 @@ def solve_levels(
     solver = _Levels(scaled, goal.is_equal, tolerance, deadline, arrays)
     members = np.zeros(len(program.users), bool)
     members[scaled.member] = True
-    per_level = program.utilities / goal.weights[program.pair_users]
+    per_level = program.worth
     try:
         found = by_levels(program, per_level, solver, Together(members, solver.equal), settle_below(tolerance))
     except LostError as lost:

@@ -28,10 +28,11 @@ from typing import Any
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.tolerances import DIGITS, NOISE, ROUNDING
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.finish import Sets, finish, shown
 from fairopt.solvers.interior_point.steps import Point, advance, part_of_the_way
-from fairopt.solvers.leximin.levels import DIGITS, NOISE, Course, bound_of, rise, settle_below
+from fairopt.solvers.leximin.levels import Course, bound_of, rise, settle_below
 from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.scaling import ScaledProgram
 
@@ -42,7 +43,6 @@ log = logging.getLogger(__name__)
 _STEPS = 300  # a first level takes 10 to 30, the next ones 3 to 10; a cap on the way a few
 _HELD = 1e-12  # a settled user may miss its level by this part of it while the others rise
 _ALMOST_HELD = 1e-9  # and by this where a cap is compared with what others reach: the certificate would see it
-_ROUNDING = 1e-15
 _LEAST_GAP = 2e-16  # relative to the level: one unit of rounding
 _CLOSE = 1e-4  # who is above the level by less may belong to it: the path goes on until it shows
 _STALLED, _LOST = 4, 24  # steps that do not halve the error: near the end, and before
@@ -218,7 +218,7 @@ class LevelPath:
 
     def capped(self, level: float) -> BoolArray:
         """Say who rises and has its cap below a level that all who rise can reach, (users,)."""
-        return np.asarray(self.rising & (self.pairs.scaled.cap <= self.course.at(level) * (1 + _ROUNDING)))
+        return np.asarray(self.rising & (self.pairs.scaled.cap <= self.course.at(level) * (1 + ROUNDING)))
 
     def without(self, capped: BoolArray) -> LevelPath:
         """Return the path on which these users are settled at their caps."""

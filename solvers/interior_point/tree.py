@@ -24,12 +24,13 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.tolerances import NOISE
 from fairopt.program import Program, Solution, Stage, TreeFilling
 from fairopt.program.share_limits import ShareLimits
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.interior_point.faces import Faces
 from fairopt.solvers.interior_point.path import LevelPath, Reached, climb, scaled_course
-from fairopt.solvers.leximin.levels import NOISE, Course, LostError, Proof, Step, settle_below
+from fairopt.solvers.leximin.levels import Course, LostError, Proof, Step, settle_below
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree, unit_of_part
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.scaling import ScaledProgram, obstacle

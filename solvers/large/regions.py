@@ -102,7 +102,7 @@ def solve_in_regions(program: Program, goal: Leximin, rough: Solution, tolerance
     scaled = ScaledProgram.of(program)
     members = np.zeros(len(program.users), bool)
     members[scaled.member] = True
-    per_level = program.utilities / goal.weights[program.pair_users]
+    per_level = program.worth
     regions, steps = regions_of(scaled, rough), 0
     for left in reversed(range(_STARTS)):
         solver = _Regions(scaled, regions, tolerance, deadline, ascending=left > 0)

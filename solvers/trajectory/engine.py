@@ -132,7 +132,7 @@ class Trajectory(Backend):
         """Is the goal proportional fairness, of so few pairs and limits that the dense matrices and the path fit into memory?"""
         pairs, limits = program.n_pairs, len(program.limits)
         numbers = _MATRICES * (2 * pairs + limits) ** 2 + 3 * _LONGEST_PATH * (pairs + limits)
-        return isinstance(program.goal, AlphaFair) and program.goal.alpha == 1 and 8 * numbers <= _MEMORY
+        return program.goal.feature is Feature.ALPHA_FAIR and program.goal_as(AlphaFair).alpha == 1 and 8 * numbers <= _MEMORY
 
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
         """Return the one way; its answer is always polished."""

@@ -109,7 +109,7 @@ def _sifted(program: Program, tolerance: float, deadline: Deadline, _: Solution 
     return solve_sifted(program, program.goal_as(Leximin), tolerance, deadline)
 
 
-def _total(program: Program, goal: Total, _: float, deadline: Deadline) -> Solution:
+def _total(program: Program, _: Total, __: float, deadline: Deadline) -> Solution:
     """One LP, in the variables y = x / largest. What keeps them below 1 is the limits, so that the limits have all the prices."""
     from fairopt.solvers.highs_model import HighsModel, solved
 
@@ -117,7 +117,7 @@ def _total(program: Program, goal: Total, _: float, deadline: Deadline) -> Solut
     limits = program.limits
     bounds = np.where(limits.bounds > 0, limits.bounds, 1.0)  # a bound of 0 makes its columns' largest 0
     matrix = sp.csr_array(limits.matrix * largest) / bounds[:, None]
-    worth = goal.weights[program.pair_users] * program.utilities * largest
+    worth = program.worth * largest
     unit = float(worth.max()) or 1.0
     model = HighsModel(
         worth / unit,

@@ -61,7 +61,7 @@ def wins(program: Program) -> bool:
 
 def _one_each(program: Program) -> bool:
     """Has each user at most one limit of its own that is more than a cap on its level?"""
-    own = OwnLimits(program, program.utilities / program.goal_as(Leximin).weights[program.pair_users])
+    own = OwnLimits(program, program.worth)
     return bool(np.bincount(own.users[~own.even], minlength=1).max() <= 1)
 
 

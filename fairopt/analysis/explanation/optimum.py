@@ -16,6 +16,7 @@ from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import number
 from fairopt.errors import FairoptError
 from fairopt.instance import IntArray
+from fairopt.instance.tolerances import WRITTEN
 from fairopt.models import CRITERIA, NOTIONS, Notion
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import solve
@@ -23,7 +24,6 @@ from fairopt.wording import figure
 
 __all__ = ["against_optimum", "notion_of_allocation"]
 
-_SAME = 1e-6  # relative: numbers that differ by less are equal
 _REFERENCE = "drfh"  # the notion to compare with, if the allocation has none
 
 
@@ -40,7 +40,7 @@ def against_optimum(allocation: Allocation, users: Sequence[int] | IntArray, dea
     except FairoptError as error:
         return f"There is no exact allocation of {name} to compare with: {error}."
     has, would = (number(each.tasks_per_user[users].sum()) for each in (allocation.as_known, best.as_known))
-    rounding = 0 if isinstance(has, Fraction) and isinstance(would, Fraction) else _SAME
+    rounding = 0 if isinstance(has, Fraction) and isinstance(would, Fraction) else WRITTEN
     same = abs(would - has) <= rounding * max(would, has)
     how_many = "as much" if same else f"{figure(would)} instead of {figure(has)}"
     return f"The exact allocation of {name}, of divisible tasks, would give it {how_many}."
