@@ -28,6 +28,7 @@ from fairopt.errors import Unsupported
 from fairopt.formats.frames import dataset
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.instance.fractions import rounding
+from fairopt.instance.tolerances import FITS, NOTHING
 from fairopt.validation import restore_read_only
 from fairopt.wording import did_you_mean, figure, joined, printable, residual
 
@@ -248,7 +249,7 @@ class Allocation(ShowsItself):
     @property
     def shares_to_show(self) -> FloatArray | None:
         """The shares, (users,); None if they are per server, or equal to the numbers of tasks."""
-        if self.shares.ndim == 2 or np.allclose(self.shares.astype(float), self.tasks_per_user.astype(float), rtol=1e-9, atol=0.0):
+        if self.shares.ndim == 2 or np.allclose(self.shares.astype(float), self.tasks_per_user.astype(float), rtol=NOTHING, atol=0.0):
             return None
         return self.shares
 
@@ -311,7 +312,7 @@ class Allocation(ShowsItself):
     @property
     def complete(self) -> BoolArray:
         """Which users run all their tasks, (users,)."""
-        complete: BoolArray = self.tasks_per_user >= self.instance.tasks * (1 - rounding(1e-9, self.tasks))
+        complete: BoolArray = self.tasks_per_user >= self.instance.tasks * (1 - rounding(FITS, self.tasks))
         return complete
 
     @property

@@ -216,7 +216,7 @@ def notion_of_allocation(allocation: Allocation) -> Notion | None:
     >>> import fairopt as fo
     >>> pool = Instance([[9]], [[1]], users=["A"])
     >>> [notion_of_allocation(given(pool, [[3]], "rdm", each)) for each in ("given", "drfh", fo.NOTIONS["proportional"](alpha=2))]
-    [None, DRFH(), Proportional(alpha=2)]
+    [None, DRFH(formulation='leximin'), Proportional(utility=None, alpha=2.0)]
     """
     if allocation.question is not None:
         return allocation.question.notion

@@ -322,7 +322,7 @@ def work(what: str, task: Callable[[], T], bar: Bar | None = None, ended: thread
     level = log.level
     log.addHandler(listener)
     log.setLevel(logging.INFO)
-    signals = _Signals() if ended is not None and threading.current_thread() is threading.main_thread() else None
+    signals = _Signals(ended) if ended is not None and threading.current_thread() is threading.main_thread() else None
     try:
         threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True).start()  # with the limits of this one
         console = Console(stderr=True)
@@ -334,8 +334,7 @@ def work(what: str, task: Callable[[], T], bar: Bar | None = None, ended: thread
                 with console.status(Text(what)) as listener.status:
                     _wait(finished, signals)
         _wait(finished, signals)
-        if ended is not None and signals is not None and signals.heard:  # also if workers received it, too, and ended the task sooner
-            ended.set()
+        if signals is not None and signals.heard:  # also if workers received it, too, and ended the task sooner
             before = signals.interrupts
             say("interrupted", "the results so far come in a moment; press Ctrl-C again to stop at once")
             signals.told = True
@@ -361,9 +360,12 @@ class _Signals:
 
     The handlers only set flags: several signals may come at one instant, and an exception in a handler would interrupt the handler of an
     earlier signal. Once the user has been told that the task is ending, Ctrl-C ends the program.
+
+    The task is asked to end in the handler itself: if its workers end because they receive the signal, too, it must know why.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ended: threading.Event) -> None:
+        self.ended = ended
         self.heard = self.told = False
         self.interrupts = 0
         heeded = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
@@ -373,7 +375,9 @@ class _Signals:
         if self.told and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.interrupts += number == signal.SIGINT
-        self.heard = True
+        if not self.heard:
+            self.heard = True  # first: a second signal must not wait for the lock that the first one holds in set()
+            self.ended.set()
 
     def restore(self) -> None:
         """Put the handlers back that were there before."""

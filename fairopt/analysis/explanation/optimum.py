@@ -17,6 +17,7 @@ from fairopt.analysis.explanation import number
 from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.errors import FairoptError
 from fairopt.instance import IntArray
+from fairopt.instance.tolerances import WRITTEN
 from fairopt.models import Notion
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import solve
@@ -25,7 +26,6 @@ from fairopt.wording import figure
 
 __all__ = ["against_optimum"]
 
-_SAME = 1e-6  # relative: numbers that differ by less are equal
 _REFERENCE = "drfh"  # the notion to compare with, if the allocation has none
 
 
@@ -42,7 +42,7 @@ def against_optimum(allocation: Allocation, users: Sequence[int] | IntArray, dea
     except FairoptError as error:
         return f"There is no exact allocation of {name} to compare with: {error}."
     has, would = (number(each.tasks_per_user[users].sum()) for each in (allocation.as_known, best.as_known))
-    rounding = 0 if isinstance(has, Fraction) and isinstance(would, Fraction) else _SAME
+    rounding = 0 if isinstance(has, Fraction) and isinstance(would, Fraction) else WRITTEN
     same = abs(would - has) <= rounding * max(would, has)
     how_many = "as much" if same else f"{figure(would)} instead of {figure(has)}"
     return f"The exact allocation of {name}, of divisible tasks, would give it {how_many}."

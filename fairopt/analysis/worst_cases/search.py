@@ -42,11 +42,12 @@ from fairopt.allocation.exact_answer import as_text
 from fairopt.analysis.regrets import Regret
 from fairopt.analysis.shortfalls import tasks_in_fractions
 from fairopt.analysis.worst_cases.local_search import Candidate, rounds
-from fairopt.analysis.worst_cases.objective import EQUAL, MEASURES, Schedule, objective_of, scheduler
+from fairopt.analysis.worst_cases.objective import MEASURES, Schedule, objective_of, scheduler
 from fairopt.analysis.worst_cases.small_instances import VARIED, SmallInstances, shrink
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.fractions import ExactArray
+from fairopt.instance.tolerances import NOTHING
 from fairopt.models import NOTIONS, Notion
 from fairopt.results import finite, plain, result
 from fairopt.solving import notion_of
@@ -269,7 +270,7 @@ def worst_case(
                 done(round_.tries, 0.0 if best is None else best.value)
             if not stopped:
                 halt()
-            if stopped or (best is not None and best.value >= 1 - EQUAL):
+            if stopped or (best is not None and best.value >= 1 - NOTHING):
                 break
     except KeyboardInterrupt:
         stopped = "interrupted"
