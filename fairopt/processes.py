@@ -27,7 +27,7 @@ from typing import Any
 
 from fairopt.registry import carried
 
-__all__ = ["carrying", "end_with", "no_interrupt", "safe_path", "workers"]
+__all__ = ["carrying", "end_with", "no_interrupt", "safe_path", "start_trackers", "workers"]
 
 _PERIOD = 1.0  # seconds
 _INIT = 1  # the process that inherits those whose parent is gone
@@ -39,12 +39,21 @@ _before: list[str | None] = []  # what the variable was, for each that is inside
 
 def workers(jobs: int, **options: Any) -> Any:
     """Return joblib's ``Parallel`` with this number of jobs; where they are processes of this machine, they end with this one."""
-    if os.name == "posix" and jobs != 1:
-        from multiprocessing.resource_tracker import ensure_running
+    if jobs != 1:
+        start_trackers()
+    return carrying()(n_jobs=jobs, initializer=_settle, initargs=(os.getpid(),), **options)
+
+
+def start_trackers() -> None:
+    """Start the processes that clean up after workers: started just before the first worker, they may undo `no_interrupt`."""
+    if os.name == "posix":
+        from multiprocessing import resource_tracker
+
+        from joblib.externals.loky.backend import resource_tracker as of_joblib
 
         with safe_path():
-            ensure_running()  # joblib would start it just before the first worker, and it undoes `no_interrupt`
-    return carrying()(n_jobs=jobs, initializer=_settle, initargs=(os.getpid(),), **options)
+            for tracker in (resource_tracker, of_joblib):
+                tracker.ensure_running()
 
 
 @functools.cache
