@@ -20,6 +20,7 @@ from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.aggregation import merge, unmerged
 from fairopt.instance.remarks import remarks
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Program
 from fairopt.solvers import candidates
@@ -129,7 +130,7 @@ def solve(
     if digits is not None:
         check_whole_number("digits", digits, 1, below=_MOST_DIGITS)
         if not exact:
-            raise Unsupported("digits goes with exact=True; floats have about 15")
+            raise Unsupported("digits= needs exact=True; floats have about 15")
     started = time.perf_counter()
     deadline = Deadline(time_limit)
     chosen, how = checked(instance, notion, sharing, options)
@@ -240,7 +241,7 @@ def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSo
         return None
     value, bound = float(error.known["value"]), float(error.known["bound"])
     certificate = Certificate(allocation_excess(instance, tasks, sharing), np.nan, np.nan, whole_tasks=True, best_found=True)
-    certificate.require(1e-8, notion.name, error.known["solver"])
+    certificate.require(CERTIFIED, notion.name, error.known["solver"])
     shares = notion.shares(instance, tasks)
     return Allocation(
         instance=instance,

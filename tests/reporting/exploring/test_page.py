@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.browser import PATIENCE
 from support.command_line import EXAMPLES, PAPER
 
 import fairopt as fo
@@ -52,7 +53,7 @@ class Answers:
         """Stand for `Exploration.answer`."""
         self.asked.append(asked)
         self.begun.set()
-        assert self.let.wait(30)
+        assert self.let.wait(PATIENCE)
         yield Part("proof", "sentence", "1 < 2\nproved")
         yield Part("users", "html", "<i>shown</i>")
 
@@ -133,10 +134,10 @@ def test_tabs_take_turns(answers: Answers) -> None:
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.extend(made.answer(request(made))))
     thread.start()
-    assert answers.begun.wait(30)
+    assert answers.begun.wait(PATIENCE)
     assert made.turn.locked()
     answers.let.set()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert [each["place"] for each in found] == ["command", "proof", "users", "done"]
     assert not made.turn.locked()
 

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from support.browser import TAKEN, WHY_NOT, chromium, hostile_cluster
+from support.browser import PATIENCE, TAKEN, WHY_NOT, chromium, hostile_cluster
 from support.command_line import PAPER, program
 
 import fairopt as fo
@@ -33,7 +33,7 @@ def served(*arguments: object) -> Iterator[str]:
         finally:
             program_.send_signal(signal.SIGINT)
             try:
-                said, complaints = program_.communicate(timeout=60)
+                said, complaints = program_.communicate(timeout=PATIENCE)
             except subprocess.TimeoutExpired:
                 program_.kill()
                 raise
@@ -50,7 +50,7 @@ def address() -> Iterator[str]:
 def status(address: str, path: str | None = None, method: str = "GET", **headers: str) -> int:
     """Return the status of a request, and check that every answer has the policy."""
     parts = urlsplit(address)
-    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=30)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=PATIENCE)
     connection.request(method, parts.path if path is None else path, headers=headers)
     answer = connection.getresponse()
     answer.read()
@@ -100,7 +100,7 @@ def test_it_listens_on_this_machine_alone(address: str) -> None:
 def test_an_answer_comes_line_by_line(address: str) -> None:
     """Of what the page asks: the command, and the parts, which end with "done"."""
     parts = urlsplit(address)
-    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=120)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=PATIENCE)
     asked = {"tab": "t", "number": 1, "values": {"users.user-1.weight": 2}, "alpha": 1, "notions": ["drfh"], "explained": "user-1"}
     connection.request("POST", f"{parts.path}answer", json.dumps(asked), {"Content-Type": "application/json"})
     lines = [json.loads(line) for line in connection.getresponse().read().splitlines()]
@@ -113,7 +113,7 @@ def test_an_answer_comes_line_by_line(address: str) -> None:
 def test_a_tab_that_is_closed_is_no_news(address: str) -> None:
     """Nothing on stderr, which is looked at in the end, and the page goes on."""
     parts = urlsplit(address)
-    with socket.create_connection((str(parts.hostname), parts.port), timeout=30) as connection:
+    with socket.create_connection((str(parts.hostname), parts.port), timeout=PATIENCE) as connection:
         connection.sendall(f"GET {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\n".encode())  # and no more
     assert status(address) == 200
 
@@ -127,8 +127,8 @@ def browser(tmp_path: Path) -> Iterator[Any]:
 
 
 def until(condition: Callable[[], Any]) -> Any:
-    """Return what a condition comes to, at most a minute later."""
-    end = time.monotonic() + 60
+    """Return what a condition comes to."""
+    end = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < end, "the page does not get there"
         time.sleep(0.05)
