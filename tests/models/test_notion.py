@@ -124,7 +124,8 @@ def test_a_notion_need_not_call_the_post_init_of_its_base() -> None:
         queue_share = "sum"
 
         def __post_init__(self) -> None:
-            assert (self.tree, self.guarantees, self.queue_share) == ("filling", "surplus", "sum")
+            own: Any = self
+            assert (own.tree, own.guarantees, own.queue_share) == ("filling", "surplus", "sum")
 
         def share_per_task(self, instance: fo.Instance) -> Any:
             return self.times * instance.demands[:, 0]
