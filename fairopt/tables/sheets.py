@@ -84,9 +84,10 @@ class Book:
 
 
 def check_named(file: str, header: Sequence[Cell], width: int) -> None:
-    """Refuse a table that is wider than its names, before millions of empty cells are filled in."""
-    if (named := width_of(header)) < width:
-        raise InvalidInstance(f"{file}: column {named + 1} has no name; name it or remove it")
+    """Refuse a table with a column that has no name, before millions of empty cells are filled in."""
+    nameless = next((j for j, cell in enumerate(header[:width]) if not width_of([cell])), len(header))
+    if nameless < width:
+        raise InvalidInstance(f"{file}: column {nameless + 1} has no name; name it or remove it")
 
 
 def width_of(row: Sequence[Cell]) -> int:

@@ -306,10 +306,12 @@ def test_a_sheet_as_wide_as_can_be_is_refused_at_once(filled: str) -> None:
     workbook["users"].append(["a", 1])
     workbook.save("lab.xlsx")
     tracemalloc.start()
-    with pytest.raises(InvalidInstance, match=r"^lab.xlsx, sheet servers: column 3 has no name; name it or remove it$"):
-        formats.load("lab.xlsx")
-    assert tracemalloc.get_traced_memory()[1] < 50e6
-    tracemalloc.stop()
+    try:
+        with pytest.raises(InvalidInstance, match=r"^lab.xlsx, sheet servers: column 3 has no name; name it or remove it$"):
+            formats.load("lab.xlsx")
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_missing_sheet() -> None:
