@@ -194,7 +194,7 @@ class ShareNotion(Notion):
         goal = self.goal(rationals(weights))
         if program.goal.feature is Feature.NESTED:
             goal = Nested.of(instance.tree, weights, np.bincount(users, minlength=instance.n_users) > 0)
-        elif program.goal.feature is Feature.TREE:
+        elif program.goal.is_filling:
             goal = tree_filling(instance, share, users, servers, self.guarantees, self._queue_share())
         return ExactProgram.of(program, instance, utilities, goal)
 

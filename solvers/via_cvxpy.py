@@ -24,8 +24,9 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import EXACT, NOTHING
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff, TreeFilling
-from fairopt.solvers.backend import Backend, Deadline, Status, Way, final_levels, nothing_to_solve
+from fairopt.solvers.backend import Backend, Deadline, Method, Status, final_levels, nothing_to_solve
 from fairopt.solvers.highs_model import without_banner
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
@@ -43,8 +44,6 @@ _OPTIONS: dict[str, dict[str, object]] = {  # tight: what a solver leaves open, 
 }
 _TIME_OPTION = {"CLARABEL": "time_limit", "SCS": "time_limit_secs", "HIGHS": "time_limit", "OSQP": "time_limit"}
 _PAIRS_OF_LEVELS = 5000  # up to which other goals are tried unasked
-_EXACT = 1e-13  # a residual that is rounding
-_NOISE = 1e-9  # a multiplier below this part of the largest is none
 _LEAST_LEVEL = 1e-12  # of a user at alpha = 1, in parts of what it could have
 _STEEP = -3.0  # below this power a norm is easier to solve than a sum of powers
 _LEAST_LOG_WEIGHT = -40.0  # relative to the largest: a solver cannot tell smaller weights apart
@@ -82,10 +81,10 @@ class CVXPY(Backend):
         """Has the goal a gradient, so that one or two programs are solved, or is the program small enough for a linear program a level?"""
         return program.goal.has_gradient or program.n_pairs <= _PAIRS_OF_LEVELS
 
-    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
-        """Return the one way; its answer to an alpha-fair goal or a trade-off has few digits, and is always polished."""
-        (way,) = super().ways(program, tolerance)
-        return (replace(way, polish_above=_EXACT) if program.goal.has_gradient else way,)
+    def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
+        """Return the one method; its answer to an alpha-fair goal or a trade-off has few digits, and is always polished."""
+        (method,) = super().methods(program, tolerance)
+        return (replace(method, polish_above=EXACT) if program.goal.has_gradient else method,)
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features."""
@@ -264,8 +263,7 @@ class _Task:
         program, members = self.program, np.zeros(len(self.program.users), bool)
         members[self.scaled.members] = True
         together = Together(members, goal.is_equal)
-        per_level = program.utilities / goal.weights[program.pair_users]
-        return solve_levels(program, per_level, _Levels(self, goal), together, settle_below(tolerance))
+        return solve_levels(program, program.worth, _Levels(self, goal), together, settle_below(tolerance))
 
     def filling(self, goal: TreeFilling, tolerance: float) -> Solution:
         """One linear program a level, with the extra limits of the part."""
@@ -299,7 +297,7 @@ class _Levels:
         above = self.rows @ task.x - task.cp.multiply(rate, t) - start
         task.run(t, [task.limits, above == 0 if self.equal else above >= 0], final_levels(task.program, stages))
         y, prices = task.point(), task.prices()
-        prices[prices < _NOISE * prices.max(initial=0.0)] = 0.0
+        prices[prices < NOTHING * prices.max(initial=0.0)] = 0.0
         levels, q = np.zeros(course.start.size), np.zeros(course.start.size)
         levels[scaled.members] = (self.rows @ y) * unit
         cost = (scaled.use.T @ prices) / self.rows.data

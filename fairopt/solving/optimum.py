@@ -20,6 +20,7 @@ from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.aggregation import merge, unmerged
 from fairopt.instance.remarks import remarks
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Program
 from fairopt.solvers import candidates
@@ -129,7 +130,7 @@ def solve(
     if digits is not None:
         check_whole_number("digits", digits, 1, below=_MOST_DIGITS)
         if not exact:
-            raise Unsupported("digits goes with exact=True; floats have about 15")
+            raise Unsupported("digits= needs exact=True; floats have about 15")
     started = time.perf_counter()
     deadline = Deadline(time_limit)
     chosen, how = checked(instance, notion, sharing, options)
@@ -222,7 +223,7 @@ def _easier(program: Program) -> str:
     return f'{exact}a smaller alpha, "max-min" (the limit of large alpha), or {SMALLER_RATIOS}'
 
 
-def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSolution, tolerance: float = 1e-8) -> Allocation | None:
+def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSolution, tolerance: float = CERTIFIED) -> Allocation | None:
     """Return the whole tasks that were found before a time limit as an allocation, None if there are none.
 
     It is feasible (checked), and not proved to be the best: its certificate says "best found". ``details`` has the ``value`` that it

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import ROUNDING
 from fairopt.streams import unwarned
 
 __all__ = ["Structure"]
@@ -128,7 +129,7 @@ def _smallest(matrix: FloatArray | sp.csr_array, right: FloatArray) -> FloatArra
         rest = right - matrix @ z
         if not np.isfinite(z).all():
             return None
-        if np.abs(rest).max() <= 1e-15:
+        if np.abs(rest).max() <= ROUNDING:
             break
     return z
 

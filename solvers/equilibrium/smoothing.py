@@ -20,6 +20,7 @@ import scipy
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.tolerances import TINY
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.equilibrium import smoothing_kernel
 from fairopt.streams import unwarned
@@ -109,7 +110,7 @@ def _follow(
         x = x + length * dx
         have += length * d_have
         level += length * d_level
-        w = np.maximum(have[n] - log_g - level[j], 1e-300)
+        w = np.maximum(have[n] - log_g - level[j], TINY)
         if mu < _END and length > 0.5:
             return np.where(x / largest > w, x, 0.0)
     return None
@@ -117,7 +118,7 @@ def _follow(
 
 def _length(values: FloatArray, change: FloatArray) -> float:
     """Return how far one can go before a value becomes 0."""
-    return 1.0 / max(-float((change / values).min()), 1e-300)
+    return 1.0 / max(-float((change / values).min()), TINY)
 
 
 class _System:

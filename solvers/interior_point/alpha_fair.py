@@ -29,7 +29,7 @@ from fairopt.solvers.active_sets.problem import AlphaFairProblem, too_little
 from fairopt.solvers.active_sets.problem import Point as Sets
 from fairopt.solvers.backend import Deadline, nothing_to_solve
 from fairopt.solvers.interior_point.capped_demand import rounded_demand
-from fairopt.solvers.interior_point.finish import shown
+from fairopt.solvers.interior_point.finish import read_active_sets
 from fairopt.solvers.interior_point.rows import RowPairs, ScaledRows
 from fairopt.solvers.interior_point.steps import Demand, Point, advance, part_of_the_way
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
@@ -273,7 +273,7 @@ class _Path:
         pairs, xp = self.pairs, self.pairs.xp
         x, s, v = pairs.parts(point.primal)
         _, p, m = pairs.parts(point.dual)
-        sets = shown(pairs, point.primal, point.dual, float(v @ m))
+        sets = read_active_sets(pairs, point.primal, point.dual, float(v @ m))
         x, s = xp.where(sets.used, x, 0.0), xp.where(sets.full, 0.0, s)
         v = pairs.rows(x)
         if self._log_total is None:

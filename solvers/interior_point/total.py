@@ -32,7 +32,7 @@ _STALLED = 12  # steps that do not halve the gap
 
 
 def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: Arrays = NUMPY) -> Solution | None:
-    """Return the largest total, None where the path got lost on the way.
+    """Return the largest total, None if the path did not converge.
 
     Raises
     ------

@@ -36,7 +36,7 @@ from fairopt.drawing import draw
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import AlphaFair, Feature, Program, Solution
-from fairopt.solvers.backend import Backend, Deadline, Way, nothing_to_solve
+from fairopt.solvers.backend import Backend, Deadline, Method, nothing_to_solve
 from fairopt.solvers.trajectory.central_path import CentralPath, Point, falling, solve_rows
 from fairopt.streams import unwarned
 from fairopt.wording import exactly
@@ -132,12 +132,12 @@ class Trajectory(Backend):
         """Is the goal proportional fairness, of so few pairs and limits that the dense matrices and the path fit into memory?"""
         pairs, limits = program.n_pairs, len(program.limits)
         numbers = _MATRICES * (2 * pairs + limits) ** 2 + 3 * _LONGEST_PATH * (pairs + limits)
-        return isinstance(program.goal, AlphaFair) and program.goal.alpha == 1 and 8 * numbers <= _MEMORY
+        return program.goal.feature is Feature.ALPHA_FAIR and program.goal_as(AlphaFair).alpha == 1 and 8 * numbers <= _MEMORY
 
-    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
-        """Return the one way; its answer is always polished."""
-        (way,) = super().ways(program, tolerance)
-        return (replace(way, polish_above=_ALWAYS),)
+    def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
+        """Return the one method; its answer is always polished."""
+        (method,) = super().methods(program, tolerance)
+        return (replace(method, polish_above=_ALWAYS),)
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Follow the path to its end; return it with its prices.

@@ -65,7 +65,7 @@ def _total(program: Program, goal: Total, engine: Any, _: float, deadline: Deadl
     """One LP, or one MILP."""
     largest = program.largest()
     scale = np.ones(largest.size) if program.integral else np.where(largest > 0, largest, 1.0)
-    worth = goal.weights[program.pair_users] * program.utilities * largest
+    worth = program.worth * largest
     unit = float(worth.max()) or 1.0
     scaled = pyomo_model.in_units(program, scale, Total(goal.weights / unit))
     model = pyomo_model.build(scaled)
@@ -75,7 +75,7 @@ def _total(program: Program, goal: Total, engine: Any, _: float, deadline: Deadl
     x: FloatArray = np.maximum(pyomo_model.values(list(model.x.values())), 0.0)
     if program.integral:
         x = np.rint(x)
-        reached = float(goal.weights[program.pair_users] * program.utilities @ x)
+        reached = float(program.worth @ x)
         bound = reached if np.isnan(bound) else bound * unit
         return Solution(x, gap=max(bound - reached, 0.0) / max(bound, unit * 1e-9), bound=max(bound, reached))
     bounds = np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)

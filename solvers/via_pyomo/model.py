@@ -28,6 +28,7 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import FITS
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Feature, Leximin, LimitKind, Limits, Program, Total, Tradeoff
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import without_banner
@@ -126,7 +127,7 @@ def _build(program: Program, goal: Any, transformation: str | None) -> Any:
     names = [(program.users[n], program.servers[i]) for n, i in zip(program.pair_users, program.pair_servers, strict=True)]
     largest = program.largest()
     if program.integral:
-        largest = np.floor(largest * (1 + 1e-9) + 1e-9)
+        largest = np.floor(largest * (1 + FITS) + FITS)
     chooses = goal.feature is Feature.DISJUNCTIVE
     bounded = chooses or program.integral
     start = largest / (1.0 + max(program.n_pairs, 1))

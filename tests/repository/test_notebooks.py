@@ -14,6 +14,7 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+PATIENCE = 600  # seconds for a cell, or for what it shows, on however slow a machine
 stripped: Callable[[str], str] = runpy.run_path(str(FOLDER / "strip.py"))["stripped"]
 
 
@@ -39,7 +40,7 @@ def test_notebook_runs_and_ends_with_a_figure(path: Path, kernel: KernelManager)
     """The last cell answers the notebook's question with a picture. It finds no name that an earlier notebook has left."""
     notebook = read(path)
     notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f\n%matplotlib inline"))  # type: ignore[no-untyped-call]
-    client = NotebookClient(notebook, km=kernel, timeout=120)
+    client = NotebookClient(notebook, km=kernel, timeout=PATIENCE, startup_timeout=PATIENCE, iopub_timeout=PATIENCE)
     try:
         client.execute()
     finally:

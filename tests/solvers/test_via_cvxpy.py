@@ -76,10 +76,10 @@ def test_time_limits_reach_the_solver_inside(solver: str) -> None:
     rng = np.random.default_rng(0)
     instance = fo.Instance(rng.uniform(1, 5, (60, 4)), rng.uniform(0.1, 2, (300, 4)), 10 ** rng.uniform(-1.5, 1.5, 300))
     fo.solve(fo.Instance([[1]], [[1]]), "proportional", solver=solver)  # loading the packages is not what is timed
-    started = time.perf_counter()
+    started = time.process_time()  # other processes cost none of it
     with pytest.raises(fo.NoSolution, match=r"time limit of 0\.05 s"):
         fo.solve(instance, "proportional", alpha=2, solver=solver, time_limit=0.05)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_every_program_is_counted() -> None:

@@ -72,6 +72,7 @@ def queue_blocks(allocation: Allocation, width: int, *, everything: bool = False
 _COLUMNS = {
     "share": "share: of a queue, its users' shares added up.",
     "share / weight": "share / weight: of a queue, its users' added up.",
+    "dominant share": "share: of a queue, the dominant share of everything its users hold.",
     "dominant": "dominant: the largest part of the cluster that it holds.",
     "guarantee": "guarantee: met, or used only in part where its users ask for no more.",
     "borrowed": "borrowed: held beyond the guarantee.",
@@ -88,15 +89,24 @@ _RULES = {
 def _legend(allocation: Allocation, tables: Sequence[Table]) -> str:
     """Explain the columns that are shown, and say by which rules the tree was filled."""
     shown = {column.title for table in tables for column in table.columns}
+    rules = _rules(allocation)
+    if rules is not None and rules[1] == "dominant" and "share" in shown:
+        shown = shown - {"share"} | {"dominant share"}
     lines = [" ".join(text for name, text in _COLUMNS.items() if name in shown)]
     if allocation.queue_prices:
         lines.append("price (dual): upper bound on the gain in its users' level, or in the objective, per extra unit of the limit.")
-    if any(level.part for level in allocation.levels) and isinstance(allocation.question, Optimum):
-        notion = allocation.question.notion
-        if isinstance(notion, ShareNotion):
-            rule, share = notion.guarantees, notion.queue_share or notion.default_queue_share
-            lines.append(f"Rules: {_RULES[rule]} (--guarantees {rule}); {_RULES[share]} (--queue-share {share}).")
+    if rules is not None:
+        rule, share = rules
+        lines.append(f"Rules: {_RULES[rule]} (--guarantees {rule}); {_RULES[share]} (--queue-share {share}).")
     return "\n".join(lines)
+
+
+def _rules(allocation: Allocation) -> tuple[str, str] | None:
+    """Return the rules by which the tree was filled: guarantees, and the share of a queue; None where it was not filled."""
+    if not (any(level.part for level in allocation.levels) and isinstance(allocation.question, Optimum)):
+        return None
+    notion = allocation.question.notion
+    return (notion.guarantees, notion.queue_share or notion.default_queue_share) if isinstance(notion, ShareNotion) else None
 
 
 def _deepest(holdings: list[QueueHoldings], *, everything: bool) -> int:
@@ -165,7 +175,10 @@ def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_
         numbers("tasks", of(lambda each: each.tasks, lambda n: tasks[n]), alike=True),
     ]
     if allocation.shares_to_show is not None:
-        columns.append(numbers(allocation.share_heading, of(lambda each: each.share, lambda n: shares[n]), alike=True))
+        rules = _rules(allocation)
+        dominates = rules is not None and rules[1] == "dominant"
+        shared = of(lambda each: each.dominant_share if dominates else each.share, lambda n: shares[n])
+        columns.append(numbers(allocation.share_heading, shared, alike=True))
     most = of(
         lambda each: dominant(each.dominant_share, each.dominant_resource),
         lambda n: dominant(tasks[n] * parts[n], allocation.dominant_resources[n]),

@@ -54,6 +54,7 @@ def kind(command: str, words: str, asked: Schema, keys: dict[str, Schema]) -> Sc
     """The result of a command: its head and its keys."""
     head: dict[str, Schema] = {
         "schema": {"const": 1, "description": "Number of the schema."},
+        "version": text("The version of fairopt that computed it."),
         "command": {"const": command, "description": "What this result is: the command that prints it."},
         "question": asked,
         "units": mapping({"type": "string"}, "The unit of each resource of which it is known."),
@@ -83,7 +84,7 @@ OF_SCHEDULE = {
     "seed": SEED,
     "stop": text("When it stops."),
 }
-OF_GIVEN = {"notion": text("The notion that measures it."), "sharing": SHARING}
+OF_GIVEN = {"notion": text("The notion that measures it."), "options": _OPTIONS["options"], "sharing": SHARING}
 MADE = define("made", question("How an allocation was made: all arguments of fairopt.solve or fairopt.schedule.", OF_SOLVE | OF_SCHEDULE))
 
 CERTIFICATE = define(

@@ -12,6 +12,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 import pytest
+from support.browser import PATIENCE
 from support.command_line import EXAMPLES, PAPER
 
 import fairopt as fo
@@ -56,8 +57,8 @@ def slider(made: pages.Page, path: str) -> Any:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait for something, at most half a minute."""
-    end = time.monotonic() + 30
+    """Wait for something."""
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "the page does not get there"
         await asyncio.sleep(0.001)
@@ -79,7 +80,7 @@ class Answers:
     def __call__(self, explored: Exploration, asked: Asked) -> Iterator[Part]:
         """Stand for `Exploration.answer`."""
         self.asked.append(asked)
-        self.let.wait(30)
+        self.let.wait(PATIENCE)
         yield Part("table", "html", f"answer {len(self.asked)}")
         yield Part("proof", "sentence", "1 < 2\nproved")
 

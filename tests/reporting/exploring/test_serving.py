@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from support.browser import TAKEN, WHY_NOT, chromium, hostile_cluster
+from support.browser import PATIENCE, TAKEN, WHY_NOT, chromium, hostile_cluster
 from support.command_line import PAPER, program
 
 import fairopt as fo
@@ -51,7 +51,7 @@ def served(*arguments: object) -> Iterator[str]:
         finally:
             program_.send_signal(signal.SIGINT)
             try:
-                said, complaints = program_.communicate(timeout=60)
+                said, complaints = program_.communicate(timeout=PATIENCE)
             except subprocess.TimeoutExpired:
                 program_.kill()
                 raise
@@ -68,7 +68,7 @@ def address() -> Iterator[str]:
 def status(address: str, path: str | None = None, **headers: str) -> int:
     """Return the status of a request, and check that every answer has the policy."""
     parts = urlsplit(address)
-    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=30)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=PATIENCE)
     connection.request("GET", parts.path if path is None else path, headers=headers)
     answer = connection.getresponse()
     answer.read()
@@ -140,7 +140,7 @@ def test_a_weight_is_dragged(address: str, tmp_path: Path) -> None:
     driver = chromium(tmp_path, "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
 
     def wait(condition: Callable[[], Any]) -> Any:
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while not (found := condition()):
             assert time.monotonic() < end, "the page does not get there"
             time.sleep(0.05)
@@ -180,7 +180,7 @@ def test_no_name_is_more_than_text(tmp_path: Path) -> None:
     try:
         with served(tmp_path / "<b data-evil>.json") as page:
             driver.get(page)
-            end = time.monotonic() + 60
+            end = time.monotonic() + PATIENCE
             while not (
                 driver.execute_script(FIND, ".table")
                 and "data-evil" in str(driver.execute_script(TEXT, driver.execute_script(FIND, ".table")[0]))
