@@ -33,6 +33,7 @@ from fairopt.analysis.rerun import rerun
 from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import FloatArray, Instance, require_instance
+from fairopt.instance.tolerances import NOTHING, WRITTEN
 from fairopt.models import Sharing
 from fairopt.results import plain, result
 from fairopt.specs import NotionSpec, ScheduleSpec
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Effect", "UserChange", "WhatIf", "largest_changes", "signed", "what_if"]
 
-_SAME = 1e-6  # relative: a smaller change is rounding
 _SHOWN = 20  # users in a repr
 
 
@@ -87,7 +87,7 @@ class UserChange:
         """One of "gains", "loses", "as before", "new" and "gone"."""
         if self.before is None or self.after is None:
             return "new" if self.before is None else "gone"
-        if abs(self.after - self.before) <= _SAME * max(self.before, self.after):
+        if abs(self.after - self.before) <= WRITTEN * max(self.before, self.after):
             return "as before"
         return "gains" if self.after > self.before else "loses"
 
@@ -415,6 +415,6 @@ def signed(value: float | None, digits: int = 3) -> str:
     """
     if value is None or value != value:
         return ""
-    if abs(value) < 1e-9:
+    if abs(value) < NOTHING:
         return "0"
     return f"{'+' if value > 0 else ''}{figure(value, digits)}"

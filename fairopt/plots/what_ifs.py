@@ -15,6 +15,7 @@ import numpy as np
 from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import WRITTEN
 from fairopt.plots.sheets import sheet
 from fairopt.plots.style import GREY, room_beside, short_label, short_labels
 
@@ -32,7 +33,6 @@ _PANELS = 4  # notions and schedules that have a panel
 _EFFECTS = 4  # differences that have a mark
 _GAIN, _LOSS = "#0072B2", "#D55E00"
 _MARKS = ("D", "s", "^", "o")
-_SAME = 1e-6  # of the largest change by a difference: less is none, and has no mark
 _TITLE = 46  # characters of a line of a title
 
 
@@ -123,7 +123,7 @@ def _panel(axes: Axes, changes: Sequence[UserChange], effects: Sequence[Effect])
     every: list[FloatArray] = [moved]
     for mark, effect in zip(_MARKS, effects, strict=False):
         alone = np.array([effect.changes.get(change.name, np.nan) for change in changes])
-        alone[np.abs(alone) <= _SAME * np.abs(alone, where=np.isfinite(alone), out=np.zeros_like(alone)).max(initial=0.0)] = np.nan
+        alone[np.abs(alone) <= WRITTEN * np.abs(alone, where=np.isfinite(alone), out=np.zeros_like(alone)).max(initial=0.0)] = np.nan
         look = {"markerfacecolor": "white", "markeredgecolor": "black", "markeredgewidth": 1.0, "zorder": 4, "clip_on": False}
         axes.plot(alone, y, linestyle="none", marker=mark, markersize=5, label=short_label(effect.what, 40), **look)  # type: ignore[arg-type]
         ends = np.fmax(ends, alone)

@@ -24,9 +24,9 @@ from fairopt.tables.mistakes import Mistakes
 from fairopt.tables.schema import Schema
 from fairopt.tables.table import Table
 from fairopt.tables.values import Unreadable, is_blank
-from fairopt.wording import did_you_mean, joined
+from fairopt.wording import brief, did_you_mean, joined
 
-__all__ = ["Book", "Cell", "Sheet", "width_of"]
+__all__ = ["Book", "Cell", "Sheet", "check_named", "width_of"]
 
 Cell: TypeAlias = tuple[str, Any]
 """The kind of a cell and its value: "s" text, "n" a number or nothing, "b" a truth value, "d" a date, "e" an error, "f" a formula.
@@ -92,17 +92,30 @@ class Book:
         if sheet in self._hidden:
             log.warning("%s: the sheet %s is hidden, and is read; delete it if it is out of use", self.path, sheet)
         file, rows = f"{self.path}, sheet {sheet}", self._rows_of(sheet)
-        width = max((width_of(row) for _, row in rows), default=0)
-        check_table(file, len(rows), width)
+        check_table(file, len(rows), max((width_of(row) for _, row in rows), default=0))
         (_, header), *body = rows[_titles(rows, schema) :] or [(1, [])]
-        columns = [None if is_blank(value) else value for _, value in _filled(header, width)]
-        cells = [[_value(*cell) for cell in _filled(row, width)] for _, row in body]
-        values = [[row[j] for row in cells] for j in range(width)]
-        return Table(file, schema, columns, values, [number for number, _ in body], "row", mistakes=mistakes)
+        named = {j: value for j, (_, value) in enumerate(header) if not is_blank(value)}
+        has_gaps = max(named, default=-1) >= len(named)
+        for number, row in body:
+            if has_gaps or len(row) > len(named):
+                check_named(file, named, number, row)
+        empty = ("n", None)
+        values = [[_value(*(row[j] if j < len(row) else empty)) for _, row in body] for j in named]
+        return Table(file, schema, list(named.values()), values, [number for number, _ in body], "row", mistakes=mistakes)
 
     def _found(self, name: str) -> str | None:
         """Return the sheet of a name, spelled so or in another case."""
         return name if name in self.names else next((each for each in self.names if _folded(each) == _folded(name)), None)
+
+
+def check_named(file: str, named: Collection[int], number: int, row: Sequence[Cell]) -> None:
+    """Refuse a row with a value in a column that has no name; ``named`` are the columns that have one, from 0."""
+    for j, (kind, value) in enumerate(row):
+        if j not in named and kind != "f" and not is_blank(value):  # a formula may come to nothing
+            raise InvalidInstance(
+                f'{file}: column {j + 1} has no name, and holds "{brief(str(value), 40)}" in row {number}; name it (note, if it is for '
+                "people only), or remove it"
+            )
 
 
 def _value(kind: str, value: Any) -> Any:
@@ -129,7 +142,3 @@ def _titles(rows: Sheet, schema: Schema) -> int:
 
 def _folded(name: str) -> str:
     return name.strip().casefold()
-
-
-def _filled(row: Sequence[Cell], width: int) -> list[Cell]:
-    return [*row, *[("n", None)] * (width - len(row))][:width]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import math
 import re
-import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +20,8 @@ from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.files import read_bytes
 from fairopt.instance.fractions import plain_numbers
 from fairopt.limits import check_bytes, check_table, check_values
-from fairopt.tables.sheets import Sheet, width_of
+from fairopt.streams import unwarned
+from fairopt.tables.sheets import Sheet, check_named, width_of
 from fairopt.tables.values import Percentage
 from fairopt.wording import installing
 
@@ -142,8 +142,7 @@ class Workbook:
         import openpyxl
 
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about pictures and the like, which are not read
+            with unwarned():  # about pictures and the like, which are not read
                 return openpyxl.load_workbook(io.BytesIO(self._data), read_only=True, data_only=values)
         except Exception as error:  # openpyxl raises errors of many kinds for damaged files
             raise self._damaged(error) from None
@@ -153,12 +152,14 @@ class Workbook:
 
         openpyxl fills rows and cells that are missing; they are counted, and not kept.
         """
-        rows, cells = [], 0
+        from openpyxl.cell.read_only import EMPTY_CELL  # the one object that openpyxl fills with
+
+        rows, cells = list[tuple[int, list[tuple[str, Any]]]](), 0
+        named = set[int]()  # columns
         if values not in self._books:
             self._books[values] = self._open(values=values)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with unwarned():
                 sheet = next(sheet for sheet in self._books[values].worksheets if sheet.title == name)
                 sheet.reset_dimensions()  # some programs write wrong ones
                 for number, row in enumerate(sheet.iter_rows(), 1):
@@ -167,12 +168,17 @@ class Workbook:
                     check_values(f"{self.path}, sheet {name}", cells)
                     if number > _MOST_ROWS:
                         break
-                    found = [(cell.data_type, _unescaped(cell.value)) for cell in row]
-                    for j, (kind, value) in enumerate(found):
-                        if kind == "n" and value is not None and "%" in str(row[j].number_format):
-                            found[j] = kind, Percentage(value)
-                    if width := width_of(found):
-                        rows.append((number, found[:width]))
+                    there = {j: (cell.data_type, _meant(cell)) for j, cell in enumerate(row) if cell is not EMPTY_CELL}
+                    filled = [j for j, cell in there.items() if width_of([cell])]
+                    if not filled:
+                        continue
+                    if named:
+                        for j in filled:
+                            if j not in named:
+                                check_named(f"{self.path}, sheet {name}", named, number, [there.get(k, ("n", None)) for k in range(j + 1)])
+                    elif len(filled) > 1 and str(there[filled[0]][1]).strip()[:1] != "#":  # no title, and no comment
+                        named = set(filled)
+                    rows.append((number, [there.get(j, ("n", None)) for j in range(filled[-1] + 1)]))
                 else:
                     return rows
         except InvalidInstance:
@@ -186,6 +192,13 @@ class Workbook:
     def _damaged(self, error: Exception) -> InvalidInstance:
         reason = str(error).partition("\n")[0] or type(error).__name__
         return InvalidInstance(f"{self.path} is not an .xlsx workbook, or is damaged: {reason}; save it again as .xlsx")
+
+
+def _meant(cell: Any) -> Any:
+    """Return the value of a cell as openpyxl has it: text without escapes, and a number that is shown as a percentage as one."""
+    if cell.data_type == "n" and cell.value is not None and "%" in str(cell.number_format):
+        return Percentage(cell.value)
+    return _unescaped(cell.value)
 
 
 def _value_at(row: Sequence[tuple[str, Any]], column: int) -> Any:

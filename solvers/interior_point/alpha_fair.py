@@ -27,9 +27,9 @@ from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, too_little
 from fairopt.solvers.active_sets.problem import Point as Sets
-from fairopt.solvers.backend import Deadline
+from fairopt.solvers.backend import Deadline, nothing_to_solve
 from fairopt.solvers.interior_point.capped_demand import rounded_demand
-from fairopt.solvers.interior_point.finish import shown
+from fairopt.solvers.interior_point.finish import read_active_sets
 from fairopt.solvers.interior_point.rows import RowPairs, ScaledRows
 from fairopt.solvers.interior_point.steps import Demand, Point, advance, part_of_the_way
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
@@ -80,7 +80,7 @@ def solve_alpha_fair(
     """
     enough = _DIGITS * tolerance
     if not program.scaled().n_columns:
-        return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
+        return nothing_to_solve(program)
     if pairs is None:
         pairs = RowPairs(ScaledRows.of(program)) if obstacle(program) else lay_out(ScaledProgram.of(program), arrays)
     path = _Path(pairs, goal.alpha, goal.weights)
@@ -273,7 +273,7 @@ class _Path:
         pairs, xp = self.pairs, self.pairs.xp
         x, s, v = pairs.parts(point.primal)
         _, p, m = pairs.parts(point.dual)
-        sets = shown(pairs, point.primal, point.dual, float(v @ m))
+        sets = read_active_sets(pairs, point.primal, point.dual, float(v @ m))
         x, s = xp.where(sets.used, x, 0.0), xp.where(sets.full, 0.0, s)
         v = pairs.rows(x)
         if self._log_total is None:

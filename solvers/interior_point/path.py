@@ -28,39 +28,39 @@ from typing import Any
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.tolerances import DIGITS, NOISE, ROUNDING
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point.finish import Sets, finish, shown
+from fairopt.solvers.interior_point.finish import Sets, finish, read_active_sets
 from fairopt.solvers.interior_point.steps import Point, advance, part_of_the_way
-from fairopt.solvers.leximin.levels import DIGITS, NOISE, Course, bound_of, rise, settle_below
+from fairopt.solvers.leximin.levels import Course, bound_of, rise, settle_below
 from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.scaling import ScaledProgram
 
-__all__ = ["Climb", "Face", "LevelPath", "Reached", "climb", "scaled_course"]
+__all__ = ["Face", "LevelCertificate", "LevelPath", "LevelResult", "scaled_course", "solve_level"]
 
 log = logging.getLogger(__name__)
 
 _STEPS = 300  # a first level takes 10 to 30, the next ones 3 to 10; a cap on the way a few
 _HELD = 1e-12  # a settled user may miss its level by this part of it while the others rise
 _ALMOST_HELD = 1e-9  # and by this where a cap is compared with what others reach: the certificate would see it
-_ROUNDING = 1e-15
 _LEAST_GAP = 2e-16  # relative to the level: one unit of rounding
-_CLOSE = 1e-4  # who is above the level by less may belong to it: the path goes on until it shows
+_CLOSE = 1e-4  # users within this margin above the level may belong to it: the path goes on until that is decided
 _STALLED, _LOST = 4, 24  # steps that do not halve the error: near the end, and before
 _KEPT = (1e-5, 0.2)  # relative gap down to which points are kept to start again from, and by how much it falls from one to the next
 _MOST_KEPT = 12
 _CAPS = 0.01  # relative gap from which on caps are settled: before, the path would start again for one cap after another
 _FINISH = (1e-6, 0.01)  # relative gap from which on the sets of the end may show, and by how much it falls from one trial to the next
 # Part of the prices that is left to those who rise where the path goes on without the capped. Caps are passed long before an end, and later
-# points lie near an end that changes with them: the path takes hundreds of short steps from there, or gets lost.
+# points lie near an end that changes with them: the path takes hundreds of short steps from there, or does not converge.
 _RESTART = 0.9
 _EXACT = 1e-14  # an error that is rounding
 _DEAR = 1e-10  # part of its cost by which a used pair may cost more than its user's cheapest; rounding leaves 1e-15
-_BLURRED = 1e-3  # of sets: see there
+_AMBIGUOUS = 1e-3  # of sets: see there
 _LEAST_SLACK = 0.03  # of a limit, or of a user's level, where a level starts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reached:
+class LevelCertificate:
     """What a point proves: all who rise can reach ``level``, by ``x`` scaled back into the limits; by its prices not all pass ``bound``.
 
     The digits of the limits count for ``x``: what passes a limit by less is not scaled back.
@@ -144,7 +144,7 @@ class LevelPath:
     def on(cls, face: Face, pairs: Pairs) -> LevelPath:
         """Return the path to the next level."""
         if face.full.any() or face.tight.any() or (face.bounds != 1).any():
-            pairs.hold(face.bounds, face.full, face.tight)
+            pairs.set_equalities(face.bounds, face.full, face.tight)
         return cls(pairs, face.course, face)
 
     @property
@@ -193,7 +193,7 @@ class LevelPath:
         if not pairs.holds:
             return Point(primal, self.even_prices(), face.t)
         product = 1 / float(xp.sum(self._a / v))
-        return Point(pairs.loose(primal), pairs.loose(product / primal), face.t)
+        return Point(pairs.mask_equalities(primal), pairs.mask_equalities(product / primal), face.t)
 
     def even_prices(self) -> Any:
         """Return duals (z, p, m): the same price for the same part of a level; levels cost their users half of the cheapest pair."""
@@ -218,7 +218,7 @@ class LevelPath:
 
     def capped(self, level: float) -> BoolArray:
         """Say who rises and has its cap below a level that all who rise can reach, (users,)."""
-        return np.asarray(self.rising & (self.pairs.scaled.cap <= self.course.at(level) * (1 + _ROUNDING)))
+        return np.asarray(self.rising & (self.pairs.scaled.cap <= self.course.at(level) * (1 + ROUNDING)))
 
     def without(self, capped: BoolArray) -> LevelPath:
         """Return the path on which these users are settled at their caps."""
@@ -235,8 +235,8 @@ class LevelPath:
         kept = zip(points[first : chosen + 1], left[first:], strict=False)
         return [Point(point.primal, point.dual / float(part), point.t) for point, part in kept if part > 0]
 
-    def advanced(self, point: Point, now: Reached) -> Point:
-        """Take a step."""
+    def newton_step(self, point: Point, now: LevelCertificate) -> Point:
+        """Take a step of Newton's method."""
         money = self._money(point)
         products = self.pairs.mean(point.primal * point.dual) * self.pairs.n_products  # where rounding hides how near the end is
         part = part_of_the_way(min(now.error, products / money) if money > 0 else now.error)
@@ -247,21 +247,21 @@ class LevelPath:
         m = self.pairs.arrays.numpy(self.pairs.parts(point.dual)[2])[: self.pairs.n_users]
         return point.t + float(self.course.start[self.rising] @ m[self.rising])
 
-    def goes_on_from(self, end: Reached) -> bool:
+    def goes_on_from(self, end: LevelCertificate) -> bool:
         """Is it clear what the next level may use, if there is one?"""
         assert end.sets is not None
-        return end.sets.blurred < _BLURRED or bool((end.saturated == self.rising).all())
+        return end.sets.ambiguity < _AMBIGUOUS or bool((end.saturated == self.rising).all())
 
-    def ended(self, reached: Reached) -> Reached:
+    def ended(self, reached: LevelCertificate) -> LevelCertificate:
         """Return the exact end on the sets that a point shows, or the point where its end is worse, with these sets in any case."""
         if reached.sets is not None:
             return reached
         end = self.finished(reached.point)
         if end is not None and end.error <= max(reached.error, _EXACT):
             return end
-        return replace(reached, sets=shown(self.pairs, reached.point.primal, reached.point.dual, self._money(reached.point)))
+        return replace(reached, sets=read_active_sets(self.pairs, reached.point.primal, reached.point.dual, self._money(reached.point)))
 
-    def without_dear(self, point: Point, end: Reached, enough: float) -> Reached:
+    def without_dear(self, point: Point, end: LevelCertificate, enough: float) -> LevelCertificate:
         """Return the end without used pairs that its own prices call too dear, where that proves as much.
 
         They are few and have next to nothing, but what they waste counts in full against a user who gets a millionth of all spending.
@@ -278,10 +278,10 @@ class LevelPath:
         other = self.finished(point, replace(sets, used=sets.used & cheap))
         return other if other is not None and self.proves_all(other, enough) and bool(other.saturated.all()) else end
 
-    def finished(self, point: Point, sets: Sets | None = None) -> Reached | None:
+    def finished(self, point: Point, sets: Sets | None = None) -> LevelCertificate | None:
         """Return what the exact end on the sets of a point, or on given ones, proves."""
-        sets = sets or shown(self.pairs, point.primal, point.dual, self._money(point))
-        best: Reached | None = None
+        sets = sets or read_active_sets(self.pairs, point.primal, point.dual, self._money(point))
+        best: LevelCertificate | None = None
         for smallest in (True, False) if self.pairs.holds else (True,):
             try:
                 end = finish(self.pairs, sets, point.primal, point.dual, point.t, self.side, self._a, self._rows, smallest=smallest)
@@ -294,17 +294,17 @@ class LevelPath:
                 break
         return best
 
-    def proves_all(self, reached: Reached, enough: float) -> bool:
+    def proves_all(self, reached: LevelCertificate, enough: float) -> bool:
         """Is everybody who seems to be stopped here, or nearly so, proved to be?
 
-        What this level lacks, however little, those have who rise on: a millionth of it is much for who lives on a millionth of what others
-        have. So nobody who may belong to this level is left to the next.
+        A shortfall at this level is a surplus at higher levels, and can be large relative to a user with a small share. So no user who may
+        belong to this level is left to the next.
         """
         return reached.error <= 0.1 * enough and bool(
             reached.saturated.any() and (self.rises(reached)[reached.close] <= 0.5 * enough).all()
         )
 
-    def rises(self, reached: Reached) -> FloatArray:
+    def rises(self, reached: LevelCertificate) -> FloatArray:
         """Return by how much each user could rise above the level at most, relative to it, (users,); inf where the prices do not tell."""
         course = self.course
         weight = course.rate * reached.user_prices
@@ -315,7 +315,7 @@ class LevelPath:
             could = rise(weight, max(reached.gap + noise, _LEAST_GAP) / reached.relative) * course.rate / course.size(reached.level)
         return np.where((weight > 0) & reached.saturated, could, np.inf)
 
-    def stopped(self, reached: Reached, tolerance: float) -> BoolArray:
+    def stopped(self, reached: LevelCertificate, tolerance: float) -> BoolArray:
         """Say who is proved to be stopped where the path ended, (users,)."""
         spent = self.course.size(reached.level) * reached.user_prices
         # Once the gap is rounding, no other prices can prove more: a user with a small share of them is settled by what they do prove.
@@ -323,7 +323,7 @@ class LevelPath:
         settled_by = enough if reached.gap > reached.noise else max(enough, tolerance / 2)
         return np.asarray(self.rising & (self.rises(reached) <= settled_by) & (spent > NOISE * reached.spent))
 
-    def proved(self, point: Point) -> Reached:
+    def proved(self, point: Point) -> LevelCertificate:
         """Return the level and the bound, of a point that need not fulfil anything."""
         pairs, course, rising, n = self.pairs, self.course, self.rising, self.pairs.n_users
         numpy = pairs.arrays.numpy
@@ -354,7 +354,7 @@ class LevelPath:
         saturated = rising & (m[:n] * wanted > v[:n] / wanted * self._money(point))
         close = saturated | (rising & (level <= (1 + _CLOSE) * course.at(reached)))
         noise = DIGITS * spent / sigma * relative
-        return Reached(reached, bound, relative, noise, x, p, y, q, spent, saturated, close, missing, point)
+        return LevelCertificate(reached, bound, relative, noise, x, p, y, q, spent, saturated, close, missing, point)
 
 
 def scaled_course(scaled: ScaledProgram, course: Course, unit: float, now: float = 0.0) -> Course:
@@ -364,26 +364,26 @@ def scaled_course(scaled: ScaledProgram, course: Course, unit: float, now: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Climb:
+class LevelResult:
     """Where a path ended: what its last point proves, who was settled at a cap on the way (``path``), and how many steps it took."""
 
     path: LevelPath
-    reached: Reached
+    reached: LevelCertificate
     steps: int
 
 
-def climb(
+def solve_level(
     path: LevelPath,
     enough: float,
     deadline: Deadline,
     known: Mapping[str, object] = MappingProxyType({}),
     until: float = np.inf,
     start: Point | None = None,
-) -> Climb:
+) -> LevelResult:
     """Follow a path until all who seem to be stopped here are proved to be, up to half of ``enough``, or nothing more is gained.
 
-    ``known`` is what is final already, at the deadline. Nobody asks for prices of a level beyond ``until``. The path starts where
-    `LevelPath.start` says, or at another ``start``.
+    ``known`` is what is final already, at the deadline. The path stops at a level beyond ``until``, whose prices nobody needs. It starts
+    where `LevelPath.start` says, or at another ``start``.
 
     Raises
     ------
@@ -397,7 +397,7 @@ def climb(
             raise deadline.passed(known)
         now = path.proved(point)
         if now.level > until and now.missing <= _HELD:
-            return Climb(path, now, steps)
+            return LevelResult(path, now, steps)
         if now.error < trial and not path.proves_all(now, enough):
             trial = _FINISH[1] * now.error
             end = path.finished(point)
@@ -407,7 +407,7 @@ def climb(
         if now.gap < _CAPS and now.missing <= _ALMOST_HELD and (capped := path.capped(now.level)).any():
             path = path.without(capped)
             if not path.rising.any():
-                return Climb(path, now, steps)
+                return LevelResult(path, now, steps)
             points = path.restarts(points)
             point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, _FINISH[0]
             now = path.proved(point)
@@ -423,9 +423,9 @@ def climb(
             kept = now.error
             points.append(point)
         try:
-            point = path.advanced(point, now)
+            point = path.newton_step(point, now)
         except np.linalg.LinAlgError:
             break
         steps += 1
     assert best is not None
-    return Climb(path, best, steps)
+    return LevelResult(path, best, steps)

@@ -196,7 +196,7 @@ def advance(
     along, across = (max(part, min(length**2, _LONG)) * length if length < 1 else 1.0 for length in lengths)
     log.debug("  products %.1e, aim %.1e, lengths %.2f %.2f", mu, aim, *lengths)
     values, duals = primal + along * step[0], dual + across * step[1]
-    duals = pairs.loose(xp.maximum(duals, products.least_parts() * dual), duals)
+    duals = pairs.mask_equalities(xp.maximum(duals, products.least_parts() * dual), duals)
     least = _LEAST_PART * primal
     left = xp.maximum(xp.minimum(_LEFT_OF_CUT[0] * aim * products.unit / duals, _LEFT_OF_CUT[1] * primal), least) if cuts else least
     after = Point(xp.where(values > least, values, left), duals, point.t + along * step[2])
@@ -210,7 +210,7 @@ class _Products:
 
     def __init__(self, pairs: Pairs, primal: Any, dual: Any, demand: Demand | None) -> None:
         self._pairs, self._dual, self._demand = pairs, dual, demand
-        self._now = pairs.loose(primal * dual)
+        self._now = pairs.mask_equalities(primal * dual)
         self.primal = primal  # for the Newton system
         self.number = pairs.n_products
         self.unit: Any = 1.0
@@ -223,7 +223,7 @@ class _Products:
     def free(self, values: Any) -> Any:
         """Return values of a point, with 0 for demands and for equations."""
         if self._demand is None:
-            return self._pairs.loose(values)
+            return self._pairs.mask_equalities(values)
         return self._pairs.xp.concat([values[: values.shape[0] - self._pairs.n_rows], self._pairs.xp.zeros_like(self._v)])
 
     def shortening(self, change: Any) -> Any:
@@ -259,7 +259,7 @@ class _Products:
         across = 0.0 if step is None else step[0] * step[1]
         changes = aim * self.unit - self._now - across
         if self._demand is None:
-            return self._pairs.loose(changes)
+            return self._pairs.mask_equalities(changes)
         xp, (_, _, m), e, off = self._pairs.xp, self._pairs.parts(self._dual), self._demand.elasticity, self._demand.off
         if step is not None:
             dv, dm = self._pairs.parts(step[0])[2] / self._v, self._pairs.parts(step[1])[2] / m

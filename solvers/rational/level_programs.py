@@ -25,6 +25,7 @@ from flint import fmpq, fmpz
 from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.fractions import ExactArray
+from fairopt.instance.tolerances import TINY
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import HighsModel
@@ -200,7 +201,7 @@ class LevelPrograms:
         """Return the basis of a run, and its t; no basis where the run failed."""
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             wanted = np.where(speed > 0, begin + speed * unit, begin)
-            size = np.where(wanted > 0, np.minimum(wanted, np.maximum(self.reach, 1e-300)), np.maximum(self.reach, 1e-300))
+            size = np.where(wanted > 0, np.minimum(wanted, np.maximum(self.reach, TINY)), np.maximum(self.reach, TINY))
             size[~(size > 0)] = 1.0
             worth = sp.csr_array(self._worth)
             owner = self._owner

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
-from fairopt.solvers.leximin.levels import NOISE
+from fairopt.instance.tolerances import NOISE, SAME
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 
 __all__ = ["MOST_ROWS", "KeptBasis", "LevelSystem", "OneLevel"]
@@ -233,7 +233,7 @@ class KeptBasis:
         if not able.size:
             return False
         ratios = np.maximum(reduced[able], 0.0) / -entries[able]
-        ties = able[ratios <= ratios.min() * (1 + 1e-12)]
+        ties = able[ratios <= ratios.min() * (1 + SAME)]
         entering = int(ties[entries[ties].argmin()])
         self.basic[leaving] = entering
         self.pivots += 1

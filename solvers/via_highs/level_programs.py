@@ -14,10 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import Program, Stage
 from fairopt.solvers.backend import Deadline, Status, final_levels
 from fairopt.solvers.highs_model import Outcome, solved
-from fairopt.solvers.leximin.levels import ROUNDING, Course, Proof
+from fairopt.solvers.leximin.levels import Course, Proof
 from fairopt.solvers.via_highs.level_model import LevelModel
 from fairopt.solvers.via_highs.level_points import Point, paid_at, point_of, prices_at
 from fairopt.solvers.via_highs.level_problem import LevelProblem

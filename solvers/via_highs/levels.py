@@ -31,6 +31,7 @@ from typing import Protocol
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
@@ -43,7 +44,6 @@ __all__ = ["CappedLevels", "CappedPrograms", "Caps", "reached_caps", "solve_leve
 
 log = logging.getLogger(__name__)
 
-_ROUNDING = 1e-15
 _REACHED = 1e-11  # relative: a guess counts as reached if all users come this close
 _SAME_CAP = 1e-14
 _FREE = 1e-9  # a pair is free if filling it costs at most this part of all spending
@@ -105,7 +105,7 @@ class Caps:
         cost = limits.matrix.T @ np.where(limits.of_servers, prices, 0.0)
         free = cost * program.largest() <= _FREE * float(prices @ limits.bounds)
         level, limit = self.own.caps(free)
-        lower = rising & (level < self.level * (1 - _ROUNDING))
+        lower = rising & (level < self.level * (1 - ROUNDING))
         level, limit = np.where(lower, np.maximum(level, t), self.level), np.where(lower, limit, self.limit)
         return replace(self, level=level, limit=limit, prices=prices, free=free)
 
@@ -132,7 +132,7 @@ class Caps:
 
 def reached_caps(course: Course, cap: FloatArray, t: float) -> IntArray:
     """Return the users who rise and have their caps at t."""
-    return np.flatnonzero(course.rising & (cap <= t * (1 + _ROUNDING)))
+    return np.flatnonzero(course.rising & (cap <= t * (1 + ROUNDING)))
 
 
 # Steps ---------------------------------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ class CappedLevels:
         guess, best, caps = tried.wanted, self.search.best, cap[course.rising]
         low, within = float(caps.min()), bool((caps >= guess).all())
         if within or tried.part < 1 - _REACHED:  # (elsewhere it may be caps that stop them, and nothing is proved)
-            better = best is None or tried.proof.bound < best.bound * (1 - _ROUNDING)
+            better = best is None or tried.proof.bound < best.bound * (1 - ROUNDING)
             stalled = not better and not tried.grew
             best = tried.proof if better else best
             reached = min(tried.part * guess, low) if within else tried.part * guess if stalled else 0.0

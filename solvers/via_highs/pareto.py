@@ -35,14 +35,13 @@ import scipy.sparse as sp
 
 from fairopt.errors import CertificateError
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.tolerances import CERTIFIED, NOTHING, TINY
 from fairopt.program import Program
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
 
 __all__ = ["Pareto", "pareto_frontier"]
 
-_ROUNDING = 1e-9  # part of the largest total and share
-_ALLOWED = 1e-8
 _REFINED = 1e-10  # an answer that leaves more is computed again with smaller tolerances
 _MAGNIFIED = 1e4  # a goal in larger numbers has prices of more digits, as the solver's tolerances do not grow with it
 _PRIMAL = 4  # HiGHS's number for primal simplex: a new goal leaves the basis feasible
@@ -93,15 +92,15 @@ def pareto_frontier(program: Program, shares: FloatArray, counted: BoolArray, de
     while waiting:
         left, right = chain[-1], waiting[-1]
         across, down = right[0] - left[0], left[1] - right[1]
-        if across > _ROUNDING and down > _ROUNDING:
+        if across > NOTHING and down > NOTHING:
             found = search.best(down / (across + down), across / (across + down))
             weights = np.array([down, across]) / (across + down)
-            if weights @ found > weights @ left + _ROUNDING:
+            if weights @ found > weights @ left + NOTHING:
                 waiting.append(found)
                 continue
         chain.append(waiting.pop())
-    if search.gap > _ALLOWED:
-        raise CertificateError(f"the Pareto frontier is proved to {search.gap:.1e} only, allowed {_ALLOWED:.0e}; report the instance")
+    if search.gap > CERTIFIED:
+        raise CertificateError(f"the Pareto frontier is proved to {search.gap:.1e} only, allowed {CERTIFIED:.0e}; report the instance")
     return Pareto(_corners(np.array(chain)) * (search.total_unit, search.share_unit), search.gap, search.solved)
 
 
@@ -175,18 +174,18 @@ class _Search:
         reduced = per_column + self.shares.T @ lifts - self.limits.T @ prices
         level = max(of_share - float(lifts.sum()), 0.0) * self.largest_level
         bound = float(prices.sum() + np.maximum(reduced, 0.0) @ self.reach) + level
-        return point, (bound - float(of_total * point[0] + of_share * point[1])) / max(bound, 1e-300)
+        return point, (bound - float(of_total * point[0] + of_share * point[1])) / max(bound, TINY)
 
 
 def _corners(chain: FloatArray) -> FloatArray:
     """Leave out points that another one equals or exceeds in both goals, and those in line with their neighbours."""
     kept: list[FloatArray] = []
     for point in chain[np.lexsort((-chain[:, 1], chain[:, 0]))]:
-        while kept and kept[-1][1] <= point[1] + _ROUNDING:
+        while kept and kept[-1][1] <= point[1] + NOTHING:
             kept.pop()
-        while len(kept) > 1 and _rise(kept[-2], kept[-1], point) <= _ROUNDING:
+        while len(kept) > 1 and _rise(kept[-2], kept[-1], point) <= NOTHING:
             kept.pop()
-        if not kept or point[0] > kept[-1][0] + _ROUNDING:
+        if not kept or point[0] > kept[-1][0] + NOTHING:
             kept.append(point)
     return np.array(kept)
 

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.placement import WholePlacement
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import HighsModel, Outcome
@@ -139,7 +140,7 @@ def _divisible(program: WholePlacement, deadline: Deadline) -> FloatArray:
         np.r_[np.ones(matrix.shape[0]), tasks],
     )
     outcome = model.run(deadline.left)
-    return np.floor(outcome.x[:pairs] * (1 + 1e-9) + 1e-6) if outcome.x.size else np.zeros(pairs)
+    return np.floor(outcome.x[:pairs] * (1 + FITS) + WRITTEN) if outcome.x.size else np.zeros(pairs)
 
 
 class _Pairs:
@@ -184,5 +185,5 @@ class _Pairs:
         if not outcome.x.size:
             return x
         found = np.round(outcome.x[: self.size])
-        kept = np.array_equal(self.sums @ found, self.tasks) and bool((self.matrix @ found <= 1 + 1e-9).all())
+        kept = np.array_equal(self.sums @ found, self.tasks) and bool((self.matrix @ found <= 1 + FITS).all())
         return found if kept else x

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.program import Feature, Leximin, LimitKind, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
@@ -34,8 +35,6 @@ from fairopt.solvers.via_highs.level_programs import LevelPrograms
 from fairopt.solvers.via_highs.levels import reached_caps
 
 __all__ = ["RepeatedLevels"]
-
-_TOLERANCE = 1e-8
 
 
 class RepeatedLevels:
@@ -99,7 +98,7 @@ class RepeatedLevels:
         # A level beyond all caps is equivalent to one twice as high as the largest cap.
         programs.bound_t(2.0 * float(cap.max()))
         moment = _Moment(programs, cap, early, self.first_basis)
-        found = solve_levels(program, programs.problem.per_level, moment, Together(problem.members), settle_below(_TOLERANCE))
+        found = solve_levels(program, programs.problem.per_level, moment, Together(problem.members), settle_below(CERTIFIED))
         self.first_level, self.first_basis = moment.first_level, moment.first_basis
         self._keep(len(found.stages))
         return program, replace(found, iterations=programs.iterations, programs_solved=programs.programs)

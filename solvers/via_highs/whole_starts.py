@@ -14,11 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.tolerances import FITS
 from fairopt.program import Program
 
 __all__ = ["WholeStarts"]
-
-_EXACT = 1e-9  # relative to a limit: a task fits if it exceeds the room by less, which is rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +58,7 @@ class WholeStarts:
             return None
         users = program.pair_users
         largest = np.maximum.reduceat(sizes.data, sizes.indptr[:-1])
-        usable = largest <= 1 + _EXACT
+        usable = largest <= 1 + FITS
         choices = np.bincount(users[usable], minlength=need.size)
         if (choices[need > 0] == 0).any():
             return None
@@ -81,7 +80,7 @@ class WholeStarts:
         """Pack user after user; pairs with a large value of ``last``, (pairs,), come last, and of the others the fullest servers first."""
         users, sizes = self.program.pair_users, self.sizes
         start = np.searchsorted(users, np.arange(need.size + 1))
-        free, x = np.full(sizes.shape[0], 1 + _EXACT), np.zeros(users.size)
+        free, x = np.full(sizes.shape[0], 1 + FITS), np.zeros(users.size)
         for n in order.tolist():
             pairs = slice(start[n], start[n + 1])
             ends = sizes.indptr[start[n] : start[n + 1] + 1]

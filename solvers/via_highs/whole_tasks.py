@@ -23,7 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program import Feature, Leximin, Program, Solution, Stage, Total
+from fairopt.instance.tolerances import FITS, TINY
+from fairopt.program import Feature, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import Outcome, Status, solved
 from fairopt.solvers.via_highs.identical_servers import Totals
@@ -34,7 +35,6 @@ __all__ = ["solve_whole"]
 
 log = logging.getLogger(__name__)
 
-_EXACT = 1e-9  # relative: whole multiples of a share are compared up to rounding
 _STEP = 1e-6  # relative: levels of a user whose tasks differ in worth are told apart down to this
 _ROUNDS = 8  # of limits that divisible totals violate, before whole ones are looked for
 _STEPS = 100_000  # tasks of the greedy start
@@ -46,20 +46,20 @@ _LIGHT = 0.01  # relative: how near to the lightest totals are that are packed
 def solve_whole(program: Program, deadline: Deadline) -> Solution:
     """Solve Total or Leximin over whole tasks."""
     if program.goal.feature is Feature.TOTAL:
-        return _total(program, program.goal_as(Total), deadline)
-    return _Outcomes(program, program.goal_as(Leximin), deadline).solve()
+        return _total(program, deadline)
+    return _Outcomes(program, deadline).solve()
 
 
 def _totals(program: Program, worth: FloatArray) -> Totals:
     """Return the totals on identical servers; a task of a user is ``worth``, (pairs,), the same on all of these."""
     positive = np.flatnonzero(program.limits.bounds > 0)
     matrix = sp.csr_array(program.limits.matrix[positive] / program.limits.bounds[positive, None])
-    largest = np.floor(program.largest() * (1 + _EXACT) + _EXACT)  # 0 where a bound is 0
+    largest = np.floor(program.largest() * (1 + FITS) + FITS)  # 0 where a bound is 0
     return Totals.of(program.pair_users, program.pair_servers, worth, matrix, largest)
 
 
-def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
-    worth = goal.weights[program.pair_users] * program.utilities
+def _total(program: Program, deadline: Deadline) -> Solution:
+    worth = program.worth
     totals = _totals(program, worth)
     value = worth[totals.first]
     best, bound, iterations, runs = np.zeros(worth.size), float(value @ totals.upper), 0, 0
@@ -70,7 +70,7 @@ def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
         goal_of = dict(zip(y.tolist(), (value / value.max()).tolist(), strict=True))
         divisible = rows.model(goal_of, relaxed=True).run(deadline.left)
         if divisible.status is Status.OPTIMAL:
-            bound = min(bound, float(value @ divisible.x[: y.size]) * (1 + _EXACT))
+            bound = min(bound, float(value @ divisible.x[: y.size]) * (1 + FITS))
         outcome = rows.model(goal_of).run(deadline.left)
         runs, iterations = runs + 1, iterations + outcome.iterations
         found = np.isfinite(outcome.gap)  # are there totals to relate the bound to
@@ -88,9 +88,9 @@ def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
 class _Outcomes:
     """The levels found so far, how many users are counted at or below each, and the best allocation known."""
 
-    def __init__(self, program: Program, goal: Leximin, deadline: Deadline) -> None:
+    def __init__(self, program: Program, deadline: Deadline) -> None:
         self.program, self.deadline = program, deadline
-        self.per_level = program.utilities / goal.weights[program.pair_users]
+        self.per_level = program.worth
         self.totals = totals = _totals(program, self.per_level)
         users, per_level = program.pair_users[totals.first], self.per_level[totals.first]
         self.reach = np.bincount(users, weights=totals.upper * per_level, minlength=len(program.users)).astype(float)
@@ -146,7 +146,7 @@ class _Outcomes:
         rows.put(each[position], y, self.per_level[first] / self.bound)
         rows.put(each, np.full(each.size, level), np.full(each.size, -1.0))
         outcome = rows.model({level: 1.0}, relaxed=True).run(self.deadline.left)
-        return self.bound * min(1.0, float(outcome.x[level]) * (1 + _EXACT)) if outcome.status is Status.OPTIMAL else self.bound
+        return self.bound * min(1.0, float(outcome.x[level]) * (1 + FITS)) if outcome.status is Status.OPTIMAL else self.bound
 
     def _narrow(self) -> None:
         """Lower the bound on the first level, and raise the start, until they are near each other or first fit finds no more.
@@ -154,7 +154,7 @@ class _Outcomes:
         A level that divisible totals cannot reach with a whole number of tasks for everybody is no level of whole tasks either.
         """
         low, high, wanted = float(self.reached()[0]), self.bound, None
-        level = high * (1 - _EXACT)
+        level = high * (1 - FITS)
         while level > low and self.deadline.left:
             outcome = self._divisible(self._at_least(level))
             if outcome.status is Status.OPTIMAL:
@@ -205,7 +205,7 @@ class _Outcomes:
         high = float(np.sort(self.reach[self.member])[counted]) * (1 + _STEP)  # all but `counted` users must be able to reach it
         if not self.levels:
             high = min(high, self.bound * (1 + _STEP))
-        while (following := float(self._above(low).min())) < high * (1 - _EXACT):
+        while (following := float(self._above(low).min())) < high * (1 - FITS):
             middle = max(following, np.sqrt(low * high) if high > 100 * low > 0 else 0.5 * (low + high))
             found = self._feasible(self._at_least(middle))
             if found is None:
@@ -214,7 +214,7 @@ class _Outcomes:
                     self.bound = min(self.bound, high)
             else:
                 self.best = found
-                low = max(float(self.reached()[counted]), middle * (1 - _EXACT))
+                low = max(float(self.reached()[counted]), middle * (1 - FITS))
         return low
 
     def _fewest_at_or_below(self, level: float, counted: int) -> int:
@@ -251,11 +251,11 @@ class _Outcomes:
         return self._in_tasks(np.full(self.member.size, level))
 
     def _in_tasks(self, levels: FloatArray) -> FloatArray:
-        return np.where(self.uneven, levels, np.ceil(levels / self.step * (1 - _EXACT) - _EXACT))
+        return np.where(self.uneven, levels, np.ceil(levels / self.step * (1 - FITS) - FITS))
 
     def _above(self, level: float) -> FloatArray:
         """The smallest level of each member that is greater."""
-        whole = (np.floor(level / self.step * (1 + _EXACT) + _EXACT) + 1) * self.step
+        whole = (np.floor(level / self.step * (1 + FITS) + FITS) + 1) * self.step
         return np.where(self.uneven, level * (1 + _STEP) if level > 0 else _STEP * self.reach[self.member], whole)
 
     def _run(self, need: FloatArray, *allowed: int) -> tuple[IntArray, Outcome]:
@@ -270,7 +270,7 @@ class _Outcomes:
             raise self.deadline.passed(self._known())
         needs = [*(self._at_least(level) for level in self.levels), need]
         size = self.member.size
-        scale = np.where(self.uneven, 1.0 / np.maximum(need, 1e-300), 1.0)
+        scale = np.where(self.uneven, 1.0 / np.maximum(need, TINY), 1.0)
         first = self.totals.first[self.kept]
         position = np.searchsorted(self.member, self.program.pair_users[first])
         worth = np.where(self.uneven[position], self.per_level[first], 1.0) * scale[position]
@@ -322,7 +322,7 @@ def _one_by_one(program: Program, per_level: FloatArray, deadline: Deadline, sta
     """Return whole tasks by progressive filling, (pairs,): always one for the user with the lowest level, on the first server with room."""
     limits = program.limits
     x = np.zeros(program.n_pairs) if start is None else start.copy()
-    matrix, free = sp.csc_array(limits.matrix), limits.bounds * (1 + _EXACT) - limits.matrix @ x
+    matrix, free = sp.csc_array(limits.matrix), limits.bounds * (1 + FITS) - limits.matrix @ x
     end = np.searchsorted(program.pair_users, np.arange(len(program.users)), side="right").tolist()
     # Level, user, and the first of its columns that may have room: what is full stays full.
     level_of = program.per_user(x * per_level).tolist()

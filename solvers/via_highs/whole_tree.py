@@ -25,6 +25,7 @@ import scipy.sparse as sp
 
 from fairopt.errors import NoSolution
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import FITS
 from fairopt.program import Program, Solution, Stage, TreeFilling
 from fairopt.program.stop_times import stop_times
 from fairopt.program.tree_filling import Part
@@ -37,7 +38,6 @@ __all__ = ["solve_whole_tree"]
 
 log = logging.getLogger(__name__)
 
-_EXACT = 1e-9  # relative: equal up to rounding
 _STEP = 1e-6  # relative: stop times that differ by less are equal
 _KEPT = 1e-7  # relative: in later programs a level may be missed by this
 _ROUNDED = 1e-6  # of the divisible tasks that are rounded down
@@ -75,7 +75,7 @@ class _Filling:
     def __init__(self, program: Program, goal: TreeFilling, deadline: Deadline) -> None:
         self.program, self.goal, self.deadline = program, goal, deadline
         self.limits = program.limits
-        self.largest = np.floor(program.largest() * (1 + _EXACT) + _EXACT)
+        self.largest = np.floor(program.largest() * (1 + FITS) + FITS)
         reach = program.per_user(self.largest * program.utilities)
         self.unit = float(reach.max(initial=0.0)) or 1.0  # shares are measured in it, so that rows are near 1
         self.worth = program.utilities / self.unit
@@ -88,7 +88,7 @@ class _Filling:
         self.divisible = np.inf  # the smallest stop time of divisible tasks in the first part
         try:
             divisible = solve_filling(replace(program, integral=False), goal, _ROUNDED, deadline)
-            self.rounded = np.floor(divisible.x * (1 + _EXACT) + _EXACT)
+            self.rounded = np.floor(divisible.x * (1 + FITS) + FITS)
             if ((self.largest > 0) == (program.largest() > 0)).all():  # else whole tasks are shared among fewer users, who may have more
                 times = [stage.value for stage in divisible.stages if stage.part == 0 and stage.users.size]
                 self.divisible = min(times, default=np.inf) * (1 + _ROUNDED)
@@ -144,7 +144,7 @@ class _Filling:
         below: dict[int, int] = {}
         for n in model.members:
             below[n] = rows.column(1.0, whole=True)
-            above = level * (1 + _STEP) if level > _EXACT * highest else least[n] * (1 - _EXACT)
+            above = level * (1 + _STEP) if level > FITS * highest else least[n] * (1 - FITS)
             # Nobody falls below this level but those counted so far; an exception to it is one to what is above it.
             entries = dict(model.time[n])
             if exceptions:

@@ -128,7 +128,7 @@ def test_the_bound_is_at_most_the_divisible_optimum(instance: fo.Instance, notio
     assert solution.bound is not None
     assert solution.bound <= optimum * (1 + 1e-7)
     if notion == "drfh":
-        search = _Outcomes(program, program.goal, NEVER)  # type: ignore[arg-type]
+        search = _Outcomes(program, NEVER)
         before = search.bound
         assert solution.bound <= search.divisible_bound() * (1 + 1e-9) <= before * (1 + 2e-9)
         assert search.divisible_bound() <= optimum * (1 + 1e-7)
