@@ -124,6 +124,8 @@ def parse(file: str, text: str, schema: Schema, *, lenient: bool = False, mistak
     _add(columns, rows)
     table = Table(file, schema, header, columns, lines, texts=True, point=separator == ",", mistakes=mistakes)
     table.cut = cut
+    if separator == "," and '"' not in text:
+        table.decimal = "."  # a comma is in no cell
     return table
 
 

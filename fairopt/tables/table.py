@@ -92,7 +92,7 @@ class Table:
         self.file, self.schema, self.line, self.mistakes = file, schema, line, mistakes
         given = [name_of(file, column, j) for j, column in enumerate(columns)]
         kept = [j for j, name in enumerate(given) if name.strip() or not all(map(is_blank, values[j]))]
-        rows = rows_with_content([values[j] for j in kept])
+        rows = rows_with_content([values[j] for j in kept], texts=texts)
         if rows is not None:
             values, lines = [part(each, rows) for each in values], [lines[row] for row in rows]
         self.lines, self._point = lines, point
@@ -211,8 +211,11 @@ class Table:
         own = [each.name for each in self.schema.columns.values() if each.kind in (*NUMBERS, "time") and each.name in self]
         positions = range(1, len(self.columns)) if self.schema.matrix else [self._positions[each] for each in (*own, *self.resources)]
         cells = [self._texts_at(j) for j in positions]
-        there = {sign for sign in ".," if any(sign in "".join(column) for column in cells)}
-        if not there or (self._point and "," not in there):
+        there = {"," for column in cells if "," in "".join(column)}
+        if self._point and not there:
+            return "."
+        there |= {"." for column in cells if "." in "".join(column)}
+        if not there:
             return "."
         found: set[str] = set()
         for cell in dict.fromkeys(chain.from_iterable(cells)):
@@ -301,9 +304,8 @@ class Table:
         if decimals is not None:
             return decimals if empty is None else np.where(np.isnan(decimals), empty, decimals)
         blank = "nan" if empty is None else str(empty)
-        if self.decimal == ".":  # whatever Python reads as a number is that number
-            with contextlib.suppress(ValueError):
-                return np.fromiter((float(cell or blank) for cell in self.cells(column)), float, len(self))
+        with contextlib.suppress(ValueError):  # whatever Python reads as a number is that number
+            return np.fromiter((float(cell or blank) for cell in self._pointed(column)), float, len(self))
         cells = [cell or blank for cell in self.plain(column)]
         refuse = bad or (lambda row, message, column: self.refuse(message, row, column))
         meant = {cell: float_of(cell, of_resource=of_resource) for cell in dict.fromkeys(cells)}
@@ -316,6 +318,22 @@ class Table:
         for row in np.flatnonzero(~in_bytes & (found > 0)).tolist() if unit else ():
             refuse(row, f"{cells[row]} has no byte unit, but {unit} in another row has; give all of them one", column)
         return found
+
+    def _pointed(self, column: str) -> list[str]:
+        """Return a column with a decimal point in the place of the decimal sign of the table.
+
+        Raises
+        ------
+        ValueError
+            Some signs may be others.
+        """
+        cells = self.cells(column)
+        if self.decimal == ",":
+            text = "\n".join(cells)
+            cells = text.replace(",", ".").split("\n") if "." not in text else []
+        if self.decimal not in (".", ",") or len(cells) != len(self):
+            raise ValueError
+        return cells
 
     def aligned(self, users: Sequence[str], columns: Sequence[str], *, shares: bool = False) -> Iterator[dict[str, float]]:
         """Yield the rows of a matrix as mappings, in the order of the users. Its labels must be exactly those users and columns.

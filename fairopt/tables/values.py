@@ -104,14 +104,14 @@ def is_blank(value: Any) -> bool:
     return not value.strip() if isinstance(value, str) else value is None or (isinstance(value, float) and value != value)
 
 
-def rows_with_content(columns: Sequence[Values]) -> list[int] | None:
-    """Return the rows of which a cell has content; None for all of them."""
+def rows_with_content(columns: Sequence[Values], *, texts: bool = False) -> list[int] | None:
+    """Return the rows of which a cell has content; None for all of them. With ``texts``, all cells are texts."""
     if not columns:
         return None
     first = columns[0]
     if isinstance(first, np.ndarray):
         blank = np.flatnonzero(first != first).tolist()
-    elif all(first) and set(map(type, first)) == {str} and not _has_spaces(first):
+    elif all(first) and (texts or set(map(type, first)) == {str}) and not _has_spaces(first):
         return None
     else:
         blank = [row for row, value in enumerate(first) if is_blank(value)]
