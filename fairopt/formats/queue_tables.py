@@ -147,6 +147,7 @@ class QueueTable:
                 continue
             hint = did_you_mean(column, free) if resource or not colon else ""
             if word in AMOUNTS and colon:
+                hint = did_you_mean(resource, [each for each in resources if f"{word}:{each}" in free]) if resource else ""
                 self._table.wrong(
                     None, f'there is no resource "{resource}"{hint or f"; the resources are {joined([*resources], 8)}"}', column
                 )

@@ -99,7 +99,7 @@ REFUSED = [
         'lab/queues.csv, column "place": a queue has no "place"; '
         "there are name, parent, weight, tier, on, servers, group and guarantee:gpu and the like",
     ),
-    ("name,limit:gpus\nq,1\n", 'lab/queues.csv, column "limit:gpus": there is no resource "gpus" (did you mean "limit:gpu"?)'),
+    ("name,limit:gpus\nq,1\n", 'lab/queues.csv, column "limit:gpus": there is no resource "gpus" (did you mean "gpu"?)'),
     ("name,limit:\nq,1\n", 'lab/queues.csv, column "limit:": there is no resource ""; the resources are gpu and cpu'),
     ("name\n", "lab/queues.csv: there are no rows below the names of the columns; there must be at least one"),
     (
