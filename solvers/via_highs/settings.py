@@ -40,7 +40,7 @@ class Settings:
     no_progress: float = 1e-8  # a smaller part of its unit is no level in another unit but none, where users begin with what they have
     vanishing: float = 1e-6  # a column that can carry only this part of its user's level
     # HiGHS's tolerance, 1e-10, is a large relative error for users with small demands; levels are known to rounding.
-    magnified: float = 2.0**14  # factor of all numbers in a refined LP
+    magnified: float = 2.0**14  # factor of all numbers of an LP
     reached: float = 1e-11  # relative: a guess counts as reached if all users come this close
     same_cap: float = 1e-14  # relative
     free_pair: float = 1e-9  # a pair is free if filling it costs at most this part of all spending
