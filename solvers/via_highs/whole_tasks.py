@@ -108,7 +108,7 @@ class _Outcomes:
         """Find level after level."""
         counted = 0
         self.bound = self.divisible_bound()
-        if self.program.n_pairs >= SETTINGS.pairs_with_start and not self.uneven.any():
+        if self.member.size and self.program.n_pairs >= SETTINGS.pairs_with_start and not self.uneven.any():
             self._narrow()
         while counted < self.member.size:
             level = self._highest_level(counted)
