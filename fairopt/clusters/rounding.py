@@ -131,7 +131,7 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None) 
     if allocation.sharing != "rdm":
         raise Unsupported(
             "under time division users take turns on whole servers, which no quota or limit of a scheduler can express; "
-            'solve with sharing="rdm" (--sharing rdm), which divides resources'
+            'solve with sharing="rdm", which divides resources, and without rates'
         )
     exceeded = violations(instance, allocation.tasks, "rdm", WRITTEN)
     if exceeded:

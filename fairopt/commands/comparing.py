@@ -139,6 +139,8 @@ def compare(
     number = len(wanted) * (1 + integral) + len(greedy) + len(own)
     if not number:
         raise typer.BadParameter("there is nothing to compare; give --notions, --schedules or --allocation", param_hint="--notions")
+    for condition in conditions:
+        condition.require(compared=bool(greedy or own or reference or integral))
     bar = Bar("allocations", number)
     comparison = work(
         "comparing",
