@@ -230,7 +230,7 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
         ),
         "explore": (
             "exploring",
-            "Open a page in the browser with sliders for FILE: see how the allocation, an explanation and the frontier change.",
+            "Open a page in the browser with sliders for FILE: see how allocations, an explanation and the frontier change.",
             "examples/gpu-lab --notion drfh",
         ),
         "report": (

@@ -10,11 +10,13 @@ from enum import Enum
 from importlib.util import find_spec
 from typing import ClassVar
 
+import numpy as np
+
 from fairopt.errors import NoSolution, SolverUnavailable, Unsupported
-from fairopt.program import Feature, Program, Solution, Stage
+from fairopt.program import Feature, Program, Solution, Stage, TreeFilling
 from fairopt.wording import figure, plural
 
-__all__ = ["Backend", "Deadline", "Method", "Status", "final_levels"]
+__all__ = ["Backend", "Deadline", "Method", "Status", "final_levels", "nothing_to_solve"]
 
 
 _FOUND: set[str] = set()  # packages that were looked up once: every solve asks for them
@@ -43,19 +45,29 @@ class Deadline:
         return float("inf") if self._end is None else max(0.0, self._end - time.monotonic())
 
     def passed(self, known: Mapping[str, object]) -> NoSolution:
-        """Return the error to raise when time is up."""
+        """Return the error to raise when time is up, or when a solver was stopped although there is no limit."""
         levels = known.get("levels")
         found = ""
         if isinstance(levels, list) and levels:
             found = f"; {plural(len(levels), 'level was', 'levels were')} final by then, the last {figure(levels[-1], 6)}"
         elif isinstance(value := known.get("value"), float) and isinstance(bound := known.get("bound"), float):
             found = f"; {figure(value, 6)} was reached by then, and {figure(bound, 6)} is a bound"
+        if self.seconds is None:
+            return NoSolution(f"the solver was interrupted before it had an answer{found}; solve again, or use another solver", known)
         return NoSolution(f"no answer within the time limit of {self.seconds:g} s{found}; raise it or solve a smaller instance", known)
 
 
 def final_levels(program: Program, stages: Sequence[Stage]) -> dict[str, object]:
     """Return the final levels and their users, for the error at a time limit."""
     return {"levels": [stage.value for stage in stages], "users": [program.users[n] for stage in stages for n in stage.users]}
+
+
+def nothing_to_solve(program: Program) -> Solution:
+    """Return the answer to a program in which nobody can hold a task: 0, in every part of a tree."""
+    goal, x = program.goal, np.zeros(program.n_pairs)
+    parts = (x,) * len(goal.parts) if isinstance(goal, TreeFilling) else ()
+    gap = 0.0 if program.integral or goal.feature is Feature.DISJUNCTIVE else None
+    return Solution(x, prices=np.zeros(len(program.limits)), gap=gap, programs_solved=0, parts=parts)
 
 
 @dataclass(frozen=True, slots=True)

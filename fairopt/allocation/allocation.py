@@ -338,7 +338,7 @@ class Allocation(ShowsItself):
             return f"{certificate.qualifier.capitalize()}, so not an optimum. Limits recomputed: {beyond}{stopped}"
         if certificate.whole_tasks:
             return f"Exact by branch and cut: relative gap {worst}, as the engine reports it; limits recomputed"
-        if "gap" in self.details:  # the best of a set, chosen by branch and cut
+        if certificate.reported_gap:  # the best of a set, chosen by branch and cut
             return f"Fairness recomputed; the best of all fair allocations by branch and cut: relative error or gap {worst}"
         if self.exact is not None and self.exact.radius:
             return f"Proved in rational and ball arithmetic: each user's optimum lies within a relative {worst}; limits kept exactly"

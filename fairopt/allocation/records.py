@@ -121,6 +121,7 @@ def _certificate(allocation: Allocation) -> dict[str, Any]:
         "greedy": certificate.greedy,
         "approximate": certificate.approximate,
         "best_found": certificate.best_found,
+        **({"reported_gap": True} if certificate.reported_gap else {}),
         **({"exact": True} if certificate.exact else {}),
         **({"radius": certificate.fairness} if exact is not None and exact.radius else {}),
         **({"distance": certificate.distance if math.isfinite(certificate.distance) else None} if certificate.distance is not None else {}),

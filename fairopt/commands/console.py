@@ -156,15 +156,19 @@ def check_page(path: Path | None, option: str) -> None:
         raise typer.BadParameter(f"{path} would be a web page; end its name in .html", param_hint=option)
 
 
-def table_form(path: Path | None, option: str) -> Kind:
-    """Return the kind of table that a file will hold, by its ending; without one, CSV. An ending of something else is refused."""
+def table_form(path: Path | None, option: str, *more: Kind) -> Kind:
+    """Return the kind of table that a file will hold, by its ending; without one, CSV. An ending of something else is refused.
+
+    ``more`` are kinds that this command alone writes.
+    """
     check_file(path, option)
     kind = "" if path is None or is_device(path) else path.suffix.lower().removeprefix(".")
-    for known in KINDS:
+    kinds = (*KINDS, *more)
+    for known in kinds:
         if kind in ("", known):
             require(known if kind else "csv", str(path))
             return known if kind else "csv"
-    raise typer.BadParameter(f"{path} would hold a table; end its name in .{', .'.join(KINDS[:-1])} or .{KINDS[-1]}", param_hint=option)
+    raise typer.BadParameter(f"{path} would hold a table; end its name in .{', .'.join(kinds[:-1])} or .{kinds[-1]}", param_hint=option)
 
 
 def check_instance(path: Path | None, option: str) -> None:

@@ -40,6 +40,7 @@ from fairopt.show.blocks import Block, Note
 from fairopt.show.html import Html, blocks_html
 from fairopt.show.table import Table
 from fairopt.simulation.result import Simulation
+from fairopt.studies.paper_tables import StudyTable
 from fairopt.wording import plural, printable
 
 __all__ = ["html_of"]
@@ -133,3 +134,8 @@ def _simulation(simulation: Simulation) -> str:
 @html_of.register
 def _history(history: History) -> str:
     return _page(history_blocks(history))
+
+
+@html_of.register
+def _study_table(table: StudyTable) -> str:
+    return _page(table.blocks())

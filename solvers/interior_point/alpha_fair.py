@@ -27,7 +27,7 @@ from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, too_little
 from fairopt.solvers.active_sets.problem import Point as Sets
-from fairopt.solvers.backend import Deadline
+from fairopt.solvers.backend import Deadline, nothing_to_solve
 from fairopt.solvers.interior_point.capped_demand import rounded_demand
 from fairopt.solvers.interior_point.finish import read_active_sets
 from fairopt.solvers.interior_point.rows import RowPairs, ScaledRows
@@ -80,7 +80,7 @@ def solve_alpha_fair(
     """
     enough = _DIGITS * tolerance
     if not program.scaled().n_columns:
-        return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
+        return nothing_to_solve(program)
     if pairs is None:
         pairs = RowPairs(ScaledRows.of(program)) if obstacle(program) else lay_out(ScaledProgram.of(program), arrays)
     path = _Path(pairs, goal.alpha, goal.weights)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.program import Program, Solution
-from fairopt.solvers.backend import Deadline
+from fairopt.solvers.backend import Deadline, nothing_to_solve
 from fairopt.solvers.interior_point.steps import Point, advance, part_of_the_way
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.pairs import Pairs, lay_out
@@ -43,7 +43,7 @@ def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: 
     """
     scaled = ScaledProgram.of(program)
     if not scaled.n_pairs:
-        return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
+        return nothing_to_solve(program)
     pairs, xp = lay_out(scaled, arrays), arrays.xp
     worth = pairs.W * pairs.spread(arrays.floats(scaled.reach))
     unit = float(xp.sum(worth))

@@ -25,7 +25,6 @@ Dense linear algebra, cubic in the number of pairs: for pools and clusters that 
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -37,8 +36,9 @@ from fairopt.drawing import draw
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import AlphaFair, Feature, Program, Solution
-from fairopt.solvers.backend import Backend, Deadline, Method
+from fairopt.solvers.backend import Backend, Deadline, Method, nothing_to_solve
 from fairopt.solvers.trajectory.central_path import CentralPath, Point, falling, solve_rows
+from fairopt.streams import unwarned
 from fairopt.wording import exactly
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class Trajectory(Backend):
                 "here; use alpha = 1, or another engine for alpha-fair goals (fairopt.SOLVERS)"
             )
         if not program.scaled().n_columns:
-            return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
+            return nothing_to_solve(program)
         path = CentralPath.of(program, goal)
         t, states, evaluations = _integrated(path, deadline)
         y, s = _split(path, states[-1])
@@ -217,8 +217,7 @@ def _integrated(path: CentralPath, deadline: Deadline) -> tuple[FloatArray, Floa
         return _slope(path, state)
 
     times, states, evaluations = [t], [state], 0
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with unwarned(), np.errstate(all="ignore"):
         try:
             run = LSODA(slope, t, state, _LONGEST, rtol=_RTOL, atol=_ATOL)
             while run.status == "running" and len(times) < _LONGEST_PATH and path.c(*_split(path, states[-1])) < _END:

@@ -13,7 +13,7 @@ from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Table, ids, names, numbers, words
 from fairopt.wording import figure, percent, plural, printable
 
-__all__ = ["effect_blocks", "what_if_blocks"]
+__all__ = ["effect_blocks", "measure_tables", "what_if_blocks"]
 
 _USERS = 20  # of each allocation, those with the largest changes
 _DIFFERENCES = 20
@@ -124,6 +124,11 @@ def _chosen(found: WhatIf, row: str, changes: Sequence[UserChange], choice: Choi
     before = choice.in_order(allocation)
     new = [name for name in named if name not in allocation.instance.users and (not choice.users or name in choice.users)]
     return [named[name] for name in [*before, *new] if name in named][: choice.top]
+
+
+def measure_tables(found: WhatIf) -> Iterator[Table]:
+    """Yield the measures of all allocations, those of both instances beside each other."""
+    yield from _measures(found, _sides(found))
 
 
 def _measures(found: WhatIf, sides: Sequence[str]) -> Iterator[Table]:

@@ -100,6 +100,7 @@ CERTIFICATE = define(
             "greedy": flag("Is it a greedy schedule, which is not an optimum?"),
             "approximate": flag("Is it approximate by design?"),
             "best_found": flag("Is it the best found within the time limit, and not proved?"),
+            "reported_gap": optional(flag("Is optimality the gap that branch and cut reports, and not recomputed?")),
             "exact": optional(flag("Is it proved in fractions?")),
             "radius": optional(number("Of an irrational answer in fractions: how far the optimum may be.", "fraction")),
             "distance": optional(nullable(number("How far the tasks of a single user may be from the optimum.", "fraction"))),
