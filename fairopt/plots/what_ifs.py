@@ -96,6 +96,8 @@ def plot_what_if(
     shown = f" (the {len(chosen)} of {users:,} users whose tasks change{most})" if len(chosen) < users else ""
     before, after = found.names
     what = str(found.differences[0]) if len(found.differences) == 1 else wording.plural(len(found.differences), "difference")
+    if len(found.groups) == 1 < len(found.differences):
+        what = found.groups[0][0]
     page.headline(f"{after} against {before}: {what.replace('->', '→')}{shown}", title)
     left_out = len(rows) - len(drawn)
     page.caption(f"{wording.plural(left_out, 'more allocation')} not shown" if left_out else "")
