@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import COLOURS, GREY, looks, percent_axis
+from fairopt.plots.style import GREY, LINES, looks, percent_axis
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def plot_completion_ratios(
     signs = np.where(np.abs(y - x) <= _SAME, 0, np.sign(y - x))
     axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
     look = looks(ratios)
-    for sign, colour, words in ((1, look[second][0], f"more, {second}"), (0, COLOURS[7], "as many"), (-1, look[first][0], "fewer")):
+    for sign, colour, words in ((1, look[second][0], f"more, {second}"), (0, LINES[7], "as many"), (-1, look[first][0], "fewer")):
         own = order[signs[order] == sign]
         axes.scatter(
             x[own],

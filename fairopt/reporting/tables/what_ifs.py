@@ -23,7 +23,7 @@ _OF_USERS = 3  # measures at the end that compare all users: the smallest share,
 _LEGEND = """\
 efficiency: weighted tasks, in % of the most possible with divisible tasks of each instance.
 min share: smallest weighted dominant share."""
-_ONLY = "only {}: gain in tasks if this were the only difference. Gains need not add up: differences may work together."
+_ONLY = "only {}: gain in tasks by what that line says, alone. Gains need not add up: differences may work together."
 
 
 def what_if_blocks(found: WhatIf, *, everything: bool = False, choice: Choice | None = None) -> Iterator[Block]:
@@ -77,8 +77,7 @@ def _sides(found: WhatIf) -> list[str]:
 
 def _groups(found: WhatIf) -> list[tuple[str, tuple[Difference, ...]]]:
     """Return the differences whose effects are computed one by one, each with its name."""
-    groups = [(effect.what, effect.differences) for effect in next(iter(found.effects.values()), ())]
-    return groups or [(each.what, (each,)) for each in found.differences]
+    return list(found.groups)
 
 
 def _differences(sides: Sequence[str], groups: Sequence[tuple[str, tuple[Difference, ...]]], most: int) -> Table:
