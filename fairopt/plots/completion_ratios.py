@@ -57,6 +57,8 @@ def plot_completion_ratios(
     ['more, best-fit: 1 user', 'as many: 0 users', 'fewer: 1 user']
     """
     page = sheet(ax, figsize, (6.4, 7.0))
+    from matplotlib.colors import to_rgba
+
     (axes,) = page.axes
     (first, x), (second, y) = ((name, np.asarray(values, float)) for name, values in ratios.items())
     known = np.isfinite(x) & np.isfinite(y)
@@ -72,9 +74,8 @@ def plot_completion_ratios(
             x[own],
             y[own],
             s=(2 * radius[own]) ** 2,
-            facecolors=colour,
+            facecolors=to_rgba(colour, 0.35),
             edgecolors=colour,
-            alpha=0.35,
             linewidths=0.8,
             clip_on=False,
             label=f"{words}: {plural(own.size, 'user')}",
