@@ -65,8 +65,7 @@ def _polished(program: Program, goal: AlphaFair | Tradeoff, solution: Solution) 
     near = Point(np.maximum(near.x, 0.0), np.maximum(near.p, 0.0))
     if not (problem.utility(near.x) > 0).all():
         return None
-    trades_off = isinstance(goal, Tradeoff)
-    exact = find_total_worth(problem, goal, Deadline(None), solve_near, near) if trades_off else solve_near(problem, near)
+    exact = solve_near(problem, near) if isinstance(goal, AlphaFair) else find_total_worth(problem, goal, Deadline(None), solve_near, near)
     if exact is None:
         return None
     try:

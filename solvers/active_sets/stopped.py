@@ -7,7 +7,8 @@ the rounding of its own money: equations in parts of that money leave the user o
 Its weight does not matter as long as the limit stops it. Let x be optimal, and n a user whose limit on tasks is full at the price
 y[n] u - pi[n] > 0, with u the utility of a task, the same on all servers, and pi[n] the least cost of a task on servers. The KKT conditions
 involve only the sum of the two prices, y[n] u. So x is optimal for any smaller weight as well, as long as y'[n] u > pi[n], with the price
-of the limit lower by (y[n] - y'[n]) u. Conversely, an x that is optimal for smaller weights, with the limit full, is optimal for larger ones.
+of the limit lower by (y[n] - y'[n]) u. Conversely, an x that is optimal for smaller weights, with the limit full, is optimal for larger
+ones.
 """
 
 from __future__ import annotations

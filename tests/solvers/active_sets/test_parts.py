@@ -64,5 +64,6 @@ def test_lower_weights_keep_the_answer(unit: float) -> None:
     assert worth == pytest.approx(2 * price + 19.5 * price, rel=1e-9)
     assert near.prices == pytest.approx(np.where(program.limits.kinds == 2, worth - price, price), rel=1e-6)
     back = with_full_weights(program, goal, lower, near)
+    assert back.prices is not None
     np.testing.assert_allclose(back.prices, exact.prices, rtol=1e-12)
     assert with_lower_weights(program, goal, Solution(np.array([0.5, 19.5, 19.5]), prices=exact.prices)) is None
