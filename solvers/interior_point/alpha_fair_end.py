@@ -38,27 +38,26 @@ class End(NamedTuple):
 
 
 def best_end(worths: Worths, point: Point, money_of_limits: Any, enough: float) -> End:
-    """Return the end with the least error of those of a point, of the x on its active sets, and of the prices there if need be.
+    """Return the end with the least error of those of a point, of the x on its active sets, and of the prices there.
 
     Parameters
     ----------
     money_of_limits : array (slots, servers)
         Money that prices of limits are relative to.
     enough : float
-        Error from which on no other end is computed.
+        Of ends whose errors are no larger, the last one is the best; prices are not solved for after such an end.
     """
-    pairs = worths.pairs
+    pairs, xp = worths.pairs, worths.pairs.xp
     x, _, _ = pairs.parts(point.primal)
     _, p, _ = pairs.parts(point.dual)
-    best = error_of(worths, x, p)
-    if best.error < _SHOWS:
+    ends = [error_of(worths, x, p)]
+    if ends[0].error < _SHOWS:
         used, full = _shown(worths, point, money_of_limits)
-        with_x = error_of(worths, *_with_full_limits(worths, point, used, full))
-        best = min(with_x, best, key=lambda end: end.error)
-        if not with_x.error <= enough:
-            with_prices = error_of(worths, with_x.x, _with_worths(worths, with_x, used, full))
-            best = min(with_prices, best, key=lambda end: end.error)
-    return best
+        ends.append(error_of(worths, _with_full_limits(worths, point, used, full), p))
+        ends.append(error_of(worths, ends[1].x, xp.where(full, p, 0.0)))
+        if not ends[2].error <= enough:
+            ends.append(error_of(worths, ends[2].x, _with_worths(worths, ends[2], used, full)))
+    return min(reversed(ends), key=lambda end: max(end.error, enough))
 
 
 def error_of(worths: Worths, x: Any, p: Any) -> End:
@@ -105,12 +104,12 @@ def _shown(worths: Worths, point: Point, money_of_limits: Any) -> tuple[Any, Any
     return pairs.eligible(used, False), p > money_of_limits * s
 
 
-def _with_full_limits(worths: Worths, point: Point, used: Any, full: Any) -> tuple[Any, Any]:
-    """Return the x on the active sets, and the prices of full limits as they are."""
+def _with_full_limits(worths: Worths, point: Point, used: Any, full: Any) -> Any:
+    """Return the x on the active sets."""
     pairs, xp = worths.pairs, worths.pairs.xp
     x, s, _ = pairs.parts(point.primal)
     _, p, _ = pairs.parts(point.dual)
-    x, s, p = xp.where(used, x, 0.0), xp.where(full, 0.0, s), xp.where(full, p, 0.0)
+    x, s = xp.where(used, x, 0.0), xp.where(full, 0.0, s)
     v = pairs.rows(x)
     if worths.log_total is None:
         v = xp.exp(worths.demand(pairs.cheapest(p, pairs.arrays.floats([])), 0.0)[0])
@@ -119,9 +118,9 @@ def _with_full_limits(worths: Worths, point: Point, used: Any, full: Any) -> tup
     try:
         dx, _, _ = pairs.parts(_step(worths, weight, lacks)[0])
     except np.linalg.LinAlgError:
-        return x, p
+        return x
     x = xp.where(used, xp.maximum(x + dx, 0.0), 0.0)
-    return x * pairs.spread(v / pairs.rows(x)), p
+    return x * pairs.spread(v / pairs.rows(x))
 
 
 def _with_worths(worths: Worths, end: End, used: Any, full: Any) -> Any:
