@@ -57,7 +57,8 @@ def best_end(worths: Worths, point: Point, money_of_limits: Any, enough: float) 
         ends.append(error_of(worths, ends[1].x, xp.where(full, p, 0.0)))
         if not ends[2].error <= enough:
             ends.append(error_of(worths, ends[2].x, _with_worths(worths, ends[2], used, full)))
-    return min(reversed(ends), key=lambda end: max(end.error, enough))
+    best: End = min(reversed(ends), key=lambda end: max(end.error, enough))
+    return best
 
 
 def error_of(worths: Worths, x: Any, p: Any) -> End:
