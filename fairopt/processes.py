@@ -6,6 +6,9 @@ for hours, and then waits for another that never comes. So every worker looks on
 A worker is a Python that is started by ``-m`` or ``-c``, which puts the current folder first on its path: a ``types.py`` there would run,
 or break it. So all of them are started inside `safe_path`. Each then has the path of the process that started it.
 
+A terminal sends Ctrl-C to every process. A worker that hears it while it starts, or between two tasks, dies, and joblib takes all
+workers for broken. So a worker hears it during a task alone: the task ends, and the process that started the worker decides what is next.
+
 >>> with workers(1) as parallel:
 ...     parallel([(abs, (-2,), {})])
 [2]
@@ -15,26 +18,42 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from fairopt.registry import carried
 
-__all__ = ["carrying", "end_with", "safe_path", "workers"]
+__all__ = ["carrying", "end_with", "no_interrupt", "safe_path", "start_trackers", "workers"]
 
 _PERIOD = 1.0  # seconds
 _INIT = 1  # the process that inherits those whose parent is gone
 _SAFE = "PYTHONSAFEPATH"
+_deaf = False  # whether this process is a worker that ignores Ctrl-C between tasks
 _guard = threading.Lock()
 _before: list[str | None] = []  # what the variable was, for each that is inside
 
 
 def workers(jobs: int, **options: Any) -> Any:
     """Return joblib's ``Parallel`` with this number of jobs; where they are processes of this machine, they end with this one."""
-    return carrying()(n_jobs=jobs, initializer=end_with, initargs=(os.getpid(),), **options)
+    if jobs != 1:
+        start_trackers()
+    return carrying()(n_jobs=jobs, initializer=_settle, initargs=(os.getpid(),), **options)
+
+
+def start_trackers() -> None:
+    """Start the processes that clean up after workers: started just before the first worker, they may undo `no_interrupt`."""
+    if os.name == "posix":
+        from multiprocessing import resource_tracker
+
+        from joblib.externals.loky.backend import resource_tracker as of_joblib
+
+        with safe_path():
+            for tracker in (resource_tracker, of_joblib):
+                tracker.ensure_running()
 
 
 @functools.cache
@@ -55,8 +74,12 @@ def carrying() -> Any:
                 return super().__exit__(*raised)
 
         def __call__(self, calls: Iterable[tuple[Any, ...]]) -> Any:
-            with safe_path():
-                return super().__call__((carried(function), *rest) for function, *rest in calls)
+            # A list is waited for: the main thread must hear Ctrl-C meanwhile. A generator is there as soon as the workers are started.
+            waits = not self.return_generator and threading.current_thread() is threading.main_thread()
+            with safe_path(), ExitStack() as stack:
+                if not waits:
+                    stack.enter_context(no_interrupt())
+                return super().__call__((_Interruptible(carried(function)), *rest) for function, *rest in calls)
 
     return Carrying
 
@@ -80,6 +103,45 @@ def safe_path() -> Iterator[None]:
             if not _before:
                 os.environ.pop(_SAFE, None)
                 os.environ.update({} if last is None else {_SAFE: last})
+
+
+@contextmanager
+def no_interrupt() -> Iterator[None]:
+    """Keep Ctrl-C from this thread, and from the threads and processes that it starts inside; other threads hear it."""
+    if os.name != "posix":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Interruptible:
+    """A function that hears Ctrl-C in a worker, which ignores Ctrl-C otherwise."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        if not _deaf or threading.current_thread() is not threading.main_thread():
+            return self.function(*args, **options)
+        try:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            return self.function(*args, **options)
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _settle(parent: int) -> None:
+    """Begin a worker: it ignores Ctrl-C between tasks, and ends when its parent does."""
+    global _deaf
+    if os.name == "posix" and os.getpid() != parent:
+        _deaf = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN  # as it is where a shell starts a program in the background
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # forgets one that came while this process was started
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    end_with(parent)
 
 
 def end_with(parent: int) -> None:

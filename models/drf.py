@@ -26,6 +26,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.tolerances import NOTHING
 from fairopt.models.notion import Condition, Property, Sharing
 from fairopt.models.share_notion import ShareNotion, dominant_part, dominant_share
 
@@ -58,7 +59,7 @@ class DRF(ShareNotion):
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
         """Return the citation; for the sharing incentive only if the weights have the same sum for every resource."""
         total = instance.weights.sum(axis=0)
-        if wanted is Property.SHARING_INCENTIVE and not np.allclose(total, total.max(), rtol=1e-9, atol=0.0):
+        if wanted is Property.SHARING_INCENTIVE and not np.allclose(total, total.max(), rtol=NOTHING, atol=0.0):
             return None
         return super().promise(wanted, instance, sharing)
 

@@ -69,6 +69,7 @@ import numpy.typing as npt
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.fractions import rationals
+from fairopt.instance.tolerances import NOTHING
 from fairopt.models.notion import Condition, Property, Sharing
 from fairopt.models.preference import check_preference, preference_per_task, restricted_preference
 from fairopt.models.share_notion import ShareNotion, alone_on_each
@@ -138,7 +139,7 @@ class PSDSF(ShareNotion):
         """Return the citation; for bottleneck fairness only if one resource is dominant for every user on every eligible server."""
         if wanted is Property.BOTTLENECK_FAIRNESS:
             parts = [safe_ratio(d[:, None], c[None]) for d, c in zip(instance.demands.T, instance.capacities.T, strict=True)]
-            largest = np.maximum.reduce(parts) * (1 - 1e-9)
+            largest = np.maximum.reduce(parts) * (1 - NOTHING)
             if not any(((part >= largest) | ~instance.eligibility).all() for part in parts):
                 return None
         return super().promise(wanted, instance, sharing)

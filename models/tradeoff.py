@@ -32,6 +32,7 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import SAME
 from fairopt.models.notion import Property
 from fairopt.models.proportional import LARGEST_POWER
 from fairopt.models.share_notion import ShareNotion
@@ -40,7 +41,6 @@ from fairopt.wording import exactly, written
 
 __all__ = ["TradeoffNotion"]
 
-_ROUNDING = 1e-12
 _NONE = 1e-12  # 1 - e, the weight of the mean, below which only the total counts
 
 
@@ -83,7 +83,7 @@ class TradeoffNotion(ShareNotion):
             )
         least = (1 - beta) / beta
         lam = 2 * least if self.lam is None else _number(self.lam, "lam", "a number, or leave it out for 2 (1 - beta) / beta")
-        if abs(lam - least) <= _ROUNDING * abs(least):  # equal to the bound but for rounding of decimals
+        if abs(lam - least) <= SAME * abs(least):  # equal to the bound but for rounding of decimals
             lam = least
         if lam * least < 0 or abs(lam) < abs(least):
             sign = ">=" if least > 0 else "<="

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program import Feature, Leximin, LimitKind, Program, Solution, Stage
+from fairopt.program import Feature, LimitKind, Program, Solution, Stage
 from fairopt.solvers.backend import Backend, Deadline
 
 __all__ = ["WaterFilling"]
@@ -35,10 +35,9 @@ class WaterFilling(Backend):
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Fill in rounds, with a few array operations for each bottleneck."""
-        goal = program.goal_as(Leximin)
         limits = program.limits
         users = program.pair_users
-        per_level = program.utilities / goal.weights[users]
+        per_level = program.worth
         caps = limits.kinds == LimitKind.TASKS
         tasks = np.full(len(program.users), np.inf)
         tasks[limits.keys[caps, 0]] = limits.bounds[caps]

@@ -1,7 +1,7 @@
 """Settings of the whole suite, and the files that tests of several folders read.
 
-Hypothesis draws the same examples on every run, so that a failure is a change in the code. ``HYPOTHESIS_PROFILE=wide``
-draws ten times as many new ones, and ``fuzz``, for ``make fuzz``, a hundred times as many.
+Hypothesis draws the same examples on every run, so that a failure is a change in the code, whichever tests ran before in the same
+process. ``HYPOTHESIS_PROFILE=wide`` draws ten times as many new ones, and ``fuzz``, for ``make fuzz``, a hundred times as many.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 import fairopt as fo
 from fairopt.solvers import compiled
@@ -22,7 +24,11 @@ _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=_SLOW)
 settings.register_profile("wide", deadline=None, max_examples=1000, suppress_health_check=_SLOW)
 settings.register_profile("fuzz", deadline=None, max_examples=10_000, suppress_health_check=_SLOW)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "same")
+settings.load_profile(PROFILE)
+if PROFILE == "same":  # otherwise Hypothesis mixes in constants from all modules that are loaded, and some tests write and load modules
+    no_constants = Constants()
+    providers._get_local_constants = lambda: no_constants
 
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN

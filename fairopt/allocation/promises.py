@@ -26,6 +26,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.tolerances import FITS, REACHED, TINY
 from fairopt.instance.units import bare_amount
 from fairopt.program.cluster_limits import eligible_pairs, user_limits
 from fairopt.program.limits import Limits
@@ -34,7 +35,6 @@ from fairopt.program.queue_limits import guarantee_rows, limit_name, queue_limit
 __all__ = ["Guaranteed", "Limited", "Promises", "number"]
 
 _NONE: Mapping[str, float] = MappingProxyType({})
-_SAME = 1e-7  # relative: a guarantee or a limit counts as reached if less than this part of it is left
 
 
 def number(value: Any) -> Any:
@@ -52,7 +52,7 @@ def _beyond(held: float, amount: float) -> float:
 
 def _tolerance(held: float | Fraction) -> float:
     """Return the relative tolerance of an amount: 0 for a Fraction."""
-    return 0 if isinstance(held, Fraction) else _SAME
+    return 0 if isinstance(held, Fraction) else REACHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +216,12 @@ class Promises:
         own = sp.csr_array((np.ones(columns.size), (mine, np.arange(columns.size))), shape=(instance.n_users, columns.size))
         fixed = np.flatnonzero(below & ~self._claimants(node))
         keep = np.unique(mine)
-        scale = np.maximum(limits.bounds, 1e-300)[of_these]
+        scale = np.maximum(limits.bounds, TINY)[of_these]
         answer = scipy.optimize.linprog(
             -np.where(servers[rows[columns]], instance.demands[mine, r], 0.0),
             A_ub=sp.vstack([matrix[of_these] / scale[:, None], -own[keep], own[np.intersect1d(fixed, keep)]], format="csc"),
             b_ub=np.concatenate(
-                [limits.bounds[of_these] / scale, -now[keep] * (1 - 1e-9), now[np.intersect1d(fixed, keep)] * (1 + 1e-9)],
+                [limits.bounds[of_these] / scale, -now[keep] * (1 - FITS), now[np.intersect1d(fixed, keep)] * (1 + FITS)],
             ),
             method="highs",
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from fairopt.instance.tolerances import CERTIFIED
+
 if TYPE_CHECKING:
     from fairopt.models import Notion
     from fairopt.solvers import Chooser, Placement
@@ -19,7 +21,7 @@ class Optimum:
     notion: Notion
     solver: str | None = None
     integral: bool = False
-    tolerance: float = 1e-8
+    tolerance: float = CERTIFIED
     exact: bool = False
     digits: int | None = None
     time_limit: float | None = None

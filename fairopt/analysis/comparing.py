@@ -44,6 +44,7 @@ from fairopt.analysis.regrets import Regret, regret
 from fairopt.analysis.rerun import given
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
+from fairopt.instance.tolerances import WRITTEN
 from fairopt.models import NOTIONS, OPTIONS_OF_TREES, Notion, ShareNotion, Sharing, default_sharing
 from fairopt.registry import line_at_fault
 from fairopt.results import plain
@@ -60,7 +61,6 @@ __all__ = ["compare"]
 
 log = logging.getLogger(__name__)
 
-_ROUNDED = 1e-6  # relative: numbers in files are rounded
 _EXACT_WHOLE = "exact, whole tasks"
 
 
@@ -280,7 +280,7 @@ class _Work:
             use=cluster_use(allocation),
             regret=found,
             note="; ".join(text for text in (note, self.without) if text),
-            violations=tuple(violations(self.instance, allocation.tasks, self.sharing, _ROUNDED)),
+            violations=tuple(violations(self.instance, allocation.tasks, self.sharing, WRITTEN)),
             exact=self._in_fractions(allocation),
         )
 

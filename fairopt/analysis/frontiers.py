@@ -60,6 +60,7 @@ from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.aggregation import merge
 from fairopt.instance.queues import Queue
+from fairopt.instance.tolerances import NOTHING
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.results import plain, result
 from fairopt.solvers import pareto_frontier
@@ -164,7 +165,7 @@ class Frontier(ShowsItself):
 
     def share_at(self, total: float) -> float:
         """Return the largest smallest share of all allocations with at least this total; NaN beyond the largest total."""
-        slack = 1e-9 * self.largest_total
+        slack = NOTHING * self.largest_total
         return float("nan") if total > self.largest_total + slack else float(np.interp(total, self.vertices[:, 0], self.vertices[:, 1]))
 
     def __iter__(self) -> Iterator[FrontierPoint]:
@@ -393,7 +394,7 @@ class _Exact:
 def _missing(value: float, best: float) -> float:
     """Return 1 - value / best, and 0 if its size is below the tolerance of a certificate."""
     missing = 1.0 - value / float(best)
-    return 0.0 if abs(missing) < 1e-9 else missing
+    return 0.0 if abs(missing) < NOTHING else missing
 
 
 def _alpha(alpha: Any) -> float:

@@ -38,6 +38,7 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
+from fairopt.instance.tolerances import NOTHING
 from fairopt.instance.units import shown_unit, unit_in_name
 from fairopt.models.share_notion import dominant_share
 from fairopt.program.kept_parts import counted_rows
@@ -61,7 +62,6 @@ __all__ = [
     "with_what_others_hold",
 ]
 
-_NONE = 1e-9  # relative: smaller envy is rounding
 _BLOCK = 4_000_000  # the most numbers in memory at a time
 
 
@@ -246,7 +246,7 @@ def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
         envy[idle[users]] = 0
         envy[node[users, None] != node] = 0  # weights compare the users of one queue only
         envy[np.arange(users.size), users] = 0
-        yield first, np.where(envy > (_NONE if envy.dtype != object else 0) * would, envy, 0)
+        yield first, np.where(envy > (NOTHING if envy.dtype != object else 0) * would, envy, 0)
 
 
 def beyond_guarantees(allocation: Allocation) -> FloatArray:

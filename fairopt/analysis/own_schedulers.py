@@ -19,17 +19,16 @@ from fairopt.analysis.rerun import given
 from fairopt.certificate import allocation_excess
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.models import Sharing, default_sharing
+from fairopt.instance.tolerances import CERTIFIED
+from fairopt.models import Notion, Sharing, default_sharing
 from fairopt.scheduling import schedule
 from fairopt.specs import OwnScheduler
 
 __all__ = ["feasible_tasks", "made", "tasks_of"]
 
-_TOLERANCE = 1e-8  # relative, for the limits
-
 
 def made(
-    instance: Instance, plan: Mapping[str, Any] | OwnScheduler | Allocation, sharing: Sharing | None, notion: str = GIVEN
+    instance: Instance, plan: Mapping[str, Any] | OwnScheduler | Allocation, sharing: Sharing | None, notion: str | Notion = GIVEN
 ) -> Allocation:
     """Return the allocation of a plan of `fairopt.specs.read_schedule`; ``notion`` may name one to compare a scheduler of one's own with.
 
@@ -66,7 +65,7 @@ def feasible_tasks(scheduler: OwnScheduler, instance: Instance) -> FloatArray:
     name, sharing = scheduler.name, default_sharing(instance)
     tasks = tasks_of(name, _asked(scheduler, instance), instance)
     excess = allocation_excess(instance, tasks, sharing)
-    if excess > _TOLERANCE or (tasks < 0).any():
+    if excess > CERTIFIED or (tasks < 0).any():
         raise InvalidInstance(f"the scheduler {name} exceeds a limit of the instance by a part of {excess:.2g}; return what fits")
     return tasks
 

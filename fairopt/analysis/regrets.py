@@ -77,11 +77,12 @@ import scipy
 from fairopt.allocation import Allocation
 from fairopt.allocation.holdings import tree_order
 from fairopt.allocation.records import question_of
-from fairopt.analysis.shortfalls import SAME, in_fractions, of_sorted, shortfall
+from fairopt.analysis.shortfalls import in_fractions, of_sorted, shortfall
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import AlphaFair, Equalize, Equilibrium, Feature, Leximin, Nested, Program, Separate, Total, Tradeoff, TreeFilling
 from fairopt.results import plain, result
@@ -336,7 +337,7 @@ def _reference(allocation: Allocation, notion: Notion, sharing: Any, integral: b
 def _without_tiny(program: Program, allocation: Allocation, exact: Allocation) -> dict[str, Any]:
     """Return the users who have no whole task because their part of the divisible optimum is less than one, and the regret without them."""
     best, own = exact.tasks_per_user, allocation.tasks_per_user
-    tiny = (best > 0) & (best < 1 - SAME) & (own <= SAME)
+    tiny = (best > 0) & (best < 1 - CERTIFIED) & (own <= CERTIFIED)
     if exact.certificate.whole_tasks or program.goal.feature in (Feature.DISJUNCTIVE, Feature.EQUILIBRIUM) or not tiny.any():
         return {}
     able = program.per_user(program.largest()) > 0
@@ -455,7 +456,7 @@ def _(goal: TreeFilling | Nested, program: Program, both: _Both) -> dict[str, An
 
 @_lost.register
 def _(goal: Leximin | Equalize, program: Program, both: _Both) -> dict[str, Any]:
-    per_level = program.utilities / goal.weights[program.pair_users]
+    per_level = program.worth
     levels = [program.per_user(each * per_level)[both.able].tolist() for each in (both.best, both.x)]
     return _of_lists([of_sorted(*levels)] if both.able.any() else [])
 

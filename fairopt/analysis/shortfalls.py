@@ -14,13 +14,12 @@ from fairopt.analysis.measures import violations
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray
 from fairopt.instance.fractions import ExactArray, from_rationals, objects, rationals
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion
 from fairopt.program import Equalize, Leximin, Nested, Program, Separate, Total, TreeFilling
 from fairopt.program.exact import ExactProgram
 
-__all__ = ["SAME", "in_fractions", "of_sorted", "shortfall", "tasks_in_fractions"]
-
-SAME = 1e-8  # relative: the tolerance of a certificate; floats that differ by less are equal
+__all__ = ["in_fractions", "of_sorted", "shortfall", "tasks_in_fractions"]
 
 
 def shortfall(best: Any, own: Any) -> Any:
@@ -34,7 +33,7 @@ def shortfall(best: Any, own: Any) -> Any:
     larger = max(best, own)
     if isinstance(larger, Fraction):
         return (best - own) / larger if larger else Fraction(0)
-    return 0.0 if abs(best - own) <= SAME * larger else float((best - own) / larger)
+    return 0.0 if abs(best - own) <= CERTIFIED * larger else float((best - own) / larger)
 
 
 def of_sorted(best: Sequence[Any], own: Sequence[Any]) -> tuple[Any, Any, int | None, Any]:

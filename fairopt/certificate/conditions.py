@@ -6,11 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray, safe_ratio
+from fairopt.instance.tolerances import NOTHING, TINY
 from fairopt.program import AlphaFair, Disjunctive, Equilibrium, LimitKind, Limits, Program, Tradeoff
 
 __all__ = ["bottleneck_violation", "clause_violation", "kkt_violation", "room_left"]
-
-_NOTHING = 1e-9  # a column below this fraction of its largest value counts as 0
 
 
 def bottleneck_violation(program: Program, goal: Equilibrium, x: FloatArray) -> float:
@@ -29,7 +28,7 @@ def bottleneck_violation(program: Program, goal: Equilibrium, x: FloatArray) -> 
     bounds = limits.bounds[of_server]
     used = matrix @ x
     free = np.divide(bounds - used, bounds, out=np.zeros_like(bounds), where=bounds > 0)
-    held = np.where(x > _NOTHING * program.largest(), share, 0.0)
+    held = np.where(x > NOTHING * program.largest(), share, 0.0)
     highest = np.maximum.reduceat(held[columns], matrix.indptr[:-1]) if bounds.size else np.zeros(0)  # no row is without entries
     inverse = np.divide(1.0, highest, out=np.zeros_like(highest), where=highest > 0)
     behind = share[columns]
@@ -106,7 +105,7 @@ def _wasted_spending(program: Program, x: FloatArray, prices: FloatArray) -> flo
     least, most = np.full(number, np.inf), np.zeros(number)
     np.minimum.at(least, users[open_to], program.utilities[open_to])
     np.maximum.at(most, users[open_to], program.utilities[open_to])
-    satisfied &= most <= least * (1 + _NOTHING)
+    satisfied &= most <= least * (1 + NOTHING)
     cost = np.asarray(limits.transposed @ np.where(tasks, 0.0, prices))
     cheapest = np.full(number, np.inf)
     np.minimum.at(cheapest, users[open_to], cost[open_to])
@@ -136,7 +135,7 @@ def clause_violation(goal: Disjunctive, x: FloatArray, auxiliary: FloatArray | N
         best = np.inf
         for alternative in clause:
             value = np.asarray(alternative.matrix @ point)
-            size = np.maximum(np.asarray(abs(alternative.matrix) @ np.abs(point)), 1e-300)
+            size = np.maximum(np.asarray(abs(alternative.matrix) @ np.abs(point)), TINY)
             for bound in (alternative.lower, alternative.upper):
                 size = np.maximum(size, np.where(np.isfinite(bound), np.abs(bound), 0.0))
             excess = np.maximum(np.maximum(alternative.lower - value, value - alternative.upper), 0.0) / size

@@ -21,11 +21,11 @@ import math
 import numpy as np
 
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import ROUNDING, SAME
 from fairopt.program import AlphaFair, Tradeoff
 
 __all__ = ["proved_distance"]
 
-_ROUNDING = 1e-15
 _ROUNDS = 60
 
 
@@ -52,7 +52,7 @@ def proved_distance(goal: AlphaFair | Tradeoff, weights: FloatArray, utilities: 
     with np.errstate(divide="ignore"):
         log_money = np.log(weights) + (1 - power) * np.log(utilities)
     log_part = float(log_money.min() - np.logaddexp.reduce(log_money))
-    limit = (gap + _ROUNDING) / (1 - efficiency)
+    limit = (gap + ROUNDING) / (1 - efficiency)
     if efficiency == 0.0:
         return _radius(limit, log_part, power)
     scale = _radius(limit, 0.0, 1.0)
@@ -70,7 +70,7 @@ def _radius(limit: float, log_part: float, alpha: float) -> float:
         after = math.exp(min(first + 0.5 * (alpha + 1) * math.log1p(r), 1.0))
         if after >= 1:
             return math.inf
-        if after <= r * (1 + 1e-12):
+        if after <= r * (1 + SAME):
             return after * (1 + 1e-9)
         r = after
     return math.inf

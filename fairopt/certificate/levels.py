@@ -75,15 +75,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.certificate.price_parts import ROUNDING, PriceParts
+from fairopt.certificate.price_parts import EPSILON, PriceParts
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import DIGITS, NOISE, TINY
 from fairopt.program import Program
 
-__all__ = ["DIGITS", "LevelProofs"]
+__all__ = ["LevelProofs"]
 
-_NOISE = 1e-13  # a smaller fraction of all spending proves nothing
-DIGITS = 1e-14  # relative precision to which limits are taken to be known
-_TINY = 1e-300  # smaller prices count as 0
 _CLOSED = 0.01  # fraction of a level, or of a limit, below which an amount that lower levels allow is negligible
 _PROVED = 1e-9  # a residual that needs no other prices
 _SUMS = 4  # at most: with the prices of one level, pairs that another one has closed can be worth more than they cost
@@ -225,7 +223,7 @@ class LevelProofs:
         scale = np.maximum(self.levels, size)
         closed = self.most[0] * self.per_level <= _CLOSED * scale[self.users]
         level = _Level(settled, rising, target, rate, size, rising & (rate > 0), closed, self.most[2] <= _CLOSED * scale)
-        unit = max(float(np.abs(proof).max(initial=0.0)), _TINY)  # it does not matter
+        unit = max(float(np.abs(proof).max(initial=0.0)), TINY)  # it does not matter
         given = proof / unit
         prices = given if is_last else self.parts.without_noise(given)  # noise of the last level matters to none above it
         found = self._evaluate_prices(prices, level)
@@ -247,12 +245,12 @@ class LevelProofs:
         if not is_last:
             real = self._real(found)
             uncertain = real if best is found else self._real(best)  # of the proof that counts: the others may be about more
-            self.uncertainty[settled] = uncertain / np.maximum(best.q[settled], _TINY)
+            self.uncertainty[settled] = uncertain / np.maximum(best.q[settled], TINY)
             self.settled_at[settled] = len(self.totals)
             stay = ~level.climbs
             stay[settled] = True
             dear = np.where(found.dear <= _CLEAR * found.paid, 0.0, found.dear)
-            self._update_bounds(real, ROUNDING * found.spent, [dear, found.positive, np.maximum(found.q, 0.0) * stay])
+            self._update_bounds(real, EPSILON * found.spent, [dear, found.positive, np.maximum(found.q, 0.0) * stay])
             self.prices.append((proof, unit) if best.prices is given else (best.prices, 1.0))
         return optimality, fairness
 
@@ -298,14 +296,14 @@ class LevelProofs:
             unbounded = float((np.maximum(-cost, 0.0) * (opened & (q[users] >= 0))) @ self.largest)
         gap = own + charged + unbounded
         paid_by = q[level.settled] * size[level.settled]
-        fairness = (gap + excess) / float(paid_by.min()) if (paid_by > _NOISE * spent).all() else float("inf")
+        fairness = (gap + excess) / float(paid_by.min()) if (paid_by > NOISE * spent).all() else float("inf")
         passed_on = charged_real + unbounded + excess
         fairness = max(fairness, shortfalls / held)
         return _Evaluation(prices, spent, q, dear, paid, positive, own, charged, plain, passed_on, gap / held, fairness)
 
     def _real(self, found: _Evaluation) -> float:
         """Return g without what is only rounding."""
-        if found.own > ROUNDING * found.spent:
+        if found.own > EPSILON * found.spent:
             return found.own + found.passed_on
         return found.plain + self.parts.beyond_rounding(found.prices, found.dear * self.used) + found.passed_on
 

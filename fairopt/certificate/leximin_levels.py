@@ -7,25 +7,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.certificate.levels import DIGITS, LevelProofs
+from fairopt.certificate.levels import LevelProofs
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import DIGITS, FITS
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 
 __all__ = ["level_gaps"]
 
-_FULL = 1e-9  # a user within this relative distance of its cap is at its cap
-
 
 def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -> tuple[float, float]:
     """Return the worst optimality and fairness residuals over all levels."""
-    per_level = program.utilities / goal.weights[program.pair_users]
+    per_level = program.worth
     levels = program.per_user(solution.x * per_level)
     open_to = program.per_user(program.largest()) > 0  # users that can receive anything at all
 
     value = np.where(open_to, np.inf, 0.0)  # level at which each user is settled
     cap = OwnLimits(program, per_level).caps()[0]
-    complete = ~open_to | (levels >= cap * (1 - _FULL))
+    complete = ~open_to | (levels >= cap * (1 - FITS))
     value[complete] = levels[complete]
     for stage in solution.stages:
         value[stage.users] = stage.value

@@ -15,13 +15,12 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.instance import safe_ratio
+from fairopt.instance.tolerances import DIGITS, NOTHING
 from fairopt.program import Nested, Program, Solution
-from fairopt.program.nested import NOTHING
 
 __all__ = ["nested_gaps"]
 
 _NEVER = (float("inf"), float("inf"))
-_DIGITS = 1e-14  # relative precision to which limits are taken to be known
 
 
 def nested_gaps(program: Program, goal: Nested, solution: Solution) -> tuple[float, float]:
@@ -54,7 +53,7 @@ def nested_gaps(program: Program, goal: Nested, solution: Solution) -> tuple[flo
         spent = float(prices @ limits.bounds)
         worth = (goal.below.T @ pays)[program.pair_users] * program.utilities
         short = float(np.maximum(worth - limits.matrix.T @ prices, 0.0) @ largest)
-        gap = max(spent * (1 - _DIGITS) - float(pays @ level), 0.0) + short
+        gap = max(spent * (1 - DIGITS) - float(pays @ level), 0.0) + short
         size = goal.sizes(level, reach)
         paid = pays * size
         if not (paid[agents] > 0).all():

@@ -11,12 +11,11 @@ import numpy as np
 
 from fairopt.certificate.table_excess import table_excess
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import DIGITS, NOISE, TINY
 from fairopt.program import AllPairs
 
 __all__ = ["one_level_gaps"]
 
-_NOISE = 1e-13  # a smaller fraction of all spending proves nothing
-_DIGITS = 1e-14  # relative precision to which limits are taken to be known
 _BLOCK = 250_000  # pairs of a block, which fits into a cache
 
 
@@ -36,7 +35,7 @@ def one_level_gaps(program: AllPairs, tasks: FloatArray, value: float, prices: F
     """
     bounds, demands, per_level = program.capacities, program.demands, program.worths / program.goal.weights
     n, k = tasks.shape
-    p = np.maximum(prices, 0.0) / max(float(prices.max(initial=0.0)), 1e-300)
+    p = np.maximum(prices, 0.0) / max(float(prices.max(initial=0.0)), TINY)
     used = np.zeros_like(bounds)
     q, levels, dear, excess = np.empty(n), np.empty(n), 0.0, 0.0
     for start in range(0, n, max(1, _BLOCK // max(1, k))):
@@ -46,7 +45,7 @@ def one_level_gaps(program: AllPairs, tasks: FloatArray, value: float, prices: F
         cheapest = cost.min(axis=1)
         q[block] = cheapest / per_level[block]
         used += x.T @ demands[block]
-        cost *= 1 - _DIGITS
+        cost *= 1 - DIGITS
         cost -= cheapest[:, None]
         np.maximum(cost, 0.0, out=cost)
         cost *= x
@@ -65,10 +64,10 @@ def _gaps(
     if reached <= 0 or not 0 < sigma < np.inf:
         return float("inf"), float("inf")
     held = sigma * reached
-    beyond = spent * (1 - _DIGITS) - held
-    free, above = np.maximum(bounds * (1 - _DIGITS) - used, 0.0), np.maximum(levels - reached * (1 + _DIGITS), 0.0)
+    beyond = spent * (1 - DIGITS) - held
+    free, above = np.maximum(bounds * (1 - DIGITS) - used, 0.0), np.maximum(levels - reached * (1 + DIGITS), 0.0)
     gap = max(beyond, float((p * free).sum()) + dear + float(q @ above), 0.0)
-    excess += float((p * np.maximum(used - bounds * (1 + _DIGITS), 0.0)).sum())
+    excess += float((p * np.maximum(used - bounds * (1 + DIGITS), 0.0)).sum())
     paid = q * reached
-    rise = (gap + excess) / float(paid.min()) if (paid > _NOISE * spent).all() else float("inf")
+    rise = (gap + excess) / float(paid.min()) if (paid > NOISE * spent).all() else float("inf")
     return max(gap / held, float(np.abs(value / levels - 1).max())), rise

@@ -17,7 +17,7 @@ from fairopt.program import AllPairs, AlphaFair
 __all__ = ["alpha_fair_gaps"]
 
 _BLOCK = 250_000  # pairs of a block, which fits into a cache
-_NOTHING = (float("inf"), float("inf"), float("inf"), float("inf"))
+_NO_PROOF = (float("inf"), float("inf"), float("inf"), float("inf"))
 
 
 def alpha_fair_gaps(program: AllPairs, goal: AlphaFair, tasks: FloatArray, prices: FloatArray) -> tuple[float, float, float, float]:
@@ -39,12 +39,12 @@ def alpha_fair_gaps(program: AllPairs, goal: AlphaFair, tasks: FloatArray, price
         Feasibility, optimality, fairness, and the proved distance; all infinite if a user has nothing or no price is positive.
     """
     if not prices.max(initial=0.0) > 0:
-        return _NOTHING
+        return _NO_PROOF
     bounds, demands, used, share = program.capacities, program.demands, tasks.T @ program.demands, program.worths
     n, k = tasks.shape
     held = share * tasks.sum(axis=1)
     if held.min() <= 0:
-        return _NOTHING
+        return _NO_PROOF
     log_worth = goal.log_worth(held) + np.log(share)  # of a task
     worth = np.exp(log_worth - log_worth.max())
     earned = float(worth @ tasks.sum(axis=1))

@@ -19,9 +19,9 @@ import numpy as np
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Limits
 
-__all__ = ["ROUNDING", "PriceParts"]
+__all__ = ["EPSILON", "PriceParts"]
 
-ROUNDING = 2.2e-16  # smallest relative rounding of a sum
+EPSILON = 2.2e-16  # smallest relative rounding of a sum
 _HARDLY = 1e-7  # fraction of all spending that may be noise
 _LINK = 1e-6  # fraction of a limit, at least, with which a user links it to others, where rounding is judged
 
@@ -50,7 +50,7 @@ class PriceParts:
         by_user = np.bincount(self.pair_users, weights=in_dear, minlength=self.n_users)
         linked = of_user >= 0
         by_part = np.bincount(of_user[linked], weights=by_user[linked], minlength=spent.size)
-        return float(by_part[by_part > ROUNDING * spent].sum() + by_user[~linked].sum())
+        return float(by_part[by_part > EPSILON * spent].sum() + by_user[~linked].sum())
 
     @cached_property
     def _taken(self) -> tuple[IntArray, IntArray, FloatArray]:

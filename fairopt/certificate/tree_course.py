@@ -18,12 +18,11 @@ import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.fractions import fractions_of
+from fairopt.instance.tolerances import SAME
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import Part, Shares, TreeFilling
 
 __all__ = ["Course"]
-
-_SAME = 1e-12  # in floats: shares and times that differ by a smaller part are the same
 
 
 class Course:
@@ -33,10 +32,10 @@ class Course:
         """Begin a part with these shares; ``able`` are the users, (users,), who can have anything."""
         self.goal, self.part, self.limits, self.shares = goal, part, limits, shares
         self.t: float = 0
-        self.same = 0 if goal.weights.dtype == object else _SAME
+        self.same = 0 if goal.weights.dtype == object else SAME
         self.rising = part.users & able
         if limits is not None:
-            self.rising &= ~limits.users_of(limits.left(shares.users) <= 2 * _SAME * limits.bounds)
+            self.rising &= ~limits.users_of(limits.left(shares.users) <= 2 * SAME * limits.bounds)
         tree = goal.tree
         self.node_weights = tree.weights if self.same else fractions_of(tree.weights)
         self.by_depth = [np.flatnonzero(tree.depth == d) for d in range(1, int(tree.depth.max(initial=0)) + 1)]

@@ -28,16 +28,14 @@ import numpy as np
 from fairopt.certificate.levels import LevelProofs
 from fairopt.certificate.tree_course import Course
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import FITS, NOTHING
 from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
 from fairopt.program.share_limits import ShareLimits
 
 __all__ = ["tree_gaps"]
 
 _NEVER = (float("inf"), float("inf"))
-_NOTHING = 1e-9  # of what a user could have alone
 _OF_ALL = 1e-3  # of it: the measure for those who end with nothing
-_SAME_TIME = 1e-9  # relative
-_FULL = 1e-9  # of a limit on shares: with no more left it is full
 
 
 def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[float, float]:
@@ -48,7 +46,7 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
         return _NEVER
     optimality = fairness = 0.0
     final = program.per_user(solution.x * per_level)
-    size = np.maximum(final, np.where(final <= _NOTHING * most, _OF_ALL * most, 0.0))
+    size = np.maximum(final, np.where(final <= NOTHING * most, _OF_ALL * most, 0.0))
     shares, before, known, rows = goal.nothing(), None, None, len(program.limits)
     for number, part in enumerate(goal.parts):
         x = solution.parts[number]
@@ -64,11 +62,11 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
         stages = [stage for stage in solution.stages if stage.part == number]
         for stage in stages:
             change = way.change()
-            late = _SAME_TIME * max(change, way.t) if np.isfinite(change) else 0.0
-            if not way.t <= stage.value * (1 + _SAME_TIME) or stage.value > change + late or not way.rising[stage.users].all():
+            late = NOTHING * max(change, way.t) if np.isfinite(change) else 0.0
+            if not way.t <= stage.value * (1 + NOTHING) or stage.value > change + late or not way.rising[stage.users].all():
                 return _NEVER
             if stage.prices is None:
-                full = on_shares.left(way.at(stage.value).users) <= _FULL * on_shares.bounds
+                full = on_shares.left(way.at(stage.value).users) <= FITS * on_shares.bounds
                 if stage.value < change - late or not on_shares.users_of(full)[stage.users].all():
                     return _NEVER
             else:

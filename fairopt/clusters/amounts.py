@@ -23,6 +23,7 @@ from fractions import Fraction
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
+from fairopt.instance.tolerances import NOTHING
 from fairopt.instance.units import BYTES, unit_in_name, without_unit
 from fairopt.wording import did_you_mean, in_shell, joined, named
 
@@ -41,7 +42,6 @@ __all__ = [
 
 _MOST_HEADROOM = 1000
 _MOST_GIB = 1e8  # of a server: 100 PiB; as bytes, they would be a tenth of a GiB
-_SAME = 1e-9  # relative: an amount that misses a whole unit by a smaller part is rounding
 _CORES = {"cores": Fraction(1), "millicores": Fraction(1, 1000)}
 _CPUS = ("cpu", "cpus", "core", "cores", "vcore", "vcores")
 _MEMORIES = ("memory", "mem", "ram", "ephemeral-storage", "memory-mb")
@@ -250,4 +250,4 @@ def check_headroom(headroom: float | None) -> None:
 
 def _snapped(amount: float) -> float:
     nearest = round(amount)
-    return float(nearest) if abs(amount - nearest) <= _SAME * max(1.0, abs(amount)) else amount
+    return float(nearest) if abs(amount - nearest) <= NOTHING * max(1.0, abs(amount)) else amount

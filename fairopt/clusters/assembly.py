@@ -29,11 +29,12 @@ from fairopt.analysis.rerun import given
 from fairopt.clusters.account import Account
 from fairopt.clusters.imported import Import
 from fairopt.clusters.queue_tree import Forest, groups_of, note_guarantees, on_rows, plant, weighted, with_weights
-from fairopt.clusters.shapes import FITS, Shapes, Tasks, labels_of, means_of, natural
+from fairopt.clusters.shapes import Shapes, Tasks, labels_of, means_of, natural
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.hosts import is_host
+from fairopt.instance.tolerances import FITS
 from fairopt.instance.units import BYTES, unit_in_name
 from fairopt.wording import did_you_mean, plural
 
@@ -165,7 +166,7 @@ def assemble(
     if unused.any():
         idle = plural(row_counts[unused].sum(), "server that no task may use counts", "servers that no task may use count")
         account.note(f"{idle} in the capacity of the cluster")
-    over = np.flatnonzero((held.T @ demands > counts[:, None] * capacities * FITS).any(axis=1)) if demand == "shapes" else row[:0]
+    over = np.flatnonzero((held.T @ demands > counts[:, None] * capacities * (1 + FITS)).any(axis=1)) if demand == "shapes" else row[:0]
     if over.size:
         account.note(f"running tasks ask for more than the capacity of {plural(over.size, 'node')}, such as {names[over[0]]}")
     placed = np.zeros((len(labels), rows))

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.instance import FloatArray, IntArray, safe_ratio
+from fairopt.instance.tolerances import FITS
 from fairopt.solvers import pack_servers
 
 __all__ = ["Packed", "pack"]
@@ -30,7 +31,6 @@ __all__ = ["Packed", "pack"]
 _STEPS = 16
 _FEW = 600  # pairs of user and single server, for branch and cut
 _TIME = 5.0  # seconds
-_ROUNDING = 1e-9  # relative: capacities and demands are sums of rounded numbers
 
 
 @dataclass(slots=True)
@@ -124,13 +124,13 @@ class Packed:
     def fits(self, tasks: FloatArray) -> bool:
         """Return whether every server has room for these tasks of each user."""
         need = tasks @ self.demands
-        return all(bool((need <= kind.left + _ROUNDING * self.capacity).all()) for kind in self.kinds)
+        return all(bool((need <= kind.left + FITS * self.capacity).all()) for kind in self.kinds)
 
     def _fit(self, demand: FloatArray, left: FloatArray) -> int:
         needed = demand > 0
         if not needed.any():
             return 0
-        return int(np.floor(((left[needed] + _ROUNDING * self.capacity[needed]) / demand[needed]).min()))
+        return int(np.floor(((left[needed] + FITS * self.capacity[needed]) / demand[needed]).min()))
 
     def _taken(self, kind: _Kind, user: int, each: int, count: int) -> list[_Kind]:
         if not count:
@@ -140,7 +140,7 @@ class Packed:
 
     def clean(self, left: FloatArray) -> FloatArray:
         """Return what servers have left, 0 for rounding."""
-        return np.where(left > _ROUNDING * self.capacity, left, 0.0)
+        return np.where(left > FITS * self.capacity, left, 0.0)
 
 
 def pack(capacity: FloatArray, count: int, demands: FloatArray, tasks: FloatArray) -> Packed:
@@ -193,7 +193,7 @@ def _patterns(packed: Packed, tasks: FloatArray) -> Packed | None:
         weighted /= np.linalg.norm(weighted, axis=1, keepdims=True)
         left, pattern = (packed.capacity > 0).astype(float), np.zeros(mine.size)
         while True:
-            fits = (pattern < rest) & (demands <= left + _ROUNDING).all(axis=1)
+            fits = (pattern < rest) & (demands <= left + FITS).all(axis=1)
             if not fits.any():
                 break
             best = int(np.argmax(np.where(fits, weighted @ left, -1.0)))

@@ -20,6 +20,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, Instance
 from fairopt.instance.queues import Queue, Quota
 from fairopt.instance.remarks import remarks
+from fairopt.instance.tolerances import FITS
 from fairopt.wording import did_you_mean, joined, named
 
 __all__ = ["Forest", "groups_of", "note_guarantees", "on_rows", "plant", "weighted", "with_weights"]
@@ -28,7 +29,6 @@ _MEANINGS = {
     "surplus": "each queue gets its guarantee first, and what is left is divided by weights",
     "clamp": "shares rise by weights, and a queue whose guarantee is more than its share waits until the others have caught up",
 }
-_MORE = 1 + 1e-9  # guarantees may exceed what there is by this factor, which is rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def note_guarantees(instance: Instance, forest: Forest, account: Account) -> Non
     less = [
         tree.name(node)
         for node, sums in below.items()
-        if node and any(amount > guaranteed[node - 1].get(key, 0.0) * _MORE for key, amount in sums.items())
+        if node and any(amount > guaranteed[node - 1].get(key, 0.0) * (1 + FITS) for key, amount in sums.items())
     ]
     if less and forest.within:
         account.note(

@@ -28,6 +28,7 @@ from fairopt.clusters.packing import Packed, pack
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import expand, number_distinct, on_rows
+from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.kept_parts import without_breaking
 from fairopt.program.placement import WholePlacement
 from fairopt.program.queue_limits import Row
@@ -37,9 +38,7 @@ from fairopt.wording import did_you_mean, figure, joined, named, plural
 __all__ = ["Group", "Whole", "whole_tasks"]
 
 _TIME = 30.0  # seconds for the three programs together
-_ROUNDED = 1e-6  # relative: an allocation from a file may exceed a limit by rounding
 _FEW = 600  # pairs of user and single server, for one program over all of them
-_SAME = 1e-9
 _MOST = 5  # names in a sentence
 
 
@@ -132,9 +131,9 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None) 
     if allocation.sharing != "rdm":
         raise Unsupported(
             "under time division users take turns on whole servers, which no quota or limit of a scheduler can express; "
-            'solve with sharing="rdm" (--sharing rdm), which divides resources'
+            'solve with sharing="rdm", which divides resources, and without rates'
         )
-    exceeded = violations(instance, allocation.tasks, "rdm", _ROUNDED)
+    exceeded = violations(instance, allocation.tasks, "rdm", WRITTEN)
     if exceeded:
         raise InvalidInstance(
             f"the allocation does not fit this instance: {joined([str(each) for each in exceeded], 3)}; give an allocation of this instance"
@@ -168,7 +167,7 @@ def _rounded(
     aim = np.maximum(wanted.sum(axis=1), program.floors + (0.0 if placed.rounded else program.parts > 0))
     packed = _on_single_servers(small, program, wanted, aim)
     together = None
-    if _worth(program, np.column_stack([each.placed for each in packed])) < _worth(program, wanted) - _SAME:
+    if _worth(program, np.column_stack([each.placed for each in packed])) < _worth(program, wanted) - FITS:
         together = _together(small, per_user, program, packed, rows)
     packed = together or packed
     return (program, placed, packed, together is not None), np.column_stack([each.placed for each in packed])
@@ -234,7 +233,7 @@ def _on_single_servers(instance: Instance, program: WholePlacement, wanted: Floa
             p = column[int(n), int(i)]
             span = slice(matrix.indptr[p], matrix.indptr[p + 1])
             rows, values = matrix.indices[span], matrix.data[span]
-            room = float(np.floor((bounds[rows] - held[rows]) / values + 1e-9).min(initial=np.inf))
+            room = float(np.floor((bounds[rows] - held[rows]) / values + FITS).min(initial=np.inf))
             more = int(min(aim[n] - tasks[n].sum(), room))
             added = packed[i].add(int(n), more)
             tasks[n, i] += added
@@ -258,9 +257,9 @@ def _together(
     each = WholePlacement.of(single, per_user, [replace(each, servers=each.servers[row]) for each in rows])
     tasks = np.zeros((single.n_users, single.n_servers))
     tasks[each.pair_users, each.pair_servers] = place_whole(each, _TIME).x
-    if (tasks.T @ instance.demands > single.capacities * (1 + _SAME)).any():
+    if (tasks.T @ instance.demands > single.capacities * (1 + FITS)).any():
         return None
-    if _worth(program, tasks) <= _worth(program, np.column_stack([group.placed for group in packed])) + _SAME:
+    if _worth(program, tasks) <= _worth(program, np.column_stack([group.placed for group in packed])) + FITS:
         return None
     result = tuple(Packed(instance.capacities[i], int(instance.counts[i]), instance.demands) for i in range(instance.n_servers))
     for i, group in enumerate(result):
@@ -272,7 +271,7 @@ def _said(instance: Instance, per_user: FloatArray, program: WholePlacement, tas
     """Return notes on what rounding changed."""
     notes = []
     now = tasks.sum(axis=1)
-    parts = np.flatnonzero(np.abs(now - per_user) > 1e-6 * np.maximum(per_user, 1.0))
+    parts = np.flatnonzero(np.abs(now - per_user) > WRITTEN * np.maximum(per_user, 1.0))
     if parts.size:
         up = int((now[parts] > per_user[parts]).sum())
         notes.append(

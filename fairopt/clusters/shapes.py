@@ -11,11 +11,11 @@ import numpy as np
 from fairopt.clusters.account import Account
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.aggregation import number_distinct
+from fairopt.instance.tolerances import FITS
 from fairopt.limits import check_array
 
-__all__ = ["FITS", "SOMEWHERE", "Shapes", "Tasks", "labels_of", "means_of", "natural"]
+__all__ = ["SOMEWHERE", "Shapes", "Tasks", "labels_of", "means_of", "natural"]
 
-FITS = 1 + 1e-9  # a demand may exceed a capacity by this factor, which is rounding
 SOMEWHERE = -1  # the node of a task, if the export does not say on which node it runs
 
 
@@ -118,7 +118,7 @@ class Shapes:
         fits = ((self.held > 0).any(axis=1) | (self.somewhere > 0)) & exists
         kinds = number_distinct([capacities])
         distinct = capacities[np.unique(kinds, return_index=True)[1]]
-        large: BoolArray = np.all(self.demands[:, None, :] <= distinct[None] * FITS, axis=2)  # (shapes, kinds of node)
+        large: BoolArray = np.all(self.demands[:, None, :] <= distinct[None] * (1 + FITS), axis=2)  # (shapes, kinds of node)
         for kind in range(len(distinct)):
             fits |= large[:, kind] & self.eligibility[:, kinds == kind].any(axis=1)
         return np.asarray(fits)

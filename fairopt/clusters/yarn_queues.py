@@ -20,6 +20,7 @@ from fairopt.clusters.json_export import Part, read_json
 from fairopt.clusters.queue_tree import Forest
 from fairopt.errors import InvalidInstance
 from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.tolerances import WRITTEN
 from fairopt.instance.tree import MOST_LEVELS, too_deep
 
 __all__ = ["Offer", "finder", "queues_of"]
@@ -112,7 +113,7 @@ def _dominant(amounts: Mapping[str, float], total: Mapping[str, float]) -> float
 def _fitted(path: str, guarantee: Mapping[str, float], limit: Mapping[str, float], account: Account) -> dict[str, float]:
     """Return a guarantee that is within its limit, and nothing where nothing is guaranteed."""
     within = {resource: min(amount, limit.get(resource, amount)) for resource, amount in guarantee.items()}
-    if any(guarantee[resource] > amount * (1 + 1e-6) for resource, amount in within.items()):
+    if any(guarantee[resource] > amount * (1 + WRITTEN) for resource, amount in within.items()):
         account.note(f'"{path}" is guaranteed more than its limit: here its guarantee is its limit')
     return within if any(within.values()) else {}
 

@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -23,12 +24,13 @@ from rich.segment import Segment
 from rich.text import Text
 
 import fairopt as fo
+from fairopt.commands.in_options import in_options
 from fairopt.commands.said import INTERRUPTED, SAID
 from fairopt.files import is_device, write_files
 from fairopt.formats import FILES
 from fairopt.formats.results import KINDS, Kind, rendered, require
 from fairopt.reporting.tables.allocation import Choice, allocation_blocks
-from fairopt.show.blocks import Block
+from fairopt.show.blocks import Block, Note
 from fairopt.show.terminal import print_blocks
 from fairopt.wording import printable
 
@@ -154,15 +156,19 @@ def check_page(path: Path | None, option: str) -> None:
         raise typer.BadParameter(f"{path} would be a web page; end its name in .html", param_hint=option)
 
 
-def table_form(path: Path | None, option: str) -> Kind:
-    """Return the kind of table that a file will hold, by its ending; without one, CSV. An ending of something else is refused."""
+def table_form(path: Path | None, option: str, *more: Kind) -> Kind:
+    """Return the kind of table that a file will hold, by its ending; without one, CSV. An ending of something else is refused.
+
+    ``more`` are kinds that this command alone writes.
+    """
     check_file(path, option)
     kind = "" if path is None or is_device(path) else path.suffix.lower().removeprefix(".")
-    for known in KINDS:
+    kinds = (*KINDS, *more)
+    for known in kinds:
         if kind in ("", known):
             require(known if kind else "csv", str(path))
             return known if kind else "csv"
-    raise typer.BadParameter(f"{path} would hold a table; end its name in .{', .'.join(KINDS[:-1])} or .{KINDS[-1]}", param_hint=option)
+    raise typer.BadParameter(f"{path} would hold a table; end its name in .{', .'.join(kinds[:-1])} or .{kinds[-1]}", param_hint=option)
 
 
 def check_instance(path: Path | None, option: str) -> None:
@@ -254,7 +260,7 @@ def draw_envy(allocation: fo.Allocation, path: Path) -> None:
 def say(kind: str, message: str) -> None:
     """Print a message on stderr."""
     console = Console(stderr=True, highlight=False)
-    text = printable(message, keep=_KEPT)
+    text = printable(in_options(message), keep=_KEPT)
     console.print(Text.assemble((f"{kind}: ", "bold red" if kind == "error" else "bold yellow"), text), soft_wrap=True)
 
 
@@ -320,7 +326,7 @@ def work(what: str, task: Callable[[], T], bar: Bar | None = None, ended: thread
     level = log.level
     log.addHandler(listener)
     log.setLevel(logging.INFO)
-    signals = _Signals() if ended is not None and threading.current_thread() is threading.main_thread() else None
+    signals = _Signals(ended) if ended is not None and threading.current_thread() is threading.main_thread() else None
     try:
         threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True).start()  # with the limits of this one
         console = Console(stderr=True)
@@ -332,8 +338,7 @@ def work(what: str, task: Callable[[], T], bar: Bar | None = None, ended: thread
                 with console.status(Text(what)) as listener.status:
                     _wait(finished, signals)
         _wait(finished, signals)
-        if ended is not None and signals is not None and signals.heard:  # also if workers received it, too, and ended the task sooner
-            ended.set()
+        if signals is not None and signals.heard:  # also if workers received it, too, and ended the task sooner
             before = signals.interrupts
             say("interrupted", "the results so far come in a moment; press Ctrl-C again to stop at once")
             signals.told = True
@@ -359,9 +364,12 @@ class _Signals:
 
     The handlers only set flags: several signals may come at one instant, and an exception in a handler would interrupt the handler of an
     earlier signal. Once the user has been told that the task is ending, Ctrl-C ends the program.
+
+    The task is asked to end in the handler itself: if its workers end because they receive the signal, too, it must know why.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ended: threading.Event) -> None:
+        self.ended = ended
         self.heard = self.told = False
         self.interrupts = 0
         heeded = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
@@ -371,7 +379,9 @@ class _Signals:
         if self.told and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.interrupts += number == signal.SIGINT
-        self.heard = True
+        if not self.heard:
+            self.heard = True  # first: a second signal must not wait for the lock that the first one holds in set()
+            self.ended.set()
 
     def restore(self) -> None:
         """Put the handlers back that were there before."""
@@ -406,8 +416,14 @@ def show(page: Callable[[int], Iterable[Block]], output: Path | None = None) -> 
     """Print what people read, made for the width that there is, or write it as text of 100 columns."""
     if output is None:
         console = Console(highlight=False)
-        print_blocks(console, page(console.width))
+        print_blocks(console, map(_in_options, page(console.width)))
     else:
         written = Console(file=io.StringIO(), width=100, highlight=False)
-        print_blocks(written, page(written.width))
+        print_blocks(written, map(_in_options, page(written.width)))
         deliver(written.file.getvalue(), output)  # type: ignore[attr-defined]
+
+
+def _in_options(block: Block) -> Block:
+    if isinstance(block, str):
+        return in_options(block)
+    return replace(block, text=in_options(block.text)) if isinstance(block, Note) else block

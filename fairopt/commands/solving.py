@@ -211,7 +211,7 @@ def solve(
             ),
         )
     except fo.NoSolution as error:  # at the time limit whole tasks may be known that are not proved to be the best
-        found = best_found(instance, *checked(instance, asked, sharing, options), error)
+        found = best_found(instance, *checked(instance, asked, sharing, options), error, tolerance)
         if found is not None:
             present(found, seconds, form, everything, output, plot, choice)
         raise

@@ -29,13 +29,13 @@ from fairopt.formats.messages import Source
 from fairopt.formats.requirements import Attributes, Clause, parse
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.doubts import doubts
+from fairopt.instance.tolerances import NOTHING
 from fairopt.wording import joined, named
 
 __all__ = ["doubts_in", "read_and_doubt"]
 
 _MOST = 5  # names in a list
 _REQUIREMENTS = 3  # that are explained one by one
-_SAME = 1e-9  # relative: rounding of sums
 _ROWS = 1000  # before the last one, that are compared in shape
 _TOTAL = re.compile(
     r"\W*(grand |sub)?(total|totals|sum|sums|all|together|overall|summe|gesamt|insgesamt|somme|suma|totale)\W*", re.IGNORECASE
@@ -97,7 +97,7 @@ def _is_sum(name: str, amounts: FloatArray, numbers: FloatArray) -> bool:
     if not last.any() or not (named_so or np.linalg.matrix_rank(before[-_ROWS:]) > 1):
         return False
     sums = (before.sum(axis=0), numbers[:-1] @ before)
-    return any(np.allclose(row, total, rtol=_SAME, atol=0) for row in (last, last * numbers[-1])[: 1 + named_so] for total in sums)
+    return any(np.allclose(row, total, rtol=NOTHING, atol=0) for row in (last, last * numbers[-1])[: 1 + named_so] for total in sums)
 
 
 # Requirements --------------------------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ import scipy
 from fairopt.errors import Unsupported
 from fairopt.generators import trees
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.tolerances import SAME
 from fairopt.papers import read
 from fairopt.validation import check_whole_number, is_number
 from fairopt.wording import did_you_mean, exactly, written
@@ -120,7 +121,7 @@ def correlated(
     if resources < 2:
         raise Unsupported(f"resources is {resources}; demands for one resource correlate with nothing, so give 2 or more, or use uniform")
     least = -6 / np.pi * np.arcsin(0.5 / (resources - 1))
-    if rho < least - 1e-12:
+    if rho < least - SAME:
         raise Unsupported(f"rho is {written(rho)}; of {resources} resources any two, the rank correlation is at least {exactly(least)}")
     rng = np.random.default_rng(seed)
     capacities = rng.uniform(*_CAPACITY, (servers, resources))

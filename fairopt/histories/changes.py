@@ -16,12 +16,12 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.histories.setting import Setting
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.wording import contrast
 
 __all__ = ["Changes", "Moments", "changes_of", "check_capacity", "choose_moments", "integrate", "refuse_excess", "streams_at_once"]
 
 _SOME = 20  # moments at which streams are counted
-_TOLERANCE = 1e-6  # relative: what is held beyond capacity by less is rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +92,7 @@ def check_capacity(setting: Setting, changes: Changes, windows: list[tuple[float
             amounts = np.cumsum(np.bincount(at[here], weights=tasks[here] * demands[here, r], minlength=changes.times.size))
             held = np.where(inside, amounts, 0.0)
             worst = int(np.argmax(held))
-            if held[worst] > capacity[r] * (1 + _TOLERANCE) + _TOLERANCE * demands[:, r].max():
+            if held[worst] > capacity[r] * (1 + WRITTEN) + WRITTEN * demands[:, r].max():
                 used, allowed = contrast(float(held[worst]), float(capacity[r]))
                 return f"at {log.clock.shown(changes.times[worst])} jobs hold {used} {resource} of {name}, which has {allowed}"
     return None
@@ -190,7 +190,7 @@ def _shared(number: int, lengths: FloatArray) -> IntArray:
     [3, 2, 5]
     """
     exact = number * lengths / (lengths.sum() or 1.0)
-    whole = np.floor(exact + 1e-9).astype(np.int64)
+    whole = np.floor(exact + FITS).astype(np.int64)
     left = round(float(exact.sum())) - int(whole.sum())
     whole[np.argsort(-(exact - whole), kind="stable")[:left]] += 1
     return whole

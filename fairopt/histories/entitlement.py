@@ -14,6 +14,7 @@ from fairopt.analysis.properties.case import quietly
 from fairopt.errors import CertificateError, NoSolution
 from fairopt.histories.setting import Setting
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion
 from fairopt.simulation.repeated import Repeated, divided, still_exact
 from fairopt.solving import solve
@@ -97,6 +98,6 @@ class Entitlement:
         weights = np.array(setting.weights[setting.owner])
         weights[active] = divided(setting.weights, setting.owner[active])
         tasks, certificate = repeated.solve(limits, weights)
-        certificate.require(1e-8, self.notion.name, "highs")
+        certificate.require(CERTIFIED, self.notion.name, "highs")
         self.residual = max(self.residual, certificate.worst)
         return tasks

@@ -15,10 +15,9 @@ import numpy as np
 
 from fairopt.histories.setting import Setting
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import NOTHING
 
 __all__ = ["envy_at"]
-
-_NONE = 1e-9  # relative: smaller envy is rounding
 
 
 def envy_at(setting: Setting, wanted: FloatArray, held: FloatArray) -> FloatArray:
@@ -27,7 +26,7 @@ def envy_at(setting: Setting, wanted: FloatArray, held: FloatArray) -> FloatArra
     has = held.sum(axis=1)
     own = np.bincount(setting.owner, weights=has * setting.task_share, minlength=number)
     envy = np.zeros(number)
-    waiting = np.flatnonzero(wanted > has * (1 + _NONE))
+    waiting = np.flatnonzero(wanted > has * (1 + NOTHING))
     holds = np.flatnonzero(has > 0)
     if not waiting.size or not holds.size:
         return envy
@@ -51,6 +50,6 @@ def envy_at(setting: Setting, wanted: FloatArray, held: FloatArray) -> FloatArra
         value[setting.owner[mine, None] == others[None]] = 0.0
         best = value.max(axis=1)
         gain = best - own[setting.owner[mine]]
-        gain[gain <= _NONE * best] = 0.0
+        gain[gain <= NOTHING * best] = 0.0
         np.maximum.at(envy, setting.owner[mine], gain)
     return envy

@@ -28,6 +28,7 @@ from fairopt.clusters.log_records import Records, Unjudged
 from fairopt.errors import InvalidInstance
 from fairopt.histories.from_table import read_frame
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.tolerances import FITS
 from fairopt.wording import joined, plural
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["JobLog"]
 
-_FITS = 1 + 1e-9
 NO_SERVER = "no server is large enough for one of its tasks"
 _NO_SUBMISSION = "the log does not say when it was submitted"
 
@@ -249,7 +249,7 @@ def _judge(records: Records, cluster: Instance) -> None:
     """Let records whose waiting time is excluded count from their start; leave those out that never started."""
     unknown = np.isnan(records.submit)
     why = np.where(unknown & (records.why == ""), _NO_SUBMISSION, records.why).astype(object)
-    large = ~(records.demands[:, None, :] <= cluster.capacities[None] * _FITS).all(axis=2)  # (shapes, rows): too large for a server
+    large = ~(records.demands[:, None, :] <= cluster.capacities[None] * (1 + FITS)).all(axis=2)  # (shapes, rows): too large for a server
     large |= (cluster.counts == 0)[None, :]
     nowhere = np.asarray(large.all(axis=1))[records.shape]
     for place in np.unique(records.place[records.place >= 0]):

@@ -24,12 +24,12 @@ from fairopt.histories.entitlement import Entitlement
 from fairopt.histories.envy import envy_at
 from fairopt.histories.setting import Setting
 from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.tolerances import NOTHING
 from fairopt.stores import Arrays, Store, packed
 
 __all__ = ["Sums", "judge", "request_of"]
 
 PART = 200  # moments; even, as neighbours estimate the error
-_ROUNDING = 1e-9  # relative to the share that an owner asks for: a smaller difference is rounding
 _NAMES = ("owners", "queues", "hours", "bins", "squares", "due", "facts")
 
 
@@ -140,8 +140,8 @@ class _Situation:
             np.add.at(self.wanted, stream, changes.wanted[here] * tasks)
             np.add.at(self.held, (stream, self._row[record]), changes.held[here] * tasks)
             self._event = until
-        self.wanted[np.abs(self.wanted) < 1e-9] = 0.0
-        self.held[np.abs(self.held) < 1e-9] = 0.0
+        self.wanted[np.abs(self.wanted) < NOTHING] = 0.0
+        self.held[np.abs(self.held) < NOTHING] = 0.0
         return self.wanted, self.held
 
 
@@ -232,8 +232,8 @@ def _judge_part(
         tasks = np.bincount(owner, weights=given - has, minlength=number)
         asked = np.bincount(owner, weights=wanted, minlength=number)
         gap = share - own
-        gap[np.abs(gap) <= _ROUNDING * scale] = 0.0
-        tasks[np.abs(tasks) <= _ROUNDING * asked] = 0.0
+        gap[np.abs(gap) <= NOTHING * scale] = 0.0
+        tasks[np.abs(tasks) <= NOTHING * asked] = 0.0
         value = values[k - first]
         value[:, 0], value[:, 1] = np.maximum(gap, 0.0), np.maximum(-gap, 0.0)
         value[:, 2], value[:, 3] = np.maximum(tasks, 0.0), np.maximum(-tasks, 0.0)

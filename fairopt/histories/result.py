@@ -21,6 +21,7 @@ from fairopt.histories.judging import Sums
 from fairopt.histories.received import Received
 from fairopt.histories.setting import Setting
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.tolerances import NOTHING, TINY
 from fairopt.results import records, result
 from fairopt.solving import solve
 from fairopt.wording import did_you_mean, duration, figure, plural
@@ -301,7 +302,7 @@ class History(ShowsItself):
 
     def _mean(self, values: FloatArray) -> FloatArray:
         mean: FloatArray = values / (self.hours * _HOUR)
-        return np.where(mean > 1e-9 * max(float(mean.max(initial=0.0)), 1e-300), mean, 0.0)
+        return np.where(mean > NOTHING * max(float(mean.max(initial=0.0)), TINY), mean, 0.0)
 
     def _average(self, seconds: FloatArray) -> Allocation:
         """Return tasks times seconds, (streams, rows + 1), as an allocation."""

@@ -39,6 +39,7 @@ from fairopt.histories.received import received
 from fairopt.histories.result import History
 from fairopt.histories.setting import Setting, setting_of
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.tolerances import NOTHING
 from fairopt.models import Notion
 from fairopt.results import plain
 from fairopt.specs import NotionSpec, read_notion
@@ -232,7 +233,7 @@ def _windows(log: JobLog, windows: Sequence[tuple[Any, Any]], every: float | str
     length = length_of(every, "every")
     if sum((b - a) / length for a, b in read) > 10_000:
         raise InvalidInstance(f"windows of {length:g} s would be more than 10,000; give a longer one (every, --every)")
-    cut = [(a + k * length, min(a + (k + 1) * length, b)) for a, b in read for k in range(int(np.ceil((b - a) / length - 1e-9)))]
+    cut = [(a + k * length, min(a + (k + 1) * length, b)) for a, b in read for k in range(int(np.ceil((b - a) / length - NOTHING)))]
     return cut
 
 

@@ -23,6 +23,7 @@ from fairopt.histories.job_log import JobLog
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.queues import Queue
+from fairopt.instance.tolerances import NOTHING
 from fairopt.models import Notion
 from fairopt.simulation.repeated import divided, in_turn
 from fairopt.wording import did_you_mean, joined, plural
@@ -315,7 +316,7 @@ def _placement(cluster: Instance, owner: _Owner, demand: FloatArray, below: Bool
     inside = list(owner.users)
     if owner.is_queue and below is not None:
         inside = np.flatnonzero(below[cluster.tree.index(str(owner.home))]).tolist()
-    same = [n for n in inside if np.allclose(cluster.demands[n], demand, rtol=1e-9, atol=0.0)]
+    same = [n for n in inside if np.allclose(cluster.demands[n], demand, rtol=NOTHING, atol=0.0)]
     return np.asarray(cluster.placement[same].any(axis=0)) if same else None
 
 

@@ -11,6 +11,7 @@
 ``attributes``   what ``requires`` asks for
 ``facts``        hosts, attributes and owners of an instance, and where they go with their rows
 ``fractions``    fractions beside floating point: numbers as they are written
+``tolerances``   how near two floats are to count as equal, everywhere
 ``ratios``       quotients where a resource may be missing
 ``pooling``      all servers as one
 ``aggregation``  identical servers and users as one row, and the way back

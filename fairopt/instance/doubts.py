@@ -26,6 +26,7 @@ import numpy as np
 
 from fairopt.instance.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.rivals import why_without_effect
+from fairopt.instance.tolerances import FITS
 from fairopt.instance.units import bare_amount
 from fairopt.wording import figure, joined, named, percent, plural, printable
 
@@ -33,7 +34,6 @@ __all__ = ["doubts"]
 
 _MOST = 5  # names in a list
 _LITTLE = 0.01  # part of a server that is little
-_FITS = 1e-9  # relative: rounding of a task that fills a server
 _AT_ONCE = 1_000_000  # pairs of users and servers that are looked at together
 
 
@@ -53,7 +53,7 @@ def _too_large(instance: Instance) -> BoolArray:
     """Return whose tasks are too large for every server where they may run, (users,)."""
     there = np.flatnonzero(instance.counts > 0)
     large = np.zeros(instance.n_users, bool)
-    capacities, demands = instance.capacities[there], instance.demands * (1 - _FITS)
+    capacities, demands = instance.capacities[there], instance.demands * (1 - FITS)
     fits_everywhere = (demands <= capacities.min(axis=0, initial=np.inf)).all(axis=1)
     for users in _parts(np.flatnonzero(instance.servable & (instance.tasks > 0) & ~fits_everywhere), there.size):
         fits = instance.eligibility[np.ix_(users, there)]

@@ -26,11 +26,10 @@ import numpy as np
 from fairopt.instance.fractions import ExactArray
 from fairopt.instance.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.tolerances import SAME
 from fairopt.validation import IntArray
 
-__all__ = ["NOTHING", "Keeping", "groups_of", "keepings_of", "most_of"]
-
-NOTHING = 1e-12  # of a capacity: a smaller rest of it is 0
+__all__ = ["Keeping", "groups_of", "keepings_of", "most_of"]
 
 
 def groups_of(instance: Instance, queue: Queue) -> Iterator[tuple[Queue | Quota, BoolArray, str]]:
@@ -126,7 +125,7 @@ class Keeping:
     def left(self, keepers: Sequence[int]) -> Any:
         """Return what these queues leave of the capacity."""
         left = self.capacity - sum(self.kept[k] for k in keepers)
-        return left * 0 if left <= (NOTHING * self.capacity if isinstance(left, float) else 0) else left
+        return left * 0 if left <= (SAME * self.capacity if isinstance(left, float) else 0) else left
 
 
 def keepings_of(instance: Instance) -> tuple[Keeping, ...]:

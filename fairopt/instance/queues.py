@@ -27,6 +27,7 @@ import numpy.typing as npt
 from fairopt.errors import InvalidInstance
 from fairopt.instance.fractions import fraction_of, nearest
 from fairopt.instance.fractions import plain as number_or_text
+from fairopt.instance.tolerances import SAME
 from fairopt.validation import RANGE, RANGE_OF_WEIGHTS, FloatArray, in_range, is_number, is_whole_number
 from fairopt.wording import contrast, did_you_mean, joined, written
 
@@ -35,7 +36,6 @@ __all__ = ["Queue", "Quota", "amounts", "misfits"]
 _NONE: Mapping[str, float] = MappingProxyType({})
 _AS_FLOATS: Mapping[tuple[str, str], Fraction] = MappingProxyType({})
 _LARGEST_TIER = 10**15
-_ROUNDING = 1e-12  # a limit that is less than a guarantee by a smaller part is equal to it
 
 
 @dataclass(frozen=True, init=False)
@@ -293,7 +293,7 @@ def misfits(
     [('limit', 'gpu', 'the limit of gpu is 4, less than its guarantee of 8; raise or lower one')]
     """
     for resource, amount in guarantee.items():
-        if amount > limit.get(resource, np.inf) * (1 + _ROUNDING):
+        if amount > limit.get(resource, np.inf) * (1 + SAME):
             less, more = contrast(amount, limit[resource])[::-1]
             yield "limit", resource, f"the limit of {resource} is {less}, less than its guarantee of {more}; raise or lower one"
     for resource in lending_limit:

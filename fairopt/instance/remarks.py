@@ -22,13 +22,13 @@ import numpy as np
 from fairopt.instance.instance import FloatArray, Instance
 from fairopt.instance.keeping import Keeping, keepings_of
 from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.tolerances import FITS
 from fairopt.instance.tree import Tree
 from fairopt.instance.units import bare_amount
 from fairopt.wording import joined, named, percent
 
 __all__ = ["remarks"]
 
-_ROUNDING = 1e-9  # guarantees that exceed by a smaller part fit
 _MOST = 5  # names in a list
 _DIGITS = 9  # of a sum, without the error of its last digits
 
@@ -160,7 +160,7 @@ def _whose(
     while waiting:
         at = waiting.pop(0)
         for child in map(int, tree.children(at)):
-            if own[child] >= below[child] * (1 - _ROUNDING):
+            if own[child] >= below[child] * (1 - FITS):
                 parts += [(tree.name(child), own[child])] if own[child] else []
             else:
                 waiting.append(child)
@@ -184,4 +184,4 @@ def _guaranteed(quotas: list[_OnServers], resource: str, nodes: int) -> FloatArr
 
 
 def _more(amount: float, than: float) -> bool:
-    return bool(amount > than * (1 + _ROUNDING))
+    return bool(amount > than * (1 + FITS))

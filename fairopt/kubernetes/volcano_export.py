@@ -21,6 +21,7 @@ from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
 from fairopt.clusters.holdings import Holdings
 from fairopt.clusters.names import LABEL_VALUE, changed
+from fairopt.instance.tolerances import NOTHING
 from fairopt.kubernetes.objects import documents, kubernetes_measures, quantity
 from fairopt.wording import joined, named
 
@@ -141,7 +142,7 @@ def _weights(weights: list[float]) -> tuple[list[int], bool]:
     scaled = np.array(weights) / least
     for factor in range(1, 101):
         whole = scaled * factor
-        if (np.abs(whole - np.round(whole)) < 1e-9).all():
+        if (np.abs(whole - np.round(whole)) < NOTHING).all():
             break
     rounded = np.clip(np.round(whole), 1, _MOST_WEIGHT)
-    return [int(weight) for weight in rounded], bool((np.abs(whole - rounded) < 1e-9).all())
+    return [int(weight) for weight in rounded], bool((np.abs(whole - rounded) < NOTHING).all())

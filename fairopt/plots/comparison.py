@@ -18,11 +18,11 @@ import numpy as np
 from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
-from fairopt.plots.colours import looks
+from fairopt.plots.colours import edge, looks
 from fairopt.plots.labels import tree_ticks
 from fairopt.plots.share_dots import MOST, draw_share_dots, inches, marks_of, row_name
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import LOG_FROM, percent_axis, room_beside, short_label, short_labels, size_of
+from fairopt.plots.style import HATCH_OF_KIND, LOG_FROM, percent_axis, room_beside, short_label, short_labels, size_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,14 +39,6 @@ _QUEUES = 30
 _MARKS = 6  # of a curve
 _LAYERS = 10  # more rows of servers than this are one bar
 _DARK_TO_LIGHT = ("#08306B", "#2171B5", "#6BAED6", "#C6DBEF")
-_HATCH_OF_KIND = {
-    "exact": "",
-    "exact, whole tasks": "\\\\\\",
-    "whole tasks, best found": "...",
-    "greedy": "///",
-    "approximate": "///",
-    "given": "xx",
-}
 
 
 def plot_comparison(
@@ -179,8 +171,8 @@ def _bars(axes: Axes, rows: list[Row], names: list[str], values: list[FloatArray
     for j, (row, own) in enumerate(zip(rows, values, strict=True)):
         look: dict[str, Any] = {
             "color": colours[row.name].colour,
-            "hatch": _HATCH_OF_KIND[row.kind],
-            "edgecolor": "white",
+            "hatch": HATCH_OF_KIND[row.kind],
+            "edgecolor": edge(colours[row.name].colour),
             "linewidth": 0.3,
         }
         bars = axes.barh(y + j, own, height=0.85, label=row_name(row), **look)
@@ -229,7 +221,7 @@ def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
 
 
 def _use_bars(axes: Axes, comparison: Comparison, rows: list[Row], layers: FloatArray, things: tuple[str, ...]) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.colors import LinearSegmentedColormap, to_hex
 
     servers = short_labels(comparison.instance.servers)
     several = layers.shape[1] > 1
@@ -241,9 +233,9 @@ def _use_bars(axes: Axes, comparison: Comparison, rows: list[Row], layers: Float
         axes.barh(y, 1.0, height=0.85, color="#EEEEEE")
         start = np.zeros(len(rows))
         for i in range(layers.shape[1]):
-            colour = ramp(i / (layers.shape[1] - 1)) if several else _DARK_TO_LIGHT[1]
+            colour = to_hex(ramp(i / (layers.shape[1] - 1))) if several else _DARK_TO_LIGHT[1]
             label = servers[i] if several and r == 0 else None
-            axes.barh(y, layers[:, i, r], left=start, height=0.85, color=colour, edgecolor="white", linewidth=0.5, label=label)
+            axes.barh(y, layers[:, i, r], left=start, height=0.85, color=colour, edgecolor=edge(colour), linewidth=0.5, label=label)
             start += layers[:, i, r]
         for position, part in zip(y, start, strict=True):
             axes.annotate(

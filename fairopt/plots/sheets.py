@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.errors import Unsupported
-from fairopt.plots.style import GREY, renderer_of, short_label
+from fairopt.plots.style import GREY, renderer_of, short_label, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,10 @@ class Sheet:
         text = short_label(words, len(words)) if title is None else title
         if self.own:
             if text:
-                self.figure.suptitle(text, fontweight="bold", x=0.01, horizontalalignment="left")
+                drawn = self.figure.suptitle(text, fontweight="bold", x=0.01, horizontalalignment="left")
+                room = 0.98 * self.figure.bbox.width / drawn.get_window_extent(renderer_of(self.figure)).width
+                if room < 1 and title is None:
+                    drawn.set_text(wrapped(words, max(int(room * len(words)), 20)))
         elif title is not None:
             self.axes[0].set_title(text, loc="left")
 

@@ -11,7 +11,7 @@ Decimal data are rounded to binary numbers. So exactly two comparisons have a to
 
     usage[i,r] + d[n,r] <= c[i,r] (1 + FITS)      for each resource r,
 
-and two shares are equal if they differ relatively by at most ``TIE``.
+and two shares are equal if they differ relatively by at most ``SAME``.
 
 With queues (`Queues`), the user is found by a walk down the tree, from the root. At each node it goes to one child. A child takes part if
 some task below it can be placed: the task fits, exceeds no limit, leaves queues what they keep (`fairopt.instance.keeping`), and no weight
@@ -39,10 +39,7 @@ from enum import IntEnum
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 
-__all__ = ["FITS", "TIE", "Criterion", "Filling", "Kind", "Measure", "Queues", "Rule"]
-
-FITS = 1e-9
-TIE = 1e-12
+__all__ = ["Criterion", "Filling", "Kind", "Measure", "Queues", "Rule"]
 
 
 class Measure(IntEnum):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fairopt.instance import FloatArray
+from fairopt.instance import FloatArray, IntArray
 from fairopt.program.nested import Nested
 from fairopt.program.objective import Feature, Objective
 from fairopt.program.tree_filling import TreeFilling
@@ -39,8 +39,13 @@ class Leximin(Objective):
     feature: ClassVar = Feature.LEXIMIN
     has_levels: ClassVar = True
     in_shares: ClassVar = True
+    tasks_are_caps: ClassVar = True
 
     weights: FloatArray
+
+    def worth(self, utilities: FloatArray, users: IntArray) -> FloatArray:
+        """Return what a task adds to the level U[n] / weights[n] of its user, (pairs,)."""
+        return np.asarray(utilities / self.weights[users])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +58,10 @@ class Equalize(Objective):
     in_shares: ClassVar = True
 
     weights: FloatArray
+
+    def worth(self, utilities: FloatArray, users: IntArray) -> FloatArray:
+        """Return what a task adds to the level U[n] / weights[n] of its user, (pairs,)."""
+        return np.asarray(utilities / self.weights[users])
 
     @property
     def feature_of_whole_tasks(self) -> Feature:
@@ -68,6 +77,10 @@ class Total(Objective):
 
     weights: FloatArray
 
+    def worth(self, utilities: FloatArray, users: IntArray) -> FloatArray:
+        """Return what a task adds to the sum of weights[n] U[n], (pairs,)."""
+        return np.asarray(self.weights[users] * utilities)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlphaFair(Objective):
@@ -75,6 +88,7 @@ class AlphaFair(Objective):
 
     feature: ClassVar = Feature.ALPHA_FAIR
     has_gradient: ClassVar = True
+    tasks_are_caps: ClassVar = True
     efficiency: ClassVar = 0.0
 
     alpha: float

@@ -34,7 +34,8 @@ import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.fractions import ExactArray
-from fairopt.instance.keeping import NOTHING, Keeping, keepings_of, most_of
+from fairopt.instance.keeping import Keeping, keepings_of, most_of
+from fairopt.instance.tolerances import SAME
 from fairopt.instance.tree import Tree
 from fairopt.program.queue_limits import Row, limit_rows
 
@@ -103,7 +104,7 @@ class KeptParts:
         ``held_on`` returns the tasks of each user, (users,), on some servers, (servers,). In fractions no excess is allowed.
         """
         for number, (keepers, over, left) in enumerate(self._over(held_on)):
-            if over > (relative * (left or self.keepings[number].capacity * NOTHING) if isinstance(over, float) else 0):
+            if over > (relative * (left or self.keepings[number].capacity * SAME) if isinstance(over, float) else 0):
                 yield number, keepers
 
     def excess(self, held_on: Callable[[BoolArray], FloatArray | ExactArray]) -> float:

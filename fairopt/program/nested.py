@@ -13,12 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import NOTHING
 from fairopt.instance.tree import Tree
 from fairopt.program.objective import Feature, Objective
 
-__all__ = ["NOTHING", "Nested"]
-
-NOTHING = 1e-9  # a smaller part of what an agent could have alone is nothing
+__all__ = ["Nested"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

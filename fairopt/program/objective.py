@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import ClassVar
 
-from fairopt.instance import FloatArray
+from fairopt.instance import FloatArray, IntArray
 
 __all__ = ["Feature", "Objective"]
 
@@ -55,6 +55,10 @@ class Objective:
         Does each server pursue a goal of its own, given what the others do?
     in_shares : bool
         Is the share of a user U[n] / weights[n]? Else it is U[n].
+    is_filling : bool
+        Is a tree of queues filled in parts, each with levels of its own?
+    tasks_are_caps : bool
+        Is a limit on the tasks of a user a cap on its level or utility, where its tasks are worth the same on all servers, and not a row?
     weights : array (users,)
         Of all goals over utilities.
     """
@@ -67,11 +71,17 @@ class Objective:
     has_gradient: ClassVar[bool] = False
     is_equilibrium: ClassVar[bool] = False
     in_shares: ClassVar[bool] = False
+    is_filling: ClassVar[bool] = False
+    tasks_are_caps: ClassVar[bool] = False
 
     @property
     def inner(self) -> Objective:
         """The goal itself; of a goal of separate servers, that of each server."""
         return self
+
+    def worth(self, utilities: FloatArray, users: IntArray) -> FloatArray:
+        """Return what a task of each pair counts, (pairs,), for its utility u[p] and its user: u[p] itself, or what a goal makes of it."""
+        return utilities
 
     @property
     def feature_of_whole_tasks(self) -> Feature:

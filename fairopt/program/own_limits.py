@@ -14,11 +14,10 @@ from functools import cached_property
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import Limits, Program
 
 __all__ = ["OwnLimits"]
-
-_SAME = 1e-15
 
 
 class OwnLimits:
@@ -54,7 +53,7 @@ class OwnLimits:
         """Which limits are equivalent to a cap, (own,): a unit of level uses the same amount of them on every pair of the user."""
         low = np.full(self.rows.size, np.inf)
         np.minimum.at(low, self.row, self.worth)
-        return self._covers_all & (self._most(self.row, self.worth) <= low * (1 + _SAME))
+        return self._covers_all & (self._most(self.row, self.worth) <= low * (1 + ROUNDING))
 
     def _most(self, row: IntArray, worth: FloatArray) -> FloatArray:
         high = np.zeros(self.rows.size)
@@ -100,7 +99,7 @@ class OwnLimits:
         worth = self.per_level[pairs]
         # Use of the limit per task: on the free pairs for the same level, minus that on the pair.
         saved = float((worth / use)[free[pairs]].max()) ** -1 * worth - use
-        dearer = saved > _SAME * use
+        dearer = saved > ROUNDING * use
         return float((cost[pairs][dearer] / saved[dearer]).min(initial=np.inf))
 
 

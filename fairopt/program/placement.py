@@ -32,13 +32,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance.tolerances import REACHED
 from fairopt.program.cluster_limits import capacity_limits, eligible_pairs, parallelism_limits
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.queue_limits import Row, stack_rows
 
 __all__ = ["WholePlacement"]
 
-_ROUNDING = 1e-7  # relative: an allocation is exact up to rounding, and so are capacities divided by demands
 _NO_PART = 1e-6  # a smaller part of a task is rounding
 _LARGEST = 3  # of k
 
@@ -70,8 +70,8 @@ class WholePlacement:
         """Return the program that rounds ``tasks``, (users,), within these rows of queues."""
         users, servers = eligible_pairs(instance)
         rho = instance.replace(rates=None).rates_of_one[users, servers]
-        single = np.floor(rho * (1 + _ROUNDING))
-        floors = np.floor(tasks * (1 + _ROUNDING) + _ROUNDING)
+        single = np.floor(rho * (1 + REACHED))
+        floors = np.floor(tasks * (1 + REACHED) + REACHED)
         parts = np.round(tasks - floors, 6)
         parts[(parts < _NO_PART) | (floors + 1 > instance.tasks)] = 0.0
         limits = Limits.stack(
@@ -94,7 +94,7 @@ def _large_tasks(instance: Instance, users: IntArray, servers: IntArray) -> Limi
         for r in np.flatnonzero(instance.capacities[i] > 0):
             part = instance.demands[users[here], r] / instance.capacities[i, r]
             for k in range(1, _LARGEST + 1):
-                large = here[part > (1 + _ROUNDING) / (k + 1)]
+                large = here[part > (1 + REACHED) / (k + 1)]
                 if large.size:
                     rows.append(large)
                     bounds.append(float(k * instance.counts[i]))

@@ -21,6 +21,7 @@ import numpy as np
 
 from fairopt.drawing import ShowsItself
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.instance.tolerances import SAME
 from fairopt.program.goals import Equilibrium, Goal, Separate
 from fairopt.program.kept_parts import BROKEN, KeptParts, KeptRow
 from fairopt.program.limits import LimitKind, Limits
@@ -95,6 +96,11 @@ class Program(ShowsItself):
         has_column = np.zeros(len(self.users), bool)
         has_column[self.pair_users] = True
         return np.flatnonzero(has_column)
+
+    @property
+    def worth(self) -> FloatArray:
+        """What a task of each pair counts in the goal, (pairs,): u / phi in a level, u phi in a total, u in other goals."""
+        return self.goal.worth(self.utilities, self.pair_users)
 
     @property
     def inner_goal(self) -> Objective:
@@ -213,7 +219,7 @@ class Program(ShowsItself):
         rest[columns] = 0.0
         matrix = self.limits.matrix[:, columns]
         left = self.limits.bounds - self.limits.matrix @ rest
-        left[left < 1e-12 * self.limits.bounds] = 0.0  # what is left is only rounding
+        left[left < SAME * self.limits.bounds] = 0.0  # what is left is only rounding
         limits = Limits(matrix, left, self.limits.kinds, self.limits.keys).select(np.diff(matrix.indptr) > 0)
         part = replace(
             self,

@@ -15,12 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.tolerances import SAME
 from fairopt.program.limits import LimitKind
 from fairopt.program.program import Program
 
 __all__ = ["ShareLimits"]
-
-_SAME = 1e-13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +60,7 @@ class ShareLimits:
         groups = key[first]
         low, high = (np.minimum.reduceat(per_share, first), np.maximum.reduceat(per_share, first)) if first.size else (per_share, per_share)
         pairs = np.bincount(program.pair_users, minlength=users)
-        even = (high <= low * (1 + _SAME)) & (np.diff(first, append=key.size) == pairs[groups % users])
+        even = (high <= low * (1 + SAME)) & (np.diff(first, append=key.size) == pairs[groups % users])
         kept = np.bincount(groups // users, weights=~even, minlength=where.size) == 0
         rows[where[~kept]] = False
         uses = sp.csr_array((high, (groups // users, groups % users)), shape=(where.size, users))

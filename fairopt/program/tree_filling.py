@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import SAME
 from fairopt.instance.tree import Tree
 from fairopt.program.limits import Limits
 from fairopt.program.objective import Feature, Objective
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Part", "Shares", "TreeCourse", "TreeFilling"]
 
-_SAME = 1e-12  # shares that differ by a smaller part are the same
 _LEAST = 1e-5  # part of what a user could have alone: whether a smaller share can rise is judged as if it were this large
 
 
@@ -82,7 +82,7 @@ class Part:
         """Return the extra limits after a part that ended at x, (pairs,); None where there are none."""
         if self.extra is None or not len(self.extra):
             return None
-        given = self.extra.bounds if x is None else np.maximum(self.extra.bounds, (self.extra.matrix @ x) * (1 + _SAME))
+        given = self.extra.bounds if x is None else np.maximum(self.extra.bounds, (self.extra.matrix @ x) * (1 + SAME))
         return replace(self.extra, bounds=given)
 
 
@@ -111,6 +111,7 @@ class TreeFilling(Objective):
     """
 
     feature: ClassVar = Feature.TREE
+    is_filling: ClassVar = True
 
     weights: FloatArray
     tree: Tree
@@ -136,7 +137,7 @@ class TreeFilling(Objective):
             if len(takes) < 2:
                 continue
             largest = takes.max(axis=1)
-            if np.ptp(largest) > _SAME * largest.max() or not (takes >= largest[:, None] * (1 - _SAME)).all(axis=0).any():
+            if np.ptp(largest) > SAME * largest.max() or not (takes >= largest[:, None] * (1 - SAME)).all(axis=0).any():
                 below = f'users below queue "{tree.name(int(node))}" have different dominant resources'
                 return f'{below}, and its share is dominant; use queue_share="sum"'
         return ""
@@ -152,7 +153,7 @@ class TreeFilling(Objective):
     @property
     def same(self) -> float:
         """Shares that differ by at most this part are the same: 0 in fractions."""
-        return 0 if self.weights.dtype == object else _SAME
+        return 0 if self.weights.dtype == object else SAME
 
     def _zeros(self, size: int) -> FloatArray:
         return np.zeros(size, dtype=self.weights.dtype)
@@ -234,7 +235,7 @@ class TreeFilling(Objective):
         limits : ShareLimits
             Of the program of the part.
         """
-        full = limits.left(shares.users) <= 2 * _SAME * limits.bounds  # twice: a guarantee may have been raised by as much (`Part.limits`)
+        full = limits.left(shares.users) <= 2 * SAME * limits.bounds  # twice: a guarantee may have been raised by as much (`Part.limits`)
         rising = part.users & members & ~limits.users_of(full)
         return TreeCourse(self, part, shares, rising, _LEAST * most, limits)
 
@@ -317,11 +318,11 @@ class TreeCourse:
         time = np.divide(left, speed, out=np.full(left.size, np.inf), where=speed > 0)
         first = max(float(time.min(initial=np.inf)), 0.0)
         caught = float(caught)
-        if caught < first * (1 - _SAME):
+        if caught < first * (1 - SAME):
             return self.t + caught, np.empty(0, np.int64)
         if not np.isfinite(first):
             return np.inf, np.empty(0, np.int64)
-        full = (left - speed * first <= _SAME * limits.bounds) & (speed > 0)
+        full = (left - speed * first <= SAME * limits.bounds) & (speed > 0)
         return self.t + first, np.flatnonzero(limits.users_of(full) & self.rising)
 
     def _until_caught_up(self) -> tuple[FloatArray, FloatArray]:

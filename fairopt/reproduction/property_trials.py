@@ -20,6 +20,7 @@ from fairopt.analysis.properties import Verdict as Outcome
 from fairopt.analysis.worst_cases.small_instances import SmallInstances, shrink
 from fairopt.errors import FairoptError
 from fairopt.instance import Instance, safe_ratio
+from fairopt.instance.tolerances import NOTHING
 from fairopt.papers import read
 from fairopt.reproduction.trials import Row, Run, Verdict
 from fairopt.solving import solve
@@ -29,7 +30,6 @@ __all__ = ["number_of_instances", "psdsf_table_1"]
 
 _SHAPES = ((3, 2, 2), (3, 2, 3))  # users, servers and resources, in turn
 _CAPACITIES, _DEMANDS = (4, 12), (0, 3)
-_SAME = 1e-9  # relative: ties between resources
 
 
 def number_of_instances(quick: bool) -> int:
@@ -101,7 +101,7 @@ def _has_bottleneck(instance: Instance) -> bool:
     The audit judges instances, too, in which that holds of the whole cluster only.
     """
     parts = safe_ratio(instance.demands[:, None], instance.capacities[None])  # (users, servers, resources)
-    dominant = (parts >= parts.max(axis=2, keepdims=True) * (1 - _SAME)) | ~instance.eligibility[:, :, None]
+    dominant = (parts >= parts.max(axis=2, keepdims=True) * (1 - NOTHING)) | ~instance.eligibility[:, :, None]
     return bool(dominant.all(axis=(0, 1)).any())
 
 

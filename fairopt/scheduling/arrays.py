@@ -11,8 +11,9 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.fractions import fractions_of
+from fairopt.instance.tolerances import FITS
 from fairopt.models import Notion, Sharing
-from fairopt.program.filling import FITS, Criterion, Filling, Queues
+from fairopt.program.filling import Criterion, Filling, Queues
 
 __all__ = ["filling_of", "order_of_ties", "time_of_a_task"]
 

@@ -36,8 +36,9 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import single_servers
 from fairopt.instance.fractions import fractions_of
+from fairopt.instance.tolerances import CERTIFIED, FITS
 from fairopt.models import Notion, Sharing
-from fairopt.program.filling import FITS, Criterion, Filling, Measure
+from fairopt.program.filling import Criterion, Filling, Measure
 from fairopt.scheduling.arguments import check_first_block, check_single_servers, planned
 from fairopt.scheduling.arrays import filling_of, order_of_ties, time_of_a_task
 from fairopt.scheduling.in_fractions import answer_in_fractions, check_placements, fill_exactly, seen_exactly
@@ -53,8 +54,6 @@ if TYPE_CHECKING:
 __all__ = ["Record", "schedule"]
 
 log = logging.getLogger(__name__)
-
-_TOLERANCE = 1e-8  # of the certificate; each placement is checked with FITS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,7 +212,7 @@ def schedule(
         check_placements(instance, filled, how)
     excess = 0.0 if exact else max(allocation_excess(instance, tasks, how), _excess_of_single_servers(filling, filled))
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=True, greedy=True, exact=exact)
-    certificate.require(_TOLERANCE, chosen.name, f"progressive-filling:{name}")
+    certificate.require(CERTIFIED, chosen.name, f"progressive-filling:{name}")
     return Allocation.of(
         Greedy(chosen, how_placed if isinstance(how_placed, Placement) else placement, ties, int(seed), stop, exact),
         instance,

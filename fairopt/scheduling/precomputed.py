@@ -30,15 +30,13 @@ from fairopt.allocation import Allocation, ExactAnswer
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import CertificateError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance, safe_ratio
+from fairopt.instance.tolerances import CERTIFIED, FITS
 from fairopt.models import NOTIONS, ShareNotion
 from fairopt.solvers import Cycle, fill_lowest_first, fill_lowest_in_fractions, precompute, precompute_in_fractions
 from fairopt.solving import solve
 from fairopt.validation import check_yes_or_no
 
 __all__ = ["Round", "edrf_rounds", "precomputed_drf"]
-
-_TOLERANCE = 1e-8  # tolerance of the feasibility check
-_FULL = 1e-9  # a resource with less than this fraction free is saturated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +123,7 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
     solved = time.perf_counter()
     excess = 0.0 if exact else allocation_excess(instance, tasks, "rdm")
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=True, approximate=True, exact=exact)
-    certificate.require(_TOLERANCE, "drf", "precomputed-drf")
+    certificate.require(CERTIFIED, "drf", "precomputed-drf")
     return Allocation(
         instance=instance,
         notion="drf",
@@ -190,7 +188,7 @@ def edrf_rounds(instance: Instance) -> tuple[Round, ...]:
     for level in final.levels:
         tasks = np.minimum(final.tasks_per_user, safe_ratio(level.value, share))
         used = tasks @ instance.demands
-        now = (used > 0) & (used >= capacity * (1 - _FULL))
+        now = (used > 0) & (used >= capacity * (1 - FITS))
         names = tuple(instance.resources[r] for r in np.flatnonzero(now & ~full))
         if not names:  # users who have all their tasks
             continue

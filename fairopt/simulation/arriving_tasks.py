@@ -34,7 +34,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import number_distinct
-from fairopt.program.filling import FITS
+from fairopt.instance.tolerances import FITS, SAME
 from fairopt.results import plain
 from fairopt.simulation.arrival_curves import Arrivals
 from fairopt.solvers import Placement, check_arrivals, place_arrivals
@@ -48,7 +48,6 @@ __all__ = ["arrivals"]
 
 _MOST = 50_000_000  # arrivals of a seed
 _MOST_POINTS = 10_000
-_SAME = 1e-12  # relative: sums of demands
 
 
 def arrivals(
@@ -127,7 +126,7 @@ def arrivals(
         raise Unsupported(
             f"step is {written(step)}, which makes more than {_MOST_POINTS:,} points until {written(until)}; give a larger one, as 0.01"
         )
-    points = np.unique(np.append(np.arange(0.0, until * (1 - _SAME), step), until))
+    points = np.unique(np.append(np.arange(0.0, until * (1 - SAME), step), until))
     cells = [_Cell(k, int(seed), instance, measured, tuple(chosen.values()), carded, points) for k, seed in enumerate(numbers)]
     outcomes: dict[int, _Outcome] = {}
     for outcome in run(_measure, cells, workers=workers):
@@ -146,7 +145,12 @@ def arrivals(
         bound=np.array([outcome.bound for outcome in in_order]),
         residual=max(outcome.residual for outcome in in_order),
         seconds=time.perf_counter() - began,
-        question=plain({"resource": resource, "placements": list(chosen), "cards": cards, "until": until, "step": step, "seeds": numbers}),
+        question=plain(
+            {
+                **{"resource": resource, "placements": list(chosen), "cards": cards, "load": until, "load_step": step, "seeds": numbers},
+                **{"until": until, "step": step},  # until 1.0
+            }
+        ),
     )
 
 
@@ -210,7 +214,7 @@ def _measure(cell: _Cell) -> _Outcome:
     turns = _order(instance, cell.resource, float(cell.points[-1]) * capacity, np.random.default_rng(cell.seed))
     demand = instance.demands[turns, cell.resource]
     sums = _sums(demand)
-    ends = np.searchsorted(sums, cell.points * capacity * (1 + _SAME), side="right") - 1  # last moment with demand <= the point
+    ends = np.searchsorted(sums, cell.points * capacity * (1 + SAME), side="right") - 1  # last moment with demand <= the point
     placed = np.array([place_arrivals(instance, turns, placement, cards=cell.cards, seed=cell.seed) >= 0 for placement in cell.placements])
     allocated = np.array([_sums(demand * one)[ends] for one in placed]) / capacity
     # If a placement has turned no task away, the bound is the demand that has arrived: this allocation exists, and none can exceed it.

@@ -28,11 +28,12 @@ from fairopt.errors import CertificateError, NoSolution
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import number_distinct, on_rows
 from fairopt.instance.queues import Queue
+from fairopt.instance.tolerances import CERTIFIED, FITS
 from fairopt.models import Notion, Sharing
 from fairopt.simulation.flow_samples import Samples
 from fairopt.simulation.flow_state import SECTION, FlowKeeper
 from fairopt.simulation.keeping import Keeper, State
-from fairopt.simulation.repeated import SLACK, Repeated, divided, in_turn, still_exact
+from fairopt.simulation.repeated import Repeated, divided, in_turn, still_exact
 from fairopt.simulation.situation import Situation
 from fairopt.simulation.streams import Streams
 from fairopt.solving import solve
@@ -161,7 +162,7 @@ def _in_turn(x: FloatArray, stream: IntArray, tasks: IntArray) -> FloatArray:
     first = stream.searchsorted(np.arange(x.size))  # the first job of each stream
     before = total - total[first[stream]]
     rate: FloatArray = np.minimum(np.maximum(x[stream] - before, 0.0), tasks)
-    rate[rate <= SLACK * tasks] = 0.0
+    rate[rate <= FITS * tasks] = 0.0
     return rate
 
 
@@ -275,7 +276,7 @@ class Optimum:
         weights[active] = stream_weights(self.streams, active)
         try:
             tasks, certificate = repeated.solve(self.limits, weights)
-            certificate.require(1e-8, self.notion.name, "highs")
+            certificate.require(CERTIFIED, self.notion.name, "highs")
         except (NoSolution, CertificateError) as error:
             log.info("the allocation is computed afresh: %s", error)
             self.repeats_at = None

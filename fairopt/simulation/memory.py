@@ -23,6 +23,7 @@ import numpy as np
 from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion
 from fairopt.models.share_notion import ShareNotion
 from fairopt.program import Leximin
@@ -39,7 +40,7 @@ from fairopt.wording import named
 __all__ = ["Memory", "RememberedOptimum"]
 
 _PERIODS = 100  # in a half-life, by default
-_GOOD, _TOLERANCE = 1e-9, 1e-8  # residuals: what needs no other engine, and what is allowed
+_GOOD = 1e-9  # a residual that needs no other engine
 _MOMENTS = 1000  # periods in the time over which jobs are submitted, by default, where nothing fades
 
 
@@ -140,13 +141,13 @@ class RememberedOptimum(Optimum):
         program, solution = self.levels.solve_again(self.limits, weights, offsets)
         certificate = certify(program, solution)
         if certificate.worst > _GOOD:
-            found = find(program, candidates(program, None), _TOLERANCE, Deadline(None))
+            found = find(program, candidates(program, None), CERTIFIED, Deadline(None))
             solution, certificate = found.solution, found.certificate
         tasks = np.zeros((streams.owner.size, self.first.size + 1))
         tasks[program.pair_users, program.pair_servers] = solution.x
         excess = Certificate(allocation_excess(self.instance, tasks[:, :-1], "rdm"), 0.0, 0.0)
         certificate = Certificate.combine([certificate, excess])
-        certificate.require(_TOLERANCE, self.notion.name, "highs")
+        certificate.require(CERTIFIED, self.notion.name, "highs")
         self.residual = max(self.residual, certificate.worst)
         self._take(tasks[:, :-1], counts)
 

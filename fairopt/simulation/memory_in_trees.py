@@ -23,6 +23,7 @@ from fairopt.analysis.properties.case import quietly
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models.share_notion import ShareNotion
 from fairopt.program import LimitKind, Limits, Program
 from fairopt.program.past import WithPast
@@ -37,8 +38,6 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solving.policy import find
 
 __all__ = ["RememberedTree", "with_past"]
-
-_TOLERANCE = 1e-8
 
 
 def with_past(remembered: WithPast, bounds: FloatArray, past: FloatArray) -> Program:
@@ -140,12 +139,12 @@ class RememberedTree(Optimum):
         able[now.members] = True
         past = np.where(able, past, 0.0)
         program = with_past(WithPast.of(now), bounds, past)
-        found = find(program, candidates(program, None), _TOLERANCE, Deadline(None))
+        found = find(program, candidates(program, None), CERTIFIED, Deadline(None))
         tasks = np.zeros((streams.owner.size, self.first.size + 1))
         tasks[program.pair_users, program.pair_servers] = found.solution.x
         excess = Certificate(allocation_excess(instance.replace(tasks=None), tasks[:, :-1], "rdm"), 0.0, 0.0)
         certificate = Certificate.combine([found.certificate, excess])
-        certificate.require(_TOLERANCE, self.notion.name, "highs")
+        certificate.require(CERTIFIED, self.notion.name, "highs")
         self.residual = max(self.residual, certificate.worst)
         self._take(tasks[:, :-1], counts)
         self.usage.rate = self.x * worth

@@ -25,15 +25,14 @@ import numpy as np
 from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.tolerances import FITS, ROUNDING
 from fairopt.models import Notion
 from fairopt.models.share_notion import ShareNotion
 from fairopt.program import LimitKind, Program
 from fairopt.solvers import RepeatedLevels, choose
 
-__all__ = ["SLACK", "Repeated", "divided", "in_turn", "still_exact"]
+__all__ = ["Repeated", "divided", "in_turn", "still_exact"]
 
-SLACK = 1e-9  # relative: a limit that is nearer counts as reached
-_ROUNDING = 1e-15  # relative
 _MOST_PAIRS = 20_000  # of streams and rows of servers, in a model of all of them
 
 
@@ -41,7 +40,7 @@ def still_exact(x: FloatArray, before: FloatArray, after: FloatArray) -> bool:
     """Say whether the allocation x for some task limits is exact for others, (streams,), of the same streams."""
 
     def slack(limits: FloatArray) -> BoolArray:
-        return np.asarray(x < limits * (1 - SLACK))
+        return np.asarray(x < limits * (1 - FITS))
 
     return bool((slack(before) & slack(after) | (before == after)).all())
 
@@ -93,7 +92,7 @@ class Repeated:
         """Return tasks, (streams, rows), and their certificate, as `fairopt.solve` computes it."""
         if self.only_capacity and (limits @ self.instance.demands <= self.instance.total_capacity).all():
             tasks, certificate = self._all_tasks(limits)
-            if certificate.worst <= _ROUNDING:
+            if certificate.worst <= ROUNDING:
                 return tasks, certificate
         program, solution = self.levels.solve_again(limits, weights)
         tasks = np.zeros((self.instance.n_users, self.instance.n_servers))

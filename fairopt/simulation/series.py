@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.instance.tolerances import SAME
 from fairopt.simulation.flow_samples import MOST_SAMPLES, check_step
 from fairopt.simulation.fluid import Flow
 from fairopt.simulation.streams import Streams
@@ -70,7 +71,7 @@ def sample_times(changes: FloatArray, until: float, step: float | None) -> Float
     first, last = float(distinct[0]), float(until if np.isfinite(until) else distinct[-1])
     if step is not None:
         check_step(step, last - first)
-        return np.asarray(first + step * np.arange(int((last - first) / step * (1 + 1e-12)) + 1), float)
+        return np.asarray(first + step * np.arange(int((last - first) / step * (1 + SAME)) + 1), float)
     if distinct.size <= MOST_SAMPLES:
         return distinct if last == distinct[-1] else np.append(distinct, last)
     return np.asarray(np.linspace(first, last, MOST_SAMPLES + 1), float)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.instance import IntArray
+from fairopt.instance.tolerances import NOTHING
 from fairopt.program.events import Change
 from fairopt.simulation.keeping import State
 from fairopt.simulation.streams import Streams
 
 __all__ = ["Situation"]
-
-_DONE = 1e-9  # a job with less than this fraction of its work left has ended: the rest is rounding
 
 
 class Situation:
@@ -38,7 +37,7 @@ class Situation:
         self.counts = np.array(streams.cluster.counts)
         self.here = np.empty(0, np.int64)
         self._order = streams.stream * self.work.size + np.arange(self.work.size)  # by stream, then by submission
-        self._rounding = np.where(np.isfinite(self.work), _DONE * self.work, -1.0)  # of the work left; work without end never ends
+        self._rounding = np.where(np.isfinite(self.work), NOTHING * self.work, -1.0)  # of the work left; work without end never ends
         self._all_end = bool(np.isfinite(self.work).all())
         self.takes_part = streams.instance.servable[streams.stream]
         self._event = 0

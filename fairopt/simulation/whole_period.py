@@ -24,6 +24,7 @@ import scipy.sparse as sp
 from fairopt.certificate import Certificate
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, require_instance
+from fairopt.instance.tolerances import CERTIFIED, TINY
 from fairopt.models.share_notion import ShareNotion
 from fairopt.program import Leximin, LimitKind, Limits, Program
 from fairopt.simulation.fluid import instance_at, tasks_of
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["PeriodBound", "period_bound"]
-
-_TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -135,8 +134,8 @@ def period_bound(
         raise Unsupported(f"the period ends at {until:g} s, before the first job is submitted at {begin:g} s; give a later end")
     times = _cuts(streams, begin, until, intervals)
     program, seconds = _program(streams, chosen, times)
-    found = find(program, candidates(program, "highs"), _TOLERANCE, Deadline(time_limit))
-    found.certificate.require(_TOLERANCE, chosen.name, found.engine)
+    found = find(program, candidates(program, "highs"), CERTIFIED, Deadline(time_limit))
+    found.certificate.require(CERTIFIED, chosen.name, found.engine)
     shares = program.per_user(program.utilities * found.solution.x) * seconds
     received = np.asarray(np.bincount(streams.owner, weights=shares, minlength=len(streams.users)), float)
     return PeriodBound(chosen.name, streams.users, streams.weights, received, found.certificate, times.size - 1)
@@ -173,7 +172,7 @@ def _program(streams: Streams, notion: ShareNotion, times: FloatArray) -> tuple[
     servers: list[IntArray] = []
     for k in range(parts.size):
         blocks.append(capacity.matrix)
-        available = _servers(changed, counts, times[k], times[k + 1]) / np.maximum(streams.instance.counts, 1e-300)
+        available = _servers(changed, counts, times[k], times[k + 1]) / np.maximum(streams.instance.counts, TINY)
         bounds.append(capacity.bounds * available[capacity.keys[:, 0]] * parts[k])
         users.append(single.pair_users)
         servers.append(single.pair_servers + k * rows)

@@ -178,8 +178,8 @@ def _said(asked: SlurmLimits) -> Iterator[str]:
         if asked.level == "account-partition":
             deleted = ", and deletes the associations for partitions, those too that were there before"
         yield (
-            f"undo.sh puts back the limits that the instance knows, and removes the others{deleted}; --associations restores them "
-            "exactly, and names the cluster where slurmdbd has several"
+            f"the script of --undo puts back the limits that the instance knows, and removes the others{deleted}; --associations restores "
+            "them exactly, and names the cluster where slurmdbd has several"
         )
 
 

@@ -16,6 +16,7 @@ from fairopt.clusters.names import SLURM, Names
 from fairopt.clusters.rounding import Whole
 from fairopt.errors import InvalidInstance
 from fairopt.instance import safe_ratio
+from fairopt.instance.tolerances import FITS
 from fairopt.slurm.accounts import ROOT, UNKNOWN, Accounts
 from fairopt.slurm.associations import CurrentLimits
 from fairopt.wording import exactly, in_shell, joined, named
@@ -241,7 +242,7 @@ class SlurmLimits:
         """Return what the tasks of holders are billed together: each task its largest weighted amount, rounded down."""
         instance, weights = self.whole.instance, self.weights()
         column = [instance.resources.index(resource) for resource in weights]
-        per_task = np.floor((instance.demands[:, column] * [value for _, value in weights.values()]).max(axis=1, initial=0.0) + 1e-9)
+        per_task = np.floor((instance.demands[:, column] * [value for _, value in weights.values()]).max(axis=1, initial=0.0) + FITS)
         users = np.any([self.tree.holders[h].users for h in holders], axis=0)
         tasks = self.whole.tasks if groups is None else self.whole.tasks[:, groups]
         return enlarged(int(per_task[users] @ tasks[users].sum(axis=1)), self.headroom)

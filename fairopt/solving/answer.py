@@ -13,13 +13,11 @@ from fairopt.allocation import Level
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, best_server
 from fairopt.instance.fractions import rounding
-from fairopt.program import Feature, LimitKind, Program, Solution, TreeFilling
+from fairopt.instance.tolerances import CERTIFIED, NOTHING
+from fairopt.program import LimitKind, Program, Solution, TreeFilling
 from fairopt.solving.tree_prices import prices_at_events
 
 __all__ = ["every_level", "levels_of", "prices_of", "queue_prices_by_stage", "queue_prices_of", "shares_of", "unexpanded"]
-
-_SAME_LEVEL = 1e-8  # relative
-_ROUNDING = 1e-9  # a smaller part of what is paid for the most expensive limit is no price
 
 
 def unexpanded(instance: Instance, pairs: FloatArray, row: IntArray, utility: FloatArray | None = None) -> FloatArray:
@@ -81,7 +79,7 @@ def _of_queues(program: Program, prices: FloatArray | None) -> dict[str, float]:
         return {}
     own = prices[: len(limits)]
     spent = own * limits.bounds if own.dtype != object else own
-    rows = np.flatnonzero(limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED) & (spent > rounding(_ROUNDING, own) * spent.max(initial=0)))
+    rows = np.flatnonzero(limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED) & (spent > rounding(NOTHING, own) * spent.max(initial=0)))
     return {program.queue_limits[limits.keys[row, 0]]: _number(own[row]) for row in rows}
 
 
@@ -102,7 +100,7 @@ def queue_prices_by_stage(program: Program, solution: Solution) -> list[dict[str
     if not program.queue_limits:
         return [{} for _ in solution.stages]
     found = [_of_queues(program, stage.prices) for stage in solution.stages]
-    if program.goal.feature is Feature.TREE and not program.integral:
+    if program.goal.is_filling and not program.integral:
         at_events = prices_at_events(program, program.goal_as(TreeFilling), solution)
         found = [prices | more for prices, more in zip(found, at_events, strict=True)]
     return found
@@ -114,11 +112,11 @@ def levels_of(
     merging: Merging | None,
     sharing: str,
     by_stage: list[dict[str, float]],
-    same: float = _SAME_LEVEL,
+    same: float | None = CERTIFIED,
 ) -> tuple[Level, ...]:
     """Stages -> levels of the original users; prices become d(level) / d(capacity); prices of queues are given. Works in fractions too.
 
-    Values that differ by at most the part ``same`` are one level.
+    Stages of a part whose values differ by at most the fraction ``same`` are one level; with None, every stage is a level of its own.
     """
     levels: list[Level] = []
     for stage, of_queues in zip(solution.stages, by_stage, strict=True):
@@ -130,9 +128,8 @@ def levels_of(
         members = merged if merging is None else merged[merging.user_group]
         names = program.users if merging is None else merging.original.users
         users = tuple(names[n] for n in np.flatnonzero(members).tolist())
-        if (
-            levels and title == levels[-1].part and abs(stage.value - levels[-1].value) <= same * stage.value
-        ):  # proved in two steps, one level all the same
+        alike = same is not None and levels and title == levels[-1].part and abs(stage.value - levels[-1].value) <= same * stage.value
+        if alike:  # proved in two steps, one level all the same
             together = levels[-1].queue_prices | of_queues
             levels[-1] = dataclasses.replace(levels[-1], users=levels[-1].users + users, queue_prices=together)
             continue
@@ -142,7 +139,7 @@ def levels_of(
 
 
 def every_level(
-    levels: tuple[Level, ...], program: Program, merging: Merging | None, instance: Instance, shares: FloatArray, same: float = _SAME_LEVEL
+    levels: tuple[Level, ...], program: Program, merging: Merging | None, instance: Instance, shares: FloatArray, same: float = CERTIFIED
 ) -> tuple[Level, ...]:
     """Return all distinct final levels, with all users: engines need not settle users who stop at limits of their own.
 
@@ -161,7 +158,7 @@ def every_level(
     same : float
         Relative: shares that differ by at most this part are one level.
     """
-    fills = program.goal.feature is Feature.TREE
+    fills = program.goal.is_filling
     if program.integral or not (fills or program.goal.has_levels):
         return levels
     position = {name: n for n, name in enumerate(instance.users)}

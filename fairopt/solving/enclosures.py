@@ -10,6 +10,7 @@ import math
 from fractions import Fraction
 
 from fairopt.errors import CertificateError, NoSolution
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.program import Solution
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers import candidates, points_near
@@ -19,7 +20,6 @@ from fairopt.solving.policy import find
 __all__ = ["DIGITS", "answer_in_floats", "enclose", "in_floats_above", "is_enclosed"]
 
 DIGITS = 30
-_TOLERANCE = 1e-8  # of answers in floats from which exact ones start
 _MORE = (0, 1, 4, 16)  # digits beyond twice those asked for, in parts of these
 _LEAST_MORE = 8
 
@@ -32,7 +32,7 @@ def is_enclosed(program: ExactProgram) -> bool:
 def answer_in_floats(program: ExactProgram, deadline: Deadline) -> Solution:
     """Return the answer in floats, to start from."""
     floats = program.program
-    return find(floats, candidates(floats, None), _TOLERANCE, deadline).solution
+    return find(floats, candidates(floats, None), CERTIFIED, deadline).solution
 
 
 def enclose(program: ExactProgram, digits: int, deadline: Deadline) -> tuple[Solution, Fraction]:

@@ -14,12 +14,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairopt.instance.tolerances import FITS
 from fairopt.program import LimitKind, Limits, Program, Solution, TreeFilling
 from fairopt.program.share_limits import ShareLimits
 
 __all__ = ["prices_at_events"]
-
-_FULL = 1e-9  # of a limit on shares: with no more left it is full
 
 
 def prices_at_events(program: Program, goal: TreeFilling, solution: Solution) -> list[dict[str, float]]:
@@ -40,7 +39,7 @@ def prices_at_events(program: Program, goal: TreeFilling, solution: Solution) ->
             if stage.part != number:
                 continue
             if stage.prices is None and stage.users.size:
-                full = on_shares.left(way.at(stage.value).users) <= _FULL * on_shares.bounds
+                full = on_shares.left(way.at(stage.value).users) <= FITS * on_shares.bounds
                 speed = on_shares.uses @ way.rate
                 stopped = np.flatnonzero(full & (speed > 0))
                 prices |= {names[row]: float(1.0 / speed[row]) for row in stopped if names[row]}

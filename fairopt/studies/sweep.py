@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 log = logging.getLogger(__name__)
+_MOMENT = 1.0  # seconds
 
 __all__ = ["MEASURES", "study", "summary"]
 
@@ -158,12 +160,22 @@ def study(
                 if path is None
                 else f"{there} are in {path}; run the same study again to compute the rest"
             )
-            if isinstance(error, NoSolution) and not (stop is not None and stop()):
+            if isinstance(error, NoSolution) and not _asked(stop):
                 raise NoSolution(f"{error}; {hint}") from error
             raise KeyboardInterrupt(hint) from error
         frame = frame_of(row for cell in grid.keys for row in sorted(store.rows[cell], key=lambda row: grid.place[row["entry"]]))
         _tell_failures(frame)
         return frame
+
+
+def _asked(stop: Callable[[], bool] | None) -> bool:
+    """Whether the study was asked to stop: a signal to all processes can end the workers a moment before this one hears it."""
+    until = time.monotonic() + _MOMENT
+    while stop is not None and time.monotonic() < until:
+        if stop():
+            return True
+        time.sleep(_MOMENT / 20)
+    return False
 
 
 def _tell_failures(frame: pd.DataFrame) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
 from fairopt.errors import FairoptError, NoSolution, SolverUnavailable, Unsupported
-from fairopt.processes import carrying, safe_path
+from fairopt.processes import carrying, no_interrupt, safe_path, start_trackers
 from fairopt.processes import workers as processes
 from fairopt.validation import check_number_of_workers
 from fairopt.wording import did_you_mean, installing
@@ -96,7 +96,9 @@ def _connected(backend: str, workers: int, address: str | None) -> Iterator[None
             options = {"n_workers": None if workers == -1 else workers, "threads_per_worker": 1, "dashboard_address": None}
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(distributed.Client(**options))
+                start_trackers()
+                with no_interrupt():  # a worker that hears Ctrl-C ends, and the study waits for its results for ever
+                    stack.enter_context(distributed.Client(**options))
             except (OSError, ValueError) as error:
                 raise Unsupported(
                     f"no Dask scheduler answers at {address}: {_first_line(error)}; start one with: dask scheduler, and workers with: "

@@ -17,8 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import AlphaFair, LimitKind, Program, Solution, Tradeoff
-from fairopt.solvers.structure.scaling import SAME_WORTH
 
 __all__ = ["with_full_weights", "with_lower_weights"]
 
@@ -44,7 +44,7 @@ def with_lower_weights(program: Program, goal: AlphaFair | Tradeoff, found: Solu
     np.maximum.at(high, users[has_room], program.utilities[has_room])
     stopped = np.zeros(n, bool)
     stopped[limits.keys[row, 0]] = (limits.matrix @ found.x)[row] >= limits.bounds[row] * (1 - _FULL)
-    stopped &= (high > 0) & (high <= low * (1 + SAME_WORTH))
+    stopped &= (high > 0) & (high <= low * (1 + ROUNDING))
     others = (high > 0) & ~stopped
     if not stopped.any() or not others.any():
         return None

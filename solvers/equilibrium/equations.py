@@ -14,7 +14,6 @@ again. The caller must verify the answer."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +23,8 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import ROUNDING
+from fairopt.streams import unwarned
 
 __all__ = ["Structure"]
 
@@ -128,7 +129,7 @@ def _smallest(matrix: FloatArray | sp.csr_array, right: FloatArray) -> FloatArra
         rest = right - matrix @ z
         if not np.isfinite(z).all():
             return None
-        if np.abs(rest).max() <= 1e-15:
+        if np.abs(rest).max() <= ROUNDING:
             break
     return z
 
@@ -142,8 +143,7 @@ def _factorised(matrix: FloatArray | sp.csr_array) -> Callable[[FloatArray], Flo
         factors, pivots, singular = dgetrf(system, overwrite_a=True)
         return None if singular else lambda right: np.asarray(dgetrs(factors, pivots, right)[0])
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with unwarned():
             factor = sp.linalg.splu(sp.block_array([[sp.eye_array(n), matrix.T], [matrix, -_REGULAR * sp.eye_array(m)]], format="csc"))
     except (RuntimeError, ValueError):  # exactly singular
         return None

@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.tolerances import NOTHING
 from fairopt.program import Equilibrium, LimitKind, Program
 from fairopt.solvers.compiled import Steps
 
-__all__ = ["NOTHING", "SECONDS", "Layout", "State"]
+__all__ = ["SECONDS", "Layout", "State"]
 
-NOTHING = 1e-9  # part of its largest value below which a pair counts as empty
 SECONDS = 1e-5  # rough time of one pair in a sweep in plain Python
 _MANY = 100_000  # with so many pairs or more, compiled code checks the condition
 

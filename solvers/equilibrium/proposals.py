@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import NOTHING
 from fairopt.solvers.equilibrium.equations import Structure
-from fairopt.solvers.equilibrium.layout import NOTHING, Layout, State
+from fairopt.solvers.equilibrium.layout import Layout, State
 from fairopt.solvers.equilibrium.smoothing import approach
 
 __all__ = ["CLOSE", "CREEP", "FEW", "drifted", "smoothed", "solved_equations"]

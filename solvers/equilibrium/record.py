@@ -10,6 +10,7 @@ import numpy as np
 
 from fairopt.drawing import draw
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import TINY
 from fairopt.solvers.equilibrium.layout import Layout, State
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Record", "Sweeps"]
 
-_LEAST_NUMBER = 1e-300
 _KEPT = 2_000_000  # numbers of the record at most
 
 
@@ -82,7 +82,7 @@ class Record:
         """Return the record, with a last row for the change from the last sweep to the answer x."""
         program = self.layout.program
         now, before = program.per_user(x), state.total[program.pair_users]
-        change = np.abs(x - self.layout.by_pair(state.x)) / np.maximum(np.maximum(now[program.pair_users], before), _LEAST_NUMBER)
+        change = np.abs(x - self.layout.by_pair(state.x)) / np.maximum(np.maximum(now[program.pair_users], before), TINY)
         self._add_row(float(change.max(initial=0.0)), violation, now)
         tasks = np.array(self.tasks).reshape(-1, now.size)
         return Sweeps(np.array(self.changes), np.array(self.violations), tasks, program.users)

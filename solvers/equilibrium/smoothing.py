@@ -15,15 +15,15 @@ The answer proves nothing: it is a point for the sweeps to go on from, near whic
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import scipy
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.tolerances import TINY
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.equilibrium import smoothing_kernel
+from fairopt.streams import unwarned
 
 __all__ = ["MOST_EQUATIONS", "approach"]
 
@@ -104,13 +104,13 @@ def _follow(
             reached = max(float(ahead.mean()), 0.0)  # may exceed mu by hundreds of orders of magnitude
             aim = mu if reached >= mu else mu * max((reached / mu) ** 3, _LEAST_AIM)
             dx, dw, d_have, d_level = system.step(x, (aim * largest - dx * dw) / w)
-        except (np.linalg.LinAlgError, scipy.linalg.LinAlgWarning):
+        except np.linalg.LinAlgError:
             return None
         length = min(1.0, 0.95 * min(_length(x, dx), _length(w, dw)))
         x = x + length * dx
         have += length * d_have
         level += length * d_level
-        w = np.maximum(have[n] - log_g - level[j], 1e-300)
+        w = np.maximum(have[n] - log_g - level[j], TINY)
         if mu < _END and length > 0.5:
             return np.where(x / largest > w, x, 0.0)
     return None
@@ -118,7 +118,7 @@ def _follow(
 
 def _length(values: FloatArray, change: FloatArray) -> float:
     """Return how far one can go before a value becomes 0."""
-    return 1.0 / max(-float((change / values).min()), 1e-300)
+    return 1.0 / max(-float((change / values).min()), TINY)
 
 
 class _System:
@@ -134,9 +134,10 @@ class _System:
     def __init__(self, pairs: _Pairs, pull: FloatArray, total: FloatArray) -> None:
         self.pairs, self.pull, self.total = pairs, pull, total
         self.own = total + pairs.per_user(pull)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", scipy.linalg.LinAlgWarning)  # exactly singular
+        with unwarned():
             self.factors = scipy.linalg.lu_factor(pairs.eliminated(pull, self.own), overwrite_a=True, check_finite=False)
+        if not self.factors[0].diagonal().all():
+            raise np.linalg.LinAlgError("exactly singular")
 
     def step(self, x: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the changes of x, w, log X and log L; ``target`` is what x would be, were w to stay."""

@@ -34,6 +34,7 @@ import numpy as np
 
 from fairopt.errors import NoSolution
 from fairopt.instance import IntArray
+from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import Equilibrium, Program, Solution
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.compiled import Steps
@@ -48,7 +49,6 @@ _SWEEPS = 20_000
 _HELP_AFTER, _HELP_AFTER_PAIRS = 200, 300_000  # sweeps, and pairs in all of them: the other methods begin at the first of the two
 _AIM = 1e-10  # residual at which no better point is tried
 _SPARE = 10  # attempts at a better point once the tolerance is met
-_STILL = 1e-15  # a relative change that is rounding
 _STUCK = 30  # attempts without change or improvement, after which the sweeps end
 _EVERY = 10  # sweeps between attempts to solve the equations
 _NEAR = 0.03  # a relative change below which the limit that stops each pair mostly stays the same
@@ -79,10 +79,10 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
             act, in_turn = _turns(Equilibrium(goal.weights), layout, state, steps), True
         change = act()
         record.add(change, state)
-        if change <= _STILL or sweep >= due or deadline.left == 0.0:
+        if change <= ROUNDING or sweep >= due or deadline.left == 0.0:
             due = min(2 * sweep, sweep + _EVERY)
             near, before = layout.by_pair(state.x), violation
-            help_now = sweep >= help_from or change <= _STILL
+            help_now = sweep >= help_from or change <= ROUNDING
             reached = nearest = record.violations[-1] = layout.violation(near, checks)
             for x in [near, *(solved_equations(layout, state, change) if reached > _AIM and help_now else [])]:
                 worst = reached if x is near else layout.violation(x, checks)
@@ -92,10 +92,10 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
                     near, nearest = x, worst
                 if violation <= _AIM:
                     break
-            stuck = stuck + 1 if in_turn and change <= _STILL and violation == before else 0
+            stuck = stuck + 1 if in_turn and change <= ROUNDING and violation == before else 0
             enough = violation <= 0.1 * tolerance
             spare -= enough
-            if violation <= _AIM or (enough and (change <= _STILL or not spare)) or deadline.left == 0.0 or stuck == _STUCK:
+            if violation <= _AIM or (enough and (change <= ROUNDING or not spare)) or deadline.left == 0.0 or stuck == _STUCK:
                 break
             alone = enough or (change < CLOSE and reached < 0.5 * last)  # the sweeps converge by themselves
             last = reached

@@ -18,7 +18,7 @@ __all__ = ["place_in_turn"]
 _STEP = 1e9  # scores are compared in steps of 1 / _STEP
 _OFFSET = 0.2718  # shifts the borders of the steps away from simple fractions
 
-FITS = 1e-9  # as in fairopt.program.filling, like the constants below
+FITS = 1e-9  # as in fairopt.instance.tolerances; the constants below are those of fairopt.program.filling
 FIRST, RANDOM = range(2)
 L1, L2, COSINE, DOT, TIGHTEST, LOOSEST = range(3, 9)
 

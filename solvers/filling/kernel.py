@@ -15,7 +15,7 @@ servers, and the users x rows of the instance.
 
 Rounding. Usage is a compensated sum of demands: its error does not grow with the number of tasks, and stays far below ``FITS``. Shares are
 products of a whole number and a constant (or sums of such products, if the share of a task depends on the server), far more accurate than
-``TIE``. Scores are compared in steps of 1e-9, which makes equality of scores transitive. Equal scores go to the first server.
+``SAME``. Scores are compared in steps of 1e-9, which makes equality of scores transitive. Equal scores go to the first server.
 
 All compiled steps are in this file, and constants of other modules are repeated here: numba's cache recompiles only when this file changes,
 and ignores changes in other files. A test compares the constants. (The steps over time are in this file too, because they call the same
@@ -41,8 +41,8 @@ _OFFSET = 0.2718  # steps end where no simple fraction lies, so that equal score
 
 _CLOSED = 1e30  # "usage" of a server that is not there: nothing fits on it
 
-# Of fairopt.program.filling and fairopt.program.events:
-FITS, TIE = 1e-9, 1e-12
+# Of fairopt.instance.tolerances, fairopt.program.filling and fairopt.program.events:
+FITS, SAME = 1e-9, 1e-12
 OWN, SERVER, RESIDUAL = range(3)
 FIRST, RANDOM, SMALLEST_SHARE, L1, L2, COSINE, DOT, TIGHTEST, LOOSEST, LARGEST_RESIDUAL = range(10)
 LEAVE, JOIN, REMOVE, ADD, SUBMIT = range(5)
@@ -296,7 +296,7 @@ def _find_tied(state):  # type: ignore[no-untyped-def]
     tree, leaves = state.tree, state.tree.size // 2
     if tree[1] == math.inf:
         return 0
-    highest = tree[1] * (1.0 + TIE)
+    highest = tree[1] * (1.0 + SAME)
     node = 1
     number = 0
     while node > 0:
@@ -341,7 +341,7 @@ def _refresh(state, n):  # type: ignore[no-untyped-def]
         _retire(state, n)
         return False
     share = _share_at(state, n, i)
-    if share <= state.tree[state.tree.size // 2 + state.leaf[n]] * (1.0 + TIE):
+    if share <= state.tree[state.tree.size // 2 + state.leaf[n]] * (1.0 + SAME):
         return True
     _set_share(state, n, share)
     return False
@@ -477,7 +477,7 @@ def fill_by_server(state, rng, users, servers):  # type: ignore[no-untyped-def]
             continue
         number = 0
         for n in state.order:
-            if state.shares[n] <= smallest * (1.0 + TIE):
+            if state.shares[n] <= smallest * (1.0 + SAME):
                 state.tied[number] = n
                 number += 1
         n = state.tied[_draw(rng, number) if state.random_ties else 0]
@@ -764,7 +764,7 @@ def _still(state, run, n, rng):  # type: ignore[no-untyped-def]
         run.untried[n] = False
         return False
     share = _share_there(state, run, n, i)
-    if share <= run.bound[n] * (1.0 + TIE):
+    if share <= run.bound[n] * (1.0 + SAME):
         return True
     run.bound[n] = share
     return False
@@ -779,7 +779,7 @@ def _next_stream(state, run, rng):  # type: ignore[no-untyped-def]
             smallest = min(smallest, run.bound[run.pool[k]])
         if smallest == math.inf:
             return -1
-        highest = smallest * (1.0 + TIE)
+        highest = smallest * (1.0 + SAME)
         if not state.random_ties:
             n = _first_of_all(run, highest, run.bound)
             if _still(state, run, n, rng):
@@ -916,7 +916,7 @@ def _start_by_server(state, run, rng, now, untried):  # type: ignore[no-untyped-
             if smallest == math.inf:
                 state.open[at] = -1
                 continue
-            highest = smallest * (1.0 + TIE)
+            highest = smallest * (1.0 + SAME)
             if state.random_ties:
                 n = state.tied[_draw(rng, _first_of_owners(state, run, highest, state.shares))]
             else:
@@ -1121,7 +1121,7 @@ def _walk(tree, rng, random_ties):  # type: ignore[no-untyped-def]
             smallest = min(smallest, measure[child])
         number = 0
         for child in children:
-            if measure[child] <= smallest * (1.0 + TIE):
+            if measure[child] <= smallest * (1.0 + SAME):
                 tree.tied[number] = child
                 number += 1
                 if not random_ties:

@@ -24,6 +24,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.tolerances import FITS
 from fairopt.program.filling import Rule
 from fairopt.registry import Registry
 from fairopt.validation import check_whole_number
@@ -34,7 +35,6 @@ __all__ = ["PLACEMENTS", "Chooser", "Placement"]
 Chooser: TypeAlias = Callable[[int, FloatArray, FloatArray, IntArray], int]
 
 _METRICS = {"l1": Rule.L1, "l2": Rule.L2, "cosine": Rule.COSINE, "dot": Rule.DOT, "tightest": Rule.TIGHTEST}
-_DIGITS = 1e-9  # tolerance for rounding a number of slots to a whole number
 
 
 class Placement:
@@ -182,8 +182,8 @@ class Slots(Placement):
             raise Unsupported("slots are one resource, but the instance has weights per resource; give weights of shape (users,)")
         slot = instance.capacities[instance.counts > 0].max(axis=0, initial=0.0) / self.slots  # a row of no servers says nothing
         filled = safe_ratio(instance.capacities, slot)
-        whole = np.where(instance.capacities > 0, np.floor(filled * (1 + _DIGITS)), np.inf).min(axis=1)
-        needed = np.ceil(safe_ratio(instance.demands, slot) * (1 - _DIGITS)).max(axis=1)
+        whole = np.where(instance.capacities > 0, np.floor(filled * (1 + FITS)), np.inf).min(axis=1)
+        needed = np.ceil(safe_ratio(instance.demands, slot) * (1 - FITS)).max(axis=1)
         return Instance(
             np.where(np.isfinite(whole), whole, 0.0)[:, None],
             np.where(np.isfinite(needed), needed, 1.0)[:, None],  # no server has the resource: the user gets 0 tasks below

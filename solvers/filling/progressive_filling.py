@@ -22,7 +22,8 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, IntArray, safe_ratio
-from fairopt.program.filling import TIE, Filling, Kind, Measure, Queues, Rule
+from fairopt.instance.tolerances import SAME
+from fairopt.program.filling import Filling, Kind, Measure, Queues, Rule
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.filling import kernel
 from fairopt.solvers.filling.placements import Chooser, Placement
@@ -153,7 +154,7 @@ def _by_worth(worth: FloatArray, filling: Filling) -> IntArray:
     order = np.argsort(table, axis=1, kind="stable")
     ranked = np.take_along_axis(table, order, axis=1)
     with np.errstate(invalid="ignore"):  # inf - inf for pairs that may not run
-        steps = np.cumsum(ranked[:, 1:] > ranked[:, :-1] * (1 + TIE), axis=1)
+        steps = np.cumsum(ranked[:, 1:] > ranked[:, :-1] * (1 + SAME), axis=1)
     level = np.zeros(order.shape, np.int64)
     np.put_along_axis(level, order, np.hstack([np.zeros((len(order), 1), np.int64), steps]), axis=1)
     return np.argsort(level, axis=1, kind="stable")

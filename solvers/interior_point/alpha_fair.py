@@ -35,7 +35,7 @@ from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, too_little
 from fairopt.solvers.active_sets.problem import Point as Answer
-from fairopt.solvers.backend import Deadline
+from fairopt.solvers.backend import Deadline, nothing_to_solve
 from fairopt.solvers.interior_point.alpha_fair_end import End, best_end
 from fairopt.solvers.interior_point.alpha_fair_worths import Worths
 from fairopt.solvers.interior_point.by_sample import Start, fits, solve_by_sample
@@ -81,7 +81,7 @@ def solve_alpha_fair(
         The program does not fit into the layout of `fairopt.solvers.structure.pairs` in these arrays.
     """
     if not program.scaled().n_columns:
-        return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
+        return nothing_to_solve(program)
 
     def follow(part: Program, its_goal: AlphaFair, start: Start | None, rough: float) -> Solution | None:
         return _solution(part, its_goal, lay_out(ScaledProgram.of(part), NUMPY), tolerance, deadline, start, rough)

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairopt.solvers.interior_point.alpha_fair_worths import STOPPED, Worths
+from fairopt.instance.tolerances import SAME
+from fairopt.solvers.interior_point.alpha_fair_worths import Worths
 from fairopt.solvers.interior_point.steps import Point
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 
@@ -90,7 +91,7 @@ def _with_demands(worths: Worths, x: Any, p: Any) -> Any:
     price = pairs.eligible(pairs.cost(p), np.inf) / pairs.eligible(pairs.W, 1.0)
     least = pairs.least_by_user(price)
     demand = xp.exp(worths.demand(least, 0.0)[0])
-    here = xp.astype(price <= pairs.spread(least) * (1 + STOPPED), xp.float64)
+    here = xp.astype(price <= pairs.spread(least) * (1 + SAME), xp.float64)
     own = here * pairs.spread(demand / pairs.rows(here))
     return xp.where(pairs.spread(-pairs.least_by_user(-own)) < _NEGLIGIBLE, own, x)
 

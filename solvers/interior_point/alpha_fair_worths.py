@@ -16,16 +16,15 @@ from typing import Any
 import numpy as np
 
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import SAME, TINY
 from fairopt.solvers.active_sets.problem import LARGEST_LOG
 from fairopt.solvers.interior_point.capped_demand import rounded_demand
 from fairopt.solvers.structure.pairs import Pairs
 
-__all__ = ["STOPPED", "Worths"]
+__all__ = ["Worths"]
 
-STOPPED = 1e-12  # relative: a user with so little less than its cap is stopped by it
 _FREE = 1e-6  # least mean money, relative to all that its tasks are worth to the user with the least
 _LEAST_ELASTICITY = 1e-12  # of the marginal utility
-_LEAST_PRICE = 1e-300
 
 
 class Worths:
@@ -50,7 +49,7 @@ class Worths:
     def __init__(self, pairs: Pairs, alpha: float, weights: FloatArray, log_kappa: float = -np.inf) -> None:
         scaled, floats = pairs.scaled, pairs.arrays.floats
         self.pairs, self.alpha, self.log_unit, self.width = pairs, alpha, 0.0, 1.0
-        log_cap = np.where(scaled.cap <= 1 + STOPPED, np.log(scaled.cap), np.inf)  # a cap beyond the reach, 1, is none
+        log_cap = np.where(scaled.cap <= 1 + SAME, np.log(scaled.cap), np.inf)  # a cap beyond the reach, 1, is none
         self.log_cap: Any = floats(log_cap) if np.isfinite(log_cap).any() else None
         self.log_phi: Any = floats(np.log(weights[scaled.member]) + (1 - alpha) * np.log(scaled.reach))
         self.log_total: Any = floats(log_kappa + np.log(scaled.reach)) if log_kappa > -np.inf else None
@@ -72,7 +71,7 @@ class Worths:
 
     def demand(self, m: Any, width: float | None = None) -> tuple[Any, Any]:
         """Return logarithms of d(m) without kappa, and -alpha d log d / d log m, (users,)."""
-        log_demand = (self.log_phi - self.pairs.xp.log(self.pairs.xp.clip(m, _LEAST_PRICE, None))) / self.alpha
+        log_demand = (self.log_phi - self.pairs.xp.log(self.pairs.xp.clip(m, TINY, None))) / self.alpha
         return rounded_demand(self.pairs.arrays, log_demand, self.log_cap, self.width if width is None else width)
 
     def off(self, v: Any, m: Any) -> tuple[Any, Any]:

@@ -13,12 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import Program
 from fairopt.solvers.active_sets.kkt import KKTSystem
 from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.newton import Residuals
 from fairopt.solvers.structure.pairs import PairLists, Pairs
-from fairopt.solvers.structure.scaling import SAME_WORTH, ScaledProgram, task_rows
+from fairopt.solvers.structure.scaling import ScaledProgram, task_rows
 
 __all__ = ["RowPairs", "RowSystem", "ScaledRows"]
 
@@ -43,7 +44,7 @@ class ScaledRows(ScaledProgram):
         tasks = np.where(task_row >= 0, program.limits.bounds[task_row], np.inf)
         utility = worth / columns.scale
         low, high = np.minimum.reduceat(utility, columns.first), np.maximum.reduceat(utility, columns.first)
-        as_cap = np.isfinite(tasks) & (high <= low * (1 + SAME_WORTH)) & capped
+        as_cap = np.isfinite(tasks) & (high <= low * (1 + ROUNDING)) & capped
         cap = np.where(as_cap, tasks * high / reach, np.inf)
         kept = np.ones(len(program.limits), bool)
         kept[task_row[as_cap]] = False

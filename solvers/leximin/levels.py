@@ -33,16 +33,14 @@ from typing import Protocol
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import DIGITS, NOISE, ROUNDING
 from fairopt.program import Program, Solution, Stage
 
 __all__ = [
-    "DIGITS",
-    "NOISE",
-    "ROUNDING",
     "Course",
     "LevelGoal",
     "LevelSolver",
-    "LostError",
+    "NotConverged",
     "Proof",
     "Step",
     "Together",
@@ -56,15 +54,12 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-NOISE = 1e-13  # a smaller part of all spending proves nothing
 _GAIN = 1e-11  # a smaller part of a level is none
 _GAIN_OF_LEAST = 1e-6  # nor is a smaller part of the least by which levels are judged
-ROUNDING = 1e-15  # relative, of a point of a program
-DIGITS = 1e-14  # relative precision to which limits are taken to be known
 
 
-class LostError(Exception):
-    """A solver of levels did not reach the next level. An engine catches this error: it has no answer."""
+class NotConverged(Exception):
+    """A solver of levels did not reach the next level. An engine catches this: the method has no answer."""
 
 
 # The course ----------------------------------------------------------------------------------------------------------------------
@@ -300,7 +295,7 @@ class LevelSolver(Protocol):
         ------
         NoSolution
             At the deadline, with the ``stages`` that are final.
-        LostError
+        NotConverged
         """
 
 

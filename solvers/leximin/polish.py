@@ -50,7 +50,7 @@ def polish(program: Program, solution: Solution, same: float = _SAME[0]) -> Solu
     """
     if not solution.stages:
         return solution
-    per_level = program.utilities / program.goal.weights[program.pair_users]
+    per_level = program.worth
     levels = program.per_user(solution.x * per_level)
     used, full = _sets(program, solution, per_level, levels)
     told = np.array([each.value for each in solution.stages])

@@ -13,10 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.tolerances import DIGITS
 from fairopt.program import Limits, Program, Solution, Stage
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import TreeCourse, TreeFilling
-from fairopt.solvers.leximin.levels import DIGITS, Course, LevelSolver, Step, exactly, raise_levels
+from fairopt.solvers.leximin.levels import Course, LevelSolver, Step, exactly, raise_levels
 
 __all__ = ["TreeGoal", "solve_tree", "unit_of_part"]
 

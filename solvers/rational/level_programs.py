@@ -25,9 +25,10 @@ from flint import fmpq, fmpz
 from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.fractions import ExactArray
+from fairopt.instance.tolerances import TINY
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline, Status
-from fairopt.solvers.highs_model import HighsModel
+from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel
 from fairopt.solvers.rational.simplex import RationalProgram
 from fairopt.solvers.rational.systems import Column, common_denominator
 
@@ -36,7 +37,6 @@ __all__ = ["Level", "LevelPrograms"]
 log = logging.getLogger(__name__)
 
 _ZERO = fmpq(0)
-_PRIMAL = 4  # HiGHS's number for the primal simplex
 _OFF = 1e4  # a level that differs from its unit by a larger factor is solved again in another unit
 
 
@@ -200,7 +200,7 @@ class LevelPrograms:
         """Return the basis of a run, and its t; no basis where the run failed."""
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             wanted = np.where(speed > 0, begin + speed * unit, begin)
-            size = np.where(wanted > 0, np.minimum(wanted, np.maximum(self.reach, 1e-300)), np.maximum(self.reach, 1e-300))
+            size = np.where(wanted > 0, np.minimum(wanted, np.maximum(self.reach, TINY)), np.maximum(self.reach, TINY))
             size[~(size > 0)] = 1.0
             worth = sp.csr_array(self._worth)
             owner = self._owner
@@ -222,7 +222,7 @@ class LevelPrograms:
             structural = np.array([j for j in self.basis if j < n], np.int64)
             slack = {j - n for j in self.basis if j >= n}
             model.start_from(structural, np.array([i for i in range(lower.size) if i not in slack], np.int64))
-            model.set_options(simplex_strategy=_PRIMAL)
+            model.set_options(simplex_strategy=PRIMAL_SIMPLEX)
         outcome = model.run(self.deadline.left)
         if outcome.status is Status.TIME_LIMIT:
             self.check()

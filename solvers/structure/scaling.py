@@ -17,11 +17,10 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program import AlphaFair, Equalize, Leximin, LimitKind, Program, ScaledColumns, Total, TreeFilling
+from fairopt.instance.tolerances import ROUNDING
+from fairopt.program import Feature, LimitKind, Program, ScaledColumns
 
-__all__ = ["SAME_WORTH", "ScaledProgram", "obstacle", "task_rows"]
-
-SAME_WORTH = 1e-15  # relative: utilities of a user that differ by no more are the same, but for rounding
+__all__ = ["ScaledProgram", "obstacle", "task_rows"]
 
 
 def obstacle(program: Program) -> str:
@@ -36,13 +35,13 @@ def obstacle(program: Program) -> str:
     if ((limits.kinds == LimitKind.QUEUE) & (limits.bounds > 0)).any():
         return "limits of queues that are not limits on shares, but on some servers alone"
     limited = limits.keys[limits.kinds == LimitKind.TASKS, 0]
-    if isinstance(program.goal, Leximin | AlphaFair | TreeFilling) and limited.size:
+    if limited.size and (program.goal.tasks_are_caps or program.goal.is_filling):
         low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
         np.minimum.at(low, program.pair_users, program.utilities)
         np.maximum.at(high, program.pair_users, program.utilities)
-        if (high[limited] > low[limited] * (1 + SAME_WORTH)).any():
+        if (high[limited] > low[limited] * (1 + ROUNDING)).any():
             return "limits on tasks that are worth more on one server than on another"
-    if limited.size or isinstance(program.goal, TreeFilling):  # pairs that only a limit on tasks bounds have no cost to measure them by
+    if limited.size or program.goal.is_filling:  # pairs that only a limit on tasks bounds have no cost to measure them by
         of_server = np.repeat(limits.of_servers, np.diff(limits.matrix.indptr))
         if (np.bincount(limits.matrix.indices[of_server], minlength=program.n_pairs) == 0).any():
             return "tasks that take nothing of a server"
@@ -99,16 +98,13 @@ class ScaledProgram:
         if blocked:
             raise Unsupported(f'"interior-point" cannot solve "{program.name}" here: the program has {blocked}; use highs')
         goal, columns = program.goal, program.scaled()
-        assert isinstance(goal, Leximin | Equalize | TreeFilling | Total | AlphaFair)
-        has_levels = not isinstance(goal, Total)
-        weighted = isinstance(goal, Leximin | Equalize)
-        factor = goal.weights if isinstance(goal, Total) else 1.0 / goal.weights if weighted else np.ones_like(goal.weights)
-        worth = (program.utilities * factor[program.pair_users])[columns.columns] * columns.scale
+        has_levels = goal.feature is not Feature.TOTAL
+        worth = program.worth[columns.columns] * columns.scale
         reach = np.asarray(np.add.reduceat(worth, columns.first))
         W = worth / reach[columns.user]
         task_row = task_rows(columns)
         tasks = np.where(task_row >= 0, program.limits.bounds[task_row], np.inf)
-        caps = isinstance(goal, Leximin | AlphaFair)
+        caps = goal.tasks_are_caps
         cap = tasks * np.maximum.reduceat(W / columns.scale, columns.first) if caps else np.full(tasks.size, np.inf)
         has_row = np.isfinite(tasks) & (not caps)
         T = columns.scale * np.where(has_row, 1.0 / tasks, 0.0)[columns.user] if has_row.any() else np.zeros(columns.n_columns)

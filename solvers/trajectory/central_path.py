@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import TINY
 from fairopt.program import AlphaFair, Program, ScaledColumns
 from fairopt.solvers.backend import Deadline
 
@@ -29,7 +30,6 @@ _BACK = 0.99  # part of the way to the boundary that a Newton step may go
 _LEAST_C = 1e-2  # below, multipliers 1 / (c s) would be too large to start from
 _STALLED = 3  # steps that gain little at one mu
 _ROUNDING = 1e-12
-_LEAST_NUMBER = 1e-300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +98,7 @@ class CentralPath:
     def at(self, y: FloatArray, s: FloatArray, c: float) -> Point:
         """Return a point with the multipliers that the path has there."""
         c = max(c, _LEAST_C)
-        y = np.maximum(y, _LEAST_NUMBER)
+        y = np.maximum(y, TINY)
         return Point(y, s, 1 / (c * s), self.several / (c * y))
 
     def jacobian(self, at: Point) -> FloatArray:

@@ -56,10 +56,10 @@ class LevelProblem:
     @classmethod
     def of(cls, program: Program, goal: Leximin | Equalize | TreeFilling) -> LevelProblem:
         """Return the problem of a program."""
-        per_level = program.utilities if isinstance(goal, TreeFilling) else program.utilities / goal.weights[program.pair_users]
+        per_level = program.worth
         own, largest, equal = OwnLimits(program, per_level), program.largest(), goal.is_equal
         needed = program.limits.bounds > 0
-        if isinstance(goal, TreeFilling):
+        if goal.is_filling:
             needed &= ~ShareLimits.of(program).rows
         elif not equal and own.rows.size:
             needed[own.rows[own.even]] = False

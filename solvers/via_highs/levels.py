@@ -31,6 +31,7 @@ from typing import Protocol
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
@@ -38,15 +39,11 @@ from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle
 from fairopt.solvers.leximin.levels import solve_levels as by_levels
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["CappedLevels", "CappedPrograms", "Caps", "reached_caps", "solve_levels"]
 
 log = logging.getLogger(__name__)
-
-_ROUNDING = 1e-15
-_REACHED = 1e-11  # relative: a guess counts as reached if all users come this close
-_SAME_CAP = 1e-14
-_FREE = 1e-9  # a pair is free if filling it costs at most this part of all spending
 
 
 def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline) -> Solution:
@@ -103,9 +100,9 @@ class Caps:
         """Return the caps at the prices of a level t: beyond their free pairs users would have to buy what others have, who are settled."""
         limits = program.limits
         cost = limits.matrix.T @ np.where(limits.of_servers, prices, 0.0)
-        free = cost * program.largest() <= _FREE * float(prices @ limits.bounds)
+        free = cost * program.largest() <= SETTINGS.free_pair * float(prices @ limits.bounds)
         level, limit = self.own.caps(free)
-        lower = rising & (level < self.level * (1 - _ROUNDING))
+        lower = rising & (level < self.level * (1 - ROUNDING))
         level, limit = np.where(lower, np.maximum(level, t), self.level), np.where(lower, limit, self.limit)
         return replace(self, level=level, limit=limit, prices=prices, free=free)
 
@@ -119,7 +116,7 @@ class Caps:
             return ()
         cost = limits.matrix.T @ shared
         order = users[np.argsort(self.level[users], kind="stable")]
-        new = np.flatnonzero(np.diff(self.level[order], prepend=-1.0) > _SAME_CAP * self.level[order])
+        new = np.flatnonzero(np.diff(self.level[order], prepend=-1.0) > SETTINGS.same_cap * self.level[order])
         for together in np.split(order, new[1:]):
             beyond = np.array([self.own.price_beyond(self.limit[n], cost, self.free) for n in together])
             bought = np.isfinite(beyond)
@@ -132,7 +129,7 @@ class Caps:
 
 def reached_caps(course: Course, cap: FloatArray, t: float) -> IntArray:
     """Return the users who rise and have their caps at t."""
-    return np.flatnonzero(course.rising & (cap <= t * (1 + _ROUNDING)))
+    return np.flatnonzero(course.rising & (cap <= t * (1 + ROUNDING)))
 
 
 # Steps ---------------------------------------------------------------------------------------------------------------------------
@@ -268,8 +265,8 @@ class CappedLevels:
         tried = self.programs.attempt(guess, course, cap, stages)
         guess, best, caps = tried.wanted, self.search.best, cap[course.rising]
         low, within = float(caps.min()), bool((caps >= guess).all())
-        if within or tried.part < 1 - _REACHED:  # (elsewhere it may be caps that stop them, and nothing is proved)
-            better = best is None or tried.proof.bound < best.bound * (1 - _ROUNDING)
+        if within or tried.part < 1 - SETTINGS.reached:  # (elsewhere it may be caps that stop them, and nothing is proved)
+            better = best is None or tried.proof.bound < best.bound * (1 - ROUNDING)
             stalled = not better and not tried.grew
             best = tried.proof if better else best
             reached = min(tried.part * guess, low) if within else tried.part * guess if stalled else 0.0
@@ -285,7 +282,7 @@ class CappedLevels:
             tried.x, tried.levels, reached, at_cap=at_cap, caps=cap[at_cap], cap_stages=self.caps.stages(self.problem.program, at_cap)
         )
         self.search = _Search(bound, best, is_new=False)
-        if best is None or not left.rising.any() or not (stalled or bound <= reached * (1 + _REACHED)):
+        if best is None or not left.rising.any() or not (stalled or bound <= reached * (1 + SETTINGS.reached)):
             return step
         self.settled_at(reached, best)
         return replace(step, proof=best)

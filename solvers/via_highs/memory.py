@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import CERTIFIED, SAME
 from fairopt.program import Leximin, LimitKind, Program, Solution, Stage
 from fairopt.program.past import WithPast
 from fairopt.solvers.backend import Deadline
@@ -18,8 +19,6 @@ from fairopt.solvers.via_highs.levels import solve_levels
 from fairopt.solvers.via_highs.warm_start import RepeatedLevels
 
 __all__ = ["RememberedLevels"]
-
-_TOLERANCE = 1e-8
 
 
 class RememberedLevels:
@@ -52,7 +51,7 @@ class RememberedLevels:
             self.repeated.solve_again(tasks, weights)  # for a basis near this one
             found = self._from_kept(tasks, weights, past)
         if found is None:
-            found = solve_levels(program, program.goal_as(Leximin), _TOLERANCE, Deadline(None))
+            found = solve_levels(program, program.goal_as(Leximin), CERTIFIED, Deadline(None))
         return program, found
 
     def _from_kept(self, tasks: FloatArray, weights: FloatArray, past: FloatArray) -> Solution | None:
@@ -84,5 +83,5 @@ class RememberedLevels:
             waiting = members[waits & (cap > 0)]
             for value in np.unique(past[waiting] / weights[waiting]):
                 users = waiting[past[waiting] / weights[waiting] == value]
-                stages.append(Stage(float(value), users, self.past.prices(prices, weights, past, float(value) * (1 + 1e-12))))
+                stages.append(Stage(float(value), users, self.past.prices(prices, weights, past, float(value) * (1 + SAME))))
         return tuple(stages)

@@ -12,17 +12,16 @@ import logging
 import numpy as np
 import scipy.sparse as sp
 
+from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import Nested, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel, solved
 from fairopt.solvers.leximin.levels import exactly
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["solve_nested"]
 
 log = logging.getLogger(__name__)
-
-_SETTLED = 1e-9  # relative: an agent that can rise by less is settled
-_DIGITS = 1e-15  # of all that is paid: rounding
 
 
 def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool = False) -> Solution:
@@ -78,10 +77,10 @@ def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool
             pays = np.maximum(-outcome.row_duals[bounds.size :], 0.0) / size
             level = np.where(rising, units * t, owed)
             paid = pays * goal.sizes(level, reach)
-            gap = max(float(prices @ bounds - pays @ level), _DIGITS * float(paid.sum()))
+            gap = max(float(prices @ bounds - pays @ level), ROUNDING * float(paid.sum()))
             with np.errstate(divide="ignore"):
                 could = gap / paid  # by which part an agent could rise
-            stopped = rising & (could <= max(_SETTLED, float(could[rising].min())))
+            stopped = rising & (could <= max(SETTINGS.settled_agent, float(could[rising].min())))
             agents = np.flatnonzero(stopped)
             stages.append(Stage(t, np.flatnonzero(goal.below[agents].sum(axis=0) > 0), np.append(prices, pays), depth, agents))
             owed[agents] = units[agents] * t

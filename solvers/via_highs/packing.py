@@ -19,15 +19,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.tolerances import FITS
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["Group", "by_patterns", "first_fit", "pack", "trimmed"]
 
-_EXACT = 1e-9  # relative to a server: a task fits if it exceeds the room by less, which is rounding
-_PATTERNS = 1_000_000  # are listed at most
-_ENTRIES = 20_000_000  # numbers in a list of patterns, at most
-_ORDERS = 8  # greedy packings in random orders, after those by size
 
 Known = Mapping[str, object]  # the results so far, for the error at a time limit
 
@@ -56,14 +54,14 @@ def first_fit(group: Group, y: FloatArray) -> FloatArray | None:
     servers, users = group.columns.shape
     rng = np.random.default_rng(0)
     orders = [np.argsort(-group.sizes.max(axis=0), kind="stable"), np.argsort(-group.sizes.sum(axis=0), kind="stable")]
-    orders += [rng.permutation(users) for _ in range(_ORDERS)]
+    orders += [rng.permutation(users) for _ in range(SETTINGS.random_orders)]
     for order in orders:
         left, free = y.copy(), np.ones((servers, group.sizes.shape[0]))
         packed = np.zeros((servers, users))
         for n in order[y[order] > 0]:
             size = group.sizes[:, n]
             with np.errstate(divide="ignore"):
-                room = np.where(size > 0, (free + _EXACT) / size, np.inf).min(axis=1)
+                room = np.where(size > 0, (free + FITS) / size, np.inf).min(axis=1)
             take = np.minimum(np.floor(room), group.most[n])
             take = np.clip(left[n] - np.cumsum(take) + take, 0.0, take)
             packed[:, n], left[n] = take, left[n] - take.sum()
@@ -85,7 +83,7 @@ def by_patterns(
         if prices @ y <= servers * (1 + by):
             return None, patterns
         best = _best_pattern(group, prices, deadline, known)
-        worth = max(float(prices @ best), 1.0) * (1 + _EXACT)
+        worth = max(float(prices @ best), 1.0) * (1 + FITS)
         if prices @ y > servers * worth * (1 + by):
             return np.asarray(prices / worth), patterns
         if worth <= 1 + 1e-8 or (patterns == best).all(axis=1).any():
@@ -97,7 +95,7 @@ def pack(group: Group, y: FloatArray, patterns: FloatArray, deadline: Deadline, 
     """Pack totals by branch and cut, (servers, users); None where they do not fit."""
     wanted = np.flatnonzero(y > 0)
     part = Group(group.columns[:, wanted], group.sizes[:, wanted], group.most[wanted])
-    fits = (patterns @ group.sizes.T <= 1 + _EXACT).all(axis=1)
+    fits = (patterns @ group.sizes.T <= 1 + FITS).all(axis=1)
     packed = _of_patterns(part, y[wanted], np.unique(patterns[np.ix_(fits, wanted)], axis=0), deadline, known)
     if packed is None:
         full = _full_patterns(part, y[wanted])
@@ -132,16 +130,16 @@ def _full_patterns(group: Group, y: FloatArray) -> FloatArray | None:
     """
     order = np.argsort(-group.sizes.max(axis=0), kind="stable")
     most = np.minimum(group.most, y)
-    spare = group.columns.shape[0] - group.sizes @ y + _EXACT
+    spare = group.columns.shape[0] - group.sizes @ y + FITS
     rest = group.sizes @ most  # what those still to come can take
     patterns, free = np.zeros((1, y.size)), np.ones((1, spare.size))
     for n in order:
         size = group.sizes[:, n]
         rest = rest - most[n] * size
         with np.errstate(divide="ignore"):
-            room = np.where(size > 0, (free + _EXACT) / size, np.inf).min(axis=1)
+            room = np.where(size > 0, (free + FITS) / size, np.inf).min(axis=1)
         options = np.minimum(np.floor(room), most[n]).astype(int) + 1
-        if options.sum() > min(_PATTERNS, _ENTRIES / y.size):
+        if options.sum() > min(SETTINGS.most_patterns, SETTINGS.most_entries / y.size):
             return None
         of = np.repeat(np.arange(len(patterns)), options)
         taken = np.arange(of.size) - np.repeat(np.cumsum(options) - options, options)
@@ -156,7 +154,7 @@ def _full_patterns(group: Group, y: FloatArray) -> FloatArray | None:
 def _best_pattern(group: Group, prices: FloatArray, deadline: Deadline, known: Known) -> FloatArray:
     """Return the tasks of one server that are worth most, (users,)."""
     limits, users = group.sizes.shape
-    upper = np.full(limits, 1 + _EXACT)
+    upper = np.full(limits, 1 + FITS)
     model = HighsModel(prices, np.zeros(users), group.most, sp.csc_array(group.sizes), np.full(limits, -np.inf), upper, np.arange(users))
     return np.asarray(np.round(_run(model, deadline, known).x))
 

@@ -8,16 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.placement import WholePlacement
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import HighsModel, Outcome
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["Placed", "pack_servers", "place_whole"]
-
-_PAIRS = 2_000  # programs with more are solved as linear ones
-_SHORT = 1e3  # cost of a task that does not fit in the linear program, in pairs
-_NODES = 500  # of branch and cut: a limit that gives the same answer on every machine
-_TIES = 1e-8  # of two users with the same remainder the first one gets the task
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +43,7 @@ def place_whole(program: WholePlacement, time_limit: float | None = None) -> Pla
     deadline = Deadline(time_limit)
     if not program.most.size:
         return Placed(np.zeros(0), True, True)
-    if program.most.size > _PAIRS:
+    if program.most.size > SETTINGS.pairs_of_milp:
         return Placed(_divisible(program, deadline), False, False)
     numbers = _numbers(program, deadline)
     if not numbers.x.size:
@@ -83,7 +80,7 @@ def pack_servers(capacity: FloatArray, count: int, demands: FloatArray, tasks: F
         np.r_[np.ones(used.size * count), tasks],
         integral=np.arange(size),
     )
-    model.set_options(mip_max_nodes=_NODES, mip_abs_gap=0.999)
+    model.set_options(mip_max_nodes=SETTINGS.most_nodes, mip_abs_gap=0.999)
     outcome = model.run(float("inf") if time_limit is None else time_limit)
     if not outcome.x.size:
         return np.zeros((users, count))
@@ -110,7 +107,7 @@ def _numbers(program: WholePlacement, deadline: Deadline) -> Outcome:
     pairs, users = upper.size, program.floors.size
     each = sp.eye_array(users, format="csr")
     rows = sp.vstack([sp.hstack([matrix, sp.csr_array((matrix.shape[0], 2 * users))]), sp.hstack([_sums(program), -each, each])])
-    more = program.parts - _TIES * np.arange(users) / max(users, 1)
+    more = program.parts - SETTINGS.ties * np.arange(users) / max(users, 1)
     model = HighsModel(
         np.r_[np.zeros(pairs), np.where(program.parts > 0, more, 0.0), np.full(users, -(users + 1.0))],
         np.zeros(pairs + 2 * users),
@@ -120,7 +117,7 @@ def _numbers(program: WholePlacement, deadline: Deadline) -> Outcome:
         np.r_[np.ones(matrix.shape[0]), program.floors],
         integral=np.arange(pairs + 2 * users),
     )
-    model.set_options(mip_max_nodes=_NODES)
+    model.set_options(mip_max_nodes=SETTINGS.most_nodes)
     return model.run(deadline.left)
 
 
@@ -131,7 +128,7 @@ def _divisible(program: WholePlacement, deadline: Deadline) -> FloatArray:
     tasks = program.floors + program.parts
     rows = sp.vstack([sp.hstack([matrix, sp.csr_array((matrix.shape[0], users))]), sp.hstack([_sums(program), sp.eye_array(users)])])
     model = HighsModel(
-        np.r_[-1.0 / np.maximum(upper, 1.0), np.full(users, -_SHORT)],
+        np.r_[-1.0 / np.maximum(upper, 1.0), np.full(users, -SETTINGS.cost_of_misfit)],
         np.zeros(pairs + users),
         np.r_[upper, tasks],
         sp.csc_array(rows),
@@ -139,7 +136,7 @@ def _divisible(program: WholePlacement, deadline: Deadline) -> FloatArray:
         np.r_[np.ones(matrix.shape[0]), tasks],
     )
     outcome = model.run(deadline.left)
-    return np.floor(outcome.x[:pairs] * (1 + 1e-9) + 1e-6) if outcome.x.size else np.zeros(pairs)
+    return np.floor(outcome.x[:pairs] * (1 + FITS) + WRITTEN) if outcome.x.size else np.zeros(pairs)
 
 
 class _Pairs:
@@ -176,7 +173,7 @@ class _Pairs:
             np.r_[np.ones(self.limits), self.tasks, np.zeros(self.size), float(pairs)],
             integral=np.arange(2 * self.size),
         )
-        model.set_options(mip_max_nodes=_NODES, mip_rel_gap=1e-6)
+        model.set_options(mip_max_nodes=SETTINGS.most_nodes, mip_rel_gap=1e-6)
         return model.run(deadline.left)
 
     def better(self, outcome: Outcome, x: FloatArray) -> FloatArray:
@@ -184,5 +181,5 @@ class _Pairs:
         if not outcome.x.size:
             return x
         found = np.round(outcome.x[: self.size])
-        kept = np.array_equal(self.sums @ found, self.tasks) and bool((self.matrix @ found <= 1 + 1e-9).all())
+        kept = np.array_equal(self.sums @ found, self.tasks) and bool((self.matrix @ found <= 1 + FITS).all())
         return found if kept else x

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import SAME
 
 __all__ = ["Response", "Users"]
-
-_ROUNDING = 1e-12  # part of the own limit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +56,7 @@ class Users:
         here = self._least(cost, self.own, np.arange(self.user.size), self.user, self.first)
         q[:] = cost[here]
         level[here] = wanted
-        users = np.flatnonzero(wanted * self.own[here] > self.bound * (1 + _ROUNDING))
+        users = np.flatnonzero(wanted * self.own[here] > self.bound * (1 + SAME))
         while users.size:
             moving = np.zeros(n, bool)
             moving[users] = True
@@ -66,7 +65,7 @@ class Users:
             at = here[users]
             saved = self.own[at][of] - self.own[pairs]
             with np.errstate(divide="ignore", invalid="ignore"):
-                price = np.where(saved > _ROUNDING * self.own[at][of], (cost[pairs] - cost[at][of]) / saved, np.inf)
+                price = np.where(saved > SAME * self.own[at][of], (cost[pairs] - cost[at][of]) / saved, np.inf)
             first = np.flatnonzero(np.diff(of, prepend=-1))
             there = self._least(price, self.own[pairs], pairs, of, first)
             best = np.minimum.reduceat(price, first)
@@ -74,7 +73,7 @@ class Users:
             users, at, there, best = users[can], at[can], there[can], best[can]
             y[users], q[users] = best, cost[there] + best * self.own[there]
             need, limit = wanted[users], self.bound[users]
-            enough = need * self.own[there] <= limit * (1 + _ROUNDING)
+            enough = need * self.own[there] <= limit * (1 + SAME)
             part = np.clip((need * self.own[at] - limit) / (self.own[at] - self.own[there]), 0.0, need)
             part = np.where(enough, part, need)
             level[at], level[there] = need - part, part

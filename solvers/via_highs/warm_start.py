@@ -23,19 +23,19 @@ from typing import Any
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.program import Feature, Leximin, LimitKind, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Step, Together, settle_below, solve_levels
-from fairopt.solvers.via_highs.kept_basis import MOST_ROWS, KeptBasis, LevelSystem
+from fairopt.solvers.via_highs.kept_basis import KeptBasis, LevelSystem
 from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
 from fairopt.solvers.via_highs.levels import reached_caps
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["RepeatedLevels"]
-
-_TOLERANCE = 1e-8
 
 
 class RepeatedLevels:
@@ -99,7 +99,7 @@ class RepeatedLevels:
         # A level beyond all caps is equivalent to one twice as high as the largest cap.
         programs.bound_t(2.0 * float(cap.max()))
         moment = _Moment(programs, cap, early, self.first_basis)
-        found = solve_levels(program, programs.problem.per_level, moment, Together(problem.members), settle_below(_TOLERANCE))
+        found = solve_levels(program, programs.problem.per_level, moment, Together(problem.members), settle_below(CERTIFIED))
         self.first_level, self.first_basis = moment.first_level, moment.first_basis
         self._keep(len(found.stages))
         return program, replace(found, iterations=programs.iterations, programs_solved=programs.programs)
@@ -123,7 +123,7 @@ class RepeatedLevels:
 
     def _keep(self, levels: int) -> None:
         """Keep the basis of the last run, where there was one level at most."""
-        if levels > 1 or self.system.size > MOST_ROWS:
+        if levels > 1 or self.system.size > SETTINGS.most_rows:
             return
         kept = KeptBasis.of(self.system, *self.programs.basic_variables())
         if kept is not None and kept.has_level == bool(levels):

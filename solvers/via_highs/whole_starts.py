@@ -14,11 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.tolerances import FITS
 from fairopt.program import Program
 
 __all__ = ["WholeStarts"]
-
-_EXACT = 1e-9  # relative to a limit: a task fits if it exceeds the room by less, which is rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,12 +58,13 @@ class WholeStarts:
             return None
         users = program.pair_users
         largest = np.maximum.reduceat(sizes.data, sizes.indptr[:-1])
-        usable = largest <= 1 + _EXACT
+        usable = largest <= 1 + FITS
         choices = np.bincount(users[usable], minlength=need.size)
         if (choices[need > 0] == 0).any():
             return None
         size = np.full(need.size, np.inf)
         np.minimum.at(size, users, largest)
+        size[need == 0] = 0.0  # a user without a pair needs nothing
         asked = (need * size / np.maximum(choices, 1))[users[usable]]
         by_server = np.bincount(program.pair_servers[usable], weights=asked, minlength=len(program.servers))
         pressure: FloatArray = np.asarray(by_server, float)[program.pair_servers]
@@ -81,7 +81,7 @@ class WholeStarts:
         """Pack user after user; pairs with a large value of ``last``, (pairs,), come last, and of the others the fullest servers first."""
         users, sizes = self.program.pair_users, self.sizes
         start = np.searchsorted(users, np.arange(need.size + 1))
-        free, x = np.full(sizes.shape[0], 1 + _EXACT), np.zeros(users.size)
+        free, x = np.full(sizes.shape[0], 1 + FITS), np.zeros(users.size)
         for n in order.tolist():
             pairs = slice(start[n], start[n + 1])
             ends = sizes.indptr[start[n] : start[n + 1] + 1]

@@ -23,43 +23,37 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program import Feature, Leximin, Program, Solution, Stage, Total
+from fairopt.instance.tolerances import FITS, TINY
+from fairopt.program import Feature, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import Outcome, Status, solved
 from fairopt.solvers.via_highs.identical_servers import Totals
 from fairopt.solvers.via_highs.rows import Rows
+from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.whole_starts import WholeStarts
 
 __all__ = ["solve_whole"]
 
 log = logging.getLogger(__name__)
 
-_EXACT = 1e-9  # relative: whole multiples of a share are compared up to rounding
-_STEP = 1e-6  # relative: levels of a user whose tasks differ in worth are told apart down to this
-_ROUNDS = 8  # of limits that divisible totals violate, before whole ones are looked for
-_STEPS = 100_000  # tasks of the greedy start
-_LARGE = 2_000  # pairs from which on a start is looked for: branch and cut ends sooner where there are fewer
-_NEAR = 1e-3  # relative: a start this near to a bound is not improved by first fit
-_LIGHT = 0.01  # relative: how near to the lightest totals are that are packed
-
 
 def solve_whole(program: Program, deadline: Deadline) -> Solution:
     """Solve Total or Leximin over whole tasks."""
     if program.goal.feature is Feature.TOTAL:
-        return _total(program, program.goal_as(Total), deadline)
-    return _Outcomes(program, program.goal_as(Leximin), deadline).solve()
+        return _total(program, deadline)
+    return _Outcomes(program, deadline).solve()
 
 
 def _totals(program: Program, worth: FloatArray) -> Totals:
     """Return the totals on identical servers; a task of a user is ``worth``, (pairs,), the same on all of these."""
     positive = np.flatnonzero(program.limits.bounds > 0)
     matrix = sp.csr_array(program.limits.matrix[positive] / program.limits.bounds[positive, None])
-    largest = np.floor(program.largest() * (1 + _EXACT) + _EXACT)  # 0 where a bound is 0
+    largest = np.floor(program.largest() * (1 + FITS) + FITS)  # 0 where a bound is 0
     return Totals.of(program.pair_users, program.pair_servers, worth, matrix, largest)
 
 
-def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
-    worth = goal.weights[program.pair_users] * program.utilities
+def _total(program: Program, deadline: Deadline) -> Solution:
+    worth = program.worth
     totals = _totals(program, worth)
     value = worth[totals.first]
     best, bound, iterations, runs = np.zeros(worth.size), float(value @ totals.upper), 0, 0
@@ -70,7 +64,7 @@ def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
         goal_of = dict(zip(y.tolist(), (value / value.max()).tolist(), strict=True))
         divisible = rows.model(goal_of, relaxed=True).run(deadline.left)
         if divisible.status is Status.OPTIMAL:
-            bound = min(bound, float(value @ divisible.x[: y.size]) * (1 + _EXACT))
+            bound = min(bound, float(value @ divisible.x[: y.size]) * (1 + FITS))
         outcome = rows.model(goal_of).run(deadline.left)
         runs, iterations = runs + 1, iterations + outcome.iterations
         found = np.isfinite(outcome.gap)  # are there totals to relate the bound to
@@ -88,9 +82,9 @@ def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
 class _Outcomes:
     """The levels found so far, how many users are counted at or below each, and the best allocation known."""
 
-    def __init__(self, program: Program, goal: Leximin, deadline: Deadline) -> None:
+    def __init__(self, program: Program, deadline: Deadline) -> None:
         self.program, self.deadline = program, deadline
-        self.per_level = program.utilities / goal.weights[program.pair_users]
+        self.per_level = program.worth
         self.totals = totals = _totals(program, self.per_level)
         users, per_level = program.pair_users[totals.first], self.per_level[totals.first]
         self.reach = np.bincount(users, weights=totals.upper * per_level, minlength=len(program.users)).astype(float)
@@ -106,7 +100,7 @@ class _Outcomes:
         self.counts: list[int] = []  # users at or below each level
         # No allocation's smallest level is larger; levels of users whose tasks differ in worth are known up to a step.
         self.bound = float(self.reach[self.member].min()) if self.member.size else 0.0
-        self.slack = _STEP if self.uneven.any() else 0.0
+        self.slack = SETTINGS.told_apart if self.uneven.any() else 0.0
         self.gap, self.iterations, self.runs = 0.0, 0, 0
         self.best = _one_by_one(program, self.per_level, deadline)
 
@@ -114,7 +108,7 @@ class _Outcomes:
         """Find level after level."""
         counted = 0
         self.bound = self.divisible_bound()
-        if self.program.n_pairs >= _LARGE and not self.uneven.any():
+        if self.member.size and self.program.n_pairs >= SETTINGS.pairs_with_start and not self.uneven.any():
             self._narrow()
         while counted < self.member.size:
             level = self._highest_level(counted)
@@ -123,7 +117,7 @@ class _Outcomes:
                 self.bound = max(level, min(level * (1 + self.slack), self.bound))
             now = self._fewest_at_or_below(level, counted)
             if now <= counted:  # cannot be, short of rounding; then nobody is counted twice, and the search ends
-                now = int((self.reached() <= level * (1 + _STEP)).sum())
+                now = int((self.reached() <= level * (1 + SETTINGS.told_apart)).sum())
             counted = max(now, counted + 1)
             self.counts.append(counted)
             log.info("level %d: %.6g, %d users left", len(self.levels), level, self.member.size - counted)
@@ -146,7 +140,7 @@ class _Outcomes:
         rows.put(each[position], y, self.per_level[first] / self.bound)
         rows.put(each, np.full(each.size, level), np.full(each.size, -1.0))
         outcome = rows.model({level: 1.0}, relaxed=True).run(self.deadline.left)
-        return self.bound * min(1.0, float(outcome.x[level]) * (1 + _EXACT)) if outcome.status is Status.OPTIMAL else self.bound
+        return self.bound * min(1.0, float(outcome.x[level]) * (1 + FITS)) if outcome.status is Status.OPTIMAL else self.bound
 
     def _narrow(self) -> None:
         """Lower the bound on the first level, and raise the start, until they are near each other or first fit finds no more.
@@ -154,7 +148,7 @@ class _Outcomes:
         A level that divisible totals cannot reach with a whole number of tasks for everybody is no level of whole tasks either.
         """
         low, high, wanted = float(self.reached()[0]), self.bound, None
-        level = high * (1 - _EXACT)
+        level = high * (1 - FITS)
         while level > low and self.deadline.left:
             outcome = self._divisible(self._at_least(level))
             if outcome.status is Status.OPTIMAL:
@@ -165,11 +159,11 @@ class _Outcomes:
                 break
             following = float(self._above(low).min())  # nobody has a level between these two
             high = low if following >= high else high
-            level = max(0.5 * (low + high), following) if low < high * (1 - _NEAR) else low
+            level = max(0.5 * (low + high), following) if low < high * (1 - SETTINGS.near_bound) else low
         self.bound = min(self.bound, high)
         starts, high = WholeStarts.of(self.program), low
         level, low = high, float(self.reached()[0])
-        while low < high * (1 - _NEAR) and self.deadline.left:
+        while low < high * (1 - SETTINGS.near_bound) and self.deadline.left:
             need = np.zeros(len(self.program.users))
             need[self.member] = self._at_least(level)
             packed = starts.packed(need, wanted)
@@ -202,10 +196,9 @@ class _Outcomes:
     def _highest_level(self, counted: int) -> float:
         """A: bisection between a level that is attained and one that cannot be."""
         low = float(self.reached()[counted])
-        high = float(np.sort(self.reach[self.member])[counted]) * (1 + _STEP)  # all but `counted` users must be able to reach it
-        if not self.levels:
-            high = min(high, self.bound * (1 + _STEP))
-        while (following := float(self._above(low).min())) < high * (1 - _EXACT):
+        high = float(np.sort(self.reach[self.member])[counted])  # all but `counted` users must be able to reach it
+        high = (high if self.levels else min(high, self.bound)) * (1 + SETTINGS.told_apart)
+        while (following := float(self._above(low).min())) < high * (1 - FITS):
             middle = max(following, np.sqrt(low * high) if high > 100 * low > 0 else 0.5 * (low + high))
             found = self._feasible(self._at_least(middle))
             if found is None:
@@ -214,7 +207,7 @@ class _Outcomes:
                     self.bound = min(self.bound, high)
             else:
                 self.best = found
-                low = max(float(self.reached()[counted]), middle * (1 - _EXACT))
+                low = max(float(self.reached()[counted]), middle * (1 - FITS))
         return low
 
     def _fewest_at_or_below(self, level: float, counted: int) -> int:
@@ -251,12 +244,13 @@ class _Outcomes:
         return self._in_tasks(np.full(self.member.size, level))
 
     def _in_tasks(self, levels: FloatArray) -> FloatArray:
-        return np.where(self.uneven, levels, np.ceil(levels / self.step * (1 - _EXACT) - _EXACT))
+        return np.where(self.uneven, levels, np.ceil(levels / self.step * (1 - FITS) - FITS))
 
     def _above(self, level: float) -> FloatArray:
         """The smallest level of each member that is greater."""
-        whole = (np.floor(level / self.step * (1 + _EXACT) + _EXACT) + 1) * self.step
-        return np.where(self.uneven, level * (1 + _STEP) if level > 0 else _STEP * self.reach[self.member], whole)
+        whole = (np.floor(level / self.step * (1 + FITS) + FITS) + 1) * self.step
+        above = level * (1 + SETTINGS.told_apart) if level > 0 else SETTINGS.told_apart * self.reach[self.member]
+        return np.where(self.uneven, above, whole)
 
     def _run(self, need: FloatArray, *allowed: int) -> tuple[IntArray, Outcome]:
         """Solve with one row a member: what it has >= what it needs, less what it may miss as an exception to this or an earlier need.
@@ -270,12 +264,12 @@ class _Outcomes:
             raise self.deadline.passed(self._known())
         needs = [*(self._at_least(level) for level in self.levels), need]
         size = self.member.size
-        scale = np.where(self.uneven, 1.0 / np.maximum(need, 1e-300), 1.0)
+        scale = np.where(self.uneven, 1.0 / np.maximum(need, TINY), 1.0)
         first = self.totals.first[self.kept]
         position = np.searchsorted(self.member, self.program.pair_users[first])
         worth = np.where(self.uneven[position], self.per_level[first], 1.0) * scale[position]
         misses = [(later - earlier) * scale for earlier, later in pairwise(needs)]
-        rounds = _ROUNDS if self.totals.cuts else 0
+        rounds = SETTINGS.rounds_of_totals if self.totals.cuts else 0
         while True:
             rows = Rows()
             y = rows.columns(self.totals.upper[self.kept])
@@ -299,7 +293,7 @@ class _Outcomes:
             )
             model = rows.model(cost, relaxed=rounds > 0)
             if light and not rounds:
-                model.set_options(mip_rel_gap=_LIGHT)
+                model.set_options(mip_rel_gap=SETTINGS.light)
             outcome = model.run(self.deadline.left)
             self.runs += 1
             self.iterations += outcome.iterations
@@ -322,13 +316,13 @@ def _one_by_one(program: Program, per_level: FloatArray, deadline: Deadline, sta
     """Return whole tasks by progressive filling, (pairs,): always one for the user with the lowest level, on the first server with room."""
     limits = program.limits
     x = np.zeros(program.n_pairs) if start is None else start.copy()
-    matrix, free = sp.csc_array(limits.matrix), limits.bounds * (1 + _EXACT) - limits.matrix @ x
+    matrix, free = sp.csc_array(limits.matrix), limits.bounds * (1 + FITS) - limits.matrix @ x
     end = np.searchsorted(program.pair_users, np.arange(len(program.users)), side="right").tolist()
     # Level, user, and the first of its columns that may have room: what is full stays full.
     level_of = program.per_user(x * per_level).tolist()
     waiting = [(level_of[n], n, int(np.searchsorted(program.pair_users, n))) for n in program.members.tolist()]
     heapify(waiting)
-    for _ in range(_STEPS):
+    for _ in range(SETTINGS.greedy_tasks):
         if not waiting or not deadline.left:
             break
         level, n, p = heappop(waiting)

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from fairopt.errors import FairoptError, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.program import Alternative, Disjunctive, Feature, Program, Solution, Total
-from fairopt.solvers.backend import Backend, Deadline, Status
+from fairopt.solvers.backend import Backend, Deadline, Status, nothing_to_solve
 from fairopt.solvers.highs_model import HighsModel
 from fairopt.solvers.via_pyomo import model as pyomo_model
 from fairopt.solvers.via_pyomo.levels import solve_filling, solve_levels
@@ -56,7 +56,7 @@ class Pyomo(Backend):
         if program.integral and goal.has_levels:
             raise Unsupported(f'"pyomo" does not solve a leximin over whole tasks, as "{program.name}" is here; use highs')
         if not (program.largest() > 0).any():
-            return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), gap=0.0, programs_solved=0)
+            return nothing_to_solve(program)
         engine = pyomo_model.solver(self.within)
         return _SOLVE[goal.feature](program, goal, engine, tolerance, deadline)
 
@@ -65,7 +65,7 @@ def _total(program: Program, goal: Total, engine: Any, _: float, deadline: Deadl
     """One LP, or one MILP."""
     largest = program.largest()
     scale = np.ones(largest.size) if program.integral else np.where(largest > 0, largest, 1.0)
-    worth = goal.weights[program.pair_users] * program.utilities * largest
+    worth = program.worth * largest
     unit = float(worth.max()) or 1.0
     scaled = pyomo_model.in_units(program, scale, Total(goal.weights / unit))
     model = pyomo_model.build(scaled)
@@ -75,7 +75,7 @@ def _total(program: Program, goal: Total, engine: Any, _: float, deadline: Deadl
     x: FloatArray = np.maximum(pyomo_model.values(list(model.x.values())), 0.0)
     if program.integral:
         x = np.rint(x)
-        reached = float(goal.weights[program.pair_users] * program.utilities @ x)
+        reached = float(program.worth @ x)
         bound = reached if np.isnan(bound) else bound * unit
         return Solution(x, gap=max(bound - reached, 0.0) / max(bound, unit * 1e-9), bound=max(bound, reached))
     bounds = np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)

@@ -34,7 +34,7 @@ def solve_levels(program: Program, goal: Leximin | Equalize, engine: Any, tolera
     FairoptError
         Where the solver fails, or gives no multipliers.
     """
-    per_level = program.utilities / goal.weights[program.pair_users]
+    per_level = program.worth
     solver = _Levels(program, goal, per_level, engine, deadline)
     together = Together(solver.reach > 0, goal.is_equal)
     found = by_levels(program, per_level, solver, together, settle_below(tolerance))

@@ -18,7 +18,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import singledispatch
@@ -29,9 +28,11 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import FITS
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Feature, Leximin, LimitKind, Limits, Program, Total, Tradeoff
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import without_banner
+from fairopt.streams import unwarned
 from fairopt.surroundings import refuse_settings
 
 __all__ = ["COMPONENT", "build", "in_units", "inside", "prices", "require_solved", "run", "solver", "status_of", "values", "with_duals"]
@@ -84,8 +85,7 @@ def inside() -> Iterator[None]:
         for find in finders:
             find.__defaults__ = (False, *find.__defaults__[1:])  # cwd: by default it looks there first
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with unwarned():
             yield
     except (FairoptError, KeyboardInterrupt):
         raise
@@ -127,7 +127,7 @@ def _build(program: Program, goal: Any, transformation: str | None) -> Any:
     names = [(program.users[n], program.servers[i]) for n, i in zip(program.pair_users, program.pair_servers, strict=True)]
     largest = program.largest()
     if program.integral:
-        largest = np.floor(largest * (1 + 1e-9) + 1e-9)
+        largest = np.floor(largest * (1 + FITS) + FITS)
     chooses = goal.feature is Feature.DISJUNCTIVE
     bounded = chooses or program.integral
     start = largest / (1.0 + max(program.n_pairs, 1))

@@ -128,7 +128,7 @@ def test_every_operator_has_its_opposite(values: list[Value | None], value: str)
 def test_large_clusters_are_answered_by_column() -> None:
     """900 requirements of 12,583 servers: 11 million answers in less than the second that a loop over them would take many of."""
     cluster = Attributes([{"zone": f"z{i % 300}", "cores": i} for i in range(12_583)])
-    start = time.perf_counter()
+    start = time.process_time()
     answers = np.array([cluster.where(f"zone != z{n % 300}; cores >= {n % 100}") for n in range(900)])
     assert answers.shape == (900, 12_583)
-    assert time.perf_counter() - start < 5  # 0.1 s; the margin is for a busy machine
+    assert time.process_time() - start < 5  # 0.1 s; the margin is for a slow machine

@@ -21,6 +21,7 @@ from instances import decimal_tree, instance_in_queues, instance_of_everything, 
 
 import fairopt as fo
 from fairopt import solvers
+from fairopt.instance import tolerances
 from fairopt.program import events, filling
 from fairopt.solvers import compiled
 from fairopt.solvers.equilibrium import kernel
@@ -31,7 +32,7 @@ from fairopt.solvers.filling.placements import BestFit, FirstFit, Random, WorstF
 FOLDER = Path(solvers.__file__).parent
 COMPILED = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.py") if "@step(" in path.read_text())
 ORIGINALS = {  # by name, as compiled files write them once more
-    **{name: getattr(filling, name) for name in ("FITS", "TIE")},
+    **{name: getattr(tolerances, name) for name in ("FITS", "SAME")},
     **{member.name: int(member) for enum in (filling.Kind, filling.Measure, filling.Rule, events.Change) for member in enum},
     **{name: getattr(filling_state, name) for name in ("ROUND_AT", "ROUND_LENGTH", "BLOCKED_BY")},
     **{name: getattr(queue_state, name) for name in ("CHANGED", "LEVEL")},
@@ -56,7 +57,7 @@ def foreign(source: str) -> set[str]:
 def test_they_are_found() -> None:
     """The two tests below are not about nothing."""
     assert {"filling/arrival_kernel", "filling/kernel", "equilibrium/kernel"} <= set(COMPILED)
-    assert foreign("from fairopt.program.filling import FITS\ndef f():\n    return FITS") == {"FITS"}
+    assert foreign("from fairopt.instance.tolerances import FITS\ndef f():\n    return FITS") == {"FITS"}
     assert foreign("from fairopt.program.filling import Rule\nFIRST = int(Rule.FIRST)") == {"Rule"}
 
 

@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 
 import fairopt as fo
+from fairopt.studies.workers import run
 
 PATIENCE = 300  # seconds until something that will happen must have happened, on however slow a machine
 SPEC = "uniform:users=3:servers=2:size=10"
@@ -109,6 +110,20 @@ def test_no_cluster_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("fairopt.studies.workers._PATIENCE", 0.2)
     with pytest.raises(fo.Unsupported, match=r"no Dask scheduler answers at tcp://127.0.0.1:1: .*; start one with: dask scheduler"):
         fo.study({"x": SPEC}, workers=1, backend="dask", address="tcp://127.0.0.1:1")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="about signals as POSIX has them")
+def test_workers_of_a_local_cluster_do_not_hear_ctrl_c() -> None:
+    """One that hears it ends, is not replaced, and the study would wait for its results for ever."""
+    pytest.importorskip("distributed", reason="needs pip install '.[dask]'")
+
+    def is_kept_away(_: int) -> bool:  # a closure: it travels by value
+        import signal
+
+        return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+    assert list(run(is_kept_away, [0, 1], workers=2, backend="dask")) == [True, True]
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs pip install '.[ray]'")

@@ -445,6 +445,7 @@ def test_ctrl_c_once_ends_it_with_a_message(tmp_path: Path) -> None:
     (number,) = re.findall(
         r"^interrupted: ([0-9,]+) of 100,000 cells are in x.parquet; run the same study again to compute the rest$", errors, re.MULTILINE
     )
+    assert "Traceback" not in errors
     kept = pd.read_parquet(tmp_path / "x.parquet")
     assert len(kept) == 2 * int(number.replace(",", "")) > 0
     assert not kept.duplicated(["instance", "seed", "entry"]).any()

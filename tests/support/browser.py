@@ -14,11 +14,13 @@ import fairopt as fo
 if TYPE_CHECKING:
     from selenium import webdriver
 
-__all__ = ["HOSTILE", "TAKEN", "WHY_NOT", "chromium", "hostile_cluster"]
+__all__ = ["HOSTILE", "PATIENCE", "TAKEN", "WHY_NOT", "chromium", "hostile_cluster"]
+
+PATIENCE = 300  # seconds until a page that gets there has got there, on however slow a machine
 
 _CHROMIUM, _DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 _ARGUMENTS = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
 
@@ -42,7 +44,8 @@ def chromium(profile: Path, *arguments: str) -> webdriver.Chrome:
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=_DRIVER))
-    driver.set_page_load_timeout(60)
+    driver.set_page_load_timeout(PATIENCE)
+    driver.set_script_timeout(PATIENCE)
     return driver
 
 

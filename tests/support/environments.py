@@ -5,7 +5,8 @@
     python tests/support/environments.py oldest                    # the lower bounds of pyproject.toml, on the oldest of them: 3.11
 
 What follows the options goes to pytest. An environment is made anew on each run, because the newest versions change. It has all extras but
-``torch``, which is large. The exit status is 1 where a test fails.
+``torch``, which is large. What runs the tests has the versions of constraints.txt: another Hypothesis would draw other examples. The exit
+status is 1 where a test fails.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from support.lower_bounds import constraints, requirements  # noqa: E402
 __all__ = ["EXTRAS", "candidates", "pythons"]
 
 MINORS = range(11, 15)
+TOOLS = ("hypothesis", "pytest", "pytest-xdist")
 EXTRAS = "dev,report,explore,tables,xarray,dask,ray,docs"
 PYTEST = ("-m", "pytest", "--quiet", "-p", "no:cacheprovider", "--numprocesses", "logical", "--maxprocesses", "8", "--dist", "worksteal")
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}  # as make test
@@ -60,11 +62,10 @@ def passes(which: str, minor: int, python: str, arguments: Sequence[str]) -> boo
     subprocess.run([python, "-m", "venv", "--clear", str(folder)], check=True)
     own = str(folder / "bin" / "python")
     install = [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--editable", f"{ROOT}[{EXTRAS}]"]
-    if which == "oldest":
-        bounds = folder / "constraints.txt"
-        bounds.write_text("\n".join(constraints(requirements(), minor)) + "\n", encoding="utf-8")
-        install += ["--constraint", str(bounds)]
-    subprocess.run(install, check=True)
+    bounds = [line for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if line.partition("==")[0] in TOOLS]
+    bounds += constraints(requirements(), minor) if which == "oldest" else []
+    (folder / "constraints.txt").write_text("\n".join(bounds) + "\n", encoding="utf-8")
+    subprocess.run([*install, "--constraint", str(folder / "constraints.txt")], check=True)
     return subprocess.run([own, *PYTEST, *arguments], cwd=ROOT, env=os.environ | ONE_THREAD).returncode == 0
 
 

@@ -32,12 +32,12 @@ from fairopt.instance import BoolArray, Instance, IntArray
 from fairopt.instance.aggregation import merge
 from fairopt.instance.exact_merging import merge_exactly
 from fairopt.instance.fractions import rounding
+from fairopt.instance.tolerances import REACHED
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import ROUNDED, figure, named, percent, plural
 
 __all__ = ["change_of_capacity", "clean", "digits", "gains", "kinds_of_servers", "part_more", "prices_of_level", "solved"]
 
-_NOTHING = 1e-7  # relative: a smaller difference between two solutions is rounding
 _FEW = 2  # the most changes of constraints to solve
 
 
@@ -136,7 +136,7 @@ def clean(difference: Number, own: Number) -> Number:
     """Return a difference of tasks, 0 where it is rounding."""
     if isinstance(difference, Fraction):
         return difference
-    return 0.0 if abs(difference) <= _NOTHING * max(own, 1e-3) else difference
+    return 0.0 if abs(difference) <= REACHED * max(own, 1e-3) else difference
 
 
 # Changes -------------------------------------------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ def _capacity(
     rows = np.maximum(instance.counts, 1)[:, None] if by_time else 1
     value = np.zeros(amounts.shape) if table is None else np.maximum(table, 0) * amounts / rows
     order = np.argsort(-value, axis=None, kind="stable")
-    priced = [divmod(int(j), amounts.shape[1]) for j in order if value.flat[j] > rounding(_NOTHING, value) * value.max()]
+    priced = [divmod(int(j), amounts.shape[1]) for j in order if value.flat[j] > rounding(REACHED, value) * value.max()]
     kind = kinds_of_servers(allocation)
     first = np.unique(kind, return_index=True)[1]
     own = list(dict.fromkeys((int(first[kind[i]]), r) for i, r in cells))

@@ -14,23 +14,25 @@ from typing import Any
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import number
+from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.errors import FairoptError
 from fairopt.instance import IntArray
-from fairopt.models import CRITERIA, NOTIONS, Notion
+from fairopt.instance.tolerances import WRITTEN
+from fairopt.models import Notion
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import solve
+from fairopt.specs import written
 from fairopt.wording import figure
 
-__all__ = ["against_optimum", "notion_of_allocation"]
+__all__ = ["against_optimum"]
 
-_SAME = 1e-6  # relative: numbers that differ by less are equal
 _REFERENCE = "drfh"  # the notion to compare with, if the allocation has none
 
 
 def against_optimum(allocation: Allocation, users: Sequence[int] | IntArray, deadline: Deadline) -> str:
     """Return what the exact allocation of the notion would give these users together."""
     notion: Notion | str = notion_of_allocation(allocation) or _REFERENCE
-    name = notion if isinstance(notion, str) else notion.name
+    name = notion if isinstance(notion, str) else written(notion) if allocation.measured_by else notion.name
     sharing: Any = allocation.sharing
     try:
         if deadline.left == 0.0:
@@ -40,15 +42,7 @@ def against_optimum(allocation: Allocation, users: Sequence[int] | IntArray, dea
     except FairoptError as error:
         return f"There is no exact allocation of {name} to compare with: {error}."
     has, would = (number(each.tasks_per_user[users].sum()) for each in (allocation.as_known, best.as_known))
-    rounding = 0 if isinstance(has, Fraction) and isinstance(would, Fraction) else _SAME
+    rounding = 0 if isinstance(has, Fraction) and isinstance(would, Fraction) else WRITTEN
     same = abs(would - has) <= rounding * max(would, has)
     how_many = "as much" if same else f"{figure(would)} instead of {figure(has)}"
     return f"The exact allocation of {name}, of divisible tasks, would give it {how_many}."
-
-
-def notion_of_allocation(allocation: Allocation) -> Notion | None:
-    """Return the notion with its options; if these are not recorded, the notion of that name without options, or None."""
-    if allocation.question is not None:
-        return allocation.question.notion
-    kind = {**NOTIONS, **CRITERIA}.get(allocation.notion)
-    return None if kind is None else kind()

@@ -20,13 +20,13 @@ from fairopt.analysis.explanation.weights import OF_WEIGHTS, more_weight, weight
 from fairopt.analysis.measures import takes_part
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.fractions import rounding
+from fairopt.instance.tolerances import WRITTEN
 from fairopt.program.queue_limits import Row
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import plural
 
 __all__ = ["gains_of_queue", "what_would_help"]
 
-_FULL = 1e-6  # relative
 _NAMED = 3  # gains in a sentence
 
 
@@ -110,7 +110,7 @@ def _capacity(allocation: Allocation, users: BoolArray, most: int) -> list[Chang
     wanted = asks.max(axis=1, keepdims=True) if by_time else asks @ (instance.demands[users] > 0)
     used = view.time_utilization[:, None] if by_time else view.utilization
     offered = np.ones(wanted.shape, bool) if by_time else instance.row_capacity > 0
-    full = (wanted > 0) & offered & (used >= 1 - rounding(_FULL, used)) & (instance.counts > 0)[:, None]
+    full = (wanted > 0) & offered & (used >= 1 - rounding(WRITTEN, used)) & (instance.counts > 0)[:, None]
     value: Any = _prices(view, users, full.shape)
     kind = kinds_of_servers(allocation)
     first = np.unique(kind, return_index=True)[1]

@@ -22,15 +22,14 @@ from fairopt.analysis.properties.guarantees import held_beyond
 from fairopt.instance import BoolArray, Instance, safe_ratio
 from fairopt.instance.fractions import rounding
 from fairopt.instance.keeping import keepings_of
+from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.instance.units import bare_amount
 from fairopt.program.kept_parts import counted_rows
 from fairopt.program.queue_limits import Row
 from fairopt.wording import figure, joined, named, percent, plural
 
-__all__ = ["Stop", "about_queue", "in_words", "of_weight_0", "path_of", "reached_limits", "stops_of"]
+__all__ = ["Stop", "about_queue", "in_words", "of_weight_0", "path_of", "queue_in_short", "reached_limits", "stops_of"]
 
-_SAME = 1e-6  # relative
-_FITS = 1e-9  # relative to a task: rounding
 _NAMES = 4
 
 
@@ -80,7 +79,7 @@ def reached_limits(allocation: Allocation) -> list[Stop]:
         demands = instance.demands[row.users & (instance.demands[:, row.resource] > 0), row.resource]
         if not demands.size:
             continue
-        left, same = row.bound - held, rounding(_SAME, allocation.tasks)
+        left, same = row.bound - held, rounding(WRITTEN, allocation.tasks)
         if left < demands.min() * (1 - same) if allocation.certificate.whole_tasks else left <= same * row.bound:
             nodes = [node for node, *_ in row.keepers] or [row.of[0]]
             found.append(Stop(joined([named(queues[node - 1].name) for node in nodes], _NAMES), row))
@@ -160,6 +159,13 @@ def about_queue(allocation: Allocation, node: int) -> tuple[str, ...]:
     )
 
 
+def queue_in_short(allocation: Allocation, node: int) -> tuple[str, str]:
+    """Return two sentences: what a queue holds, and what is missing of a guarantee, or else what stops its users."""
+    own = next(each for each in allocation.queue_holdings() if each.node == node)
+    missing = (_guarantee(allocation, own, each) for each in own.guarantees if not each.met)
+    return next(_standing(allocation, own)), next(missing, None) or next(_stops(allocation, node), "Nobody is in it.")
+
+
 def _standing(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:
     instance = allocation.instance
     total = dict(zip(instance.resources, instance.total_capacity, strict=True))
@@ -200,10 +206,10 @@ def _rest(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> str:
             k = keeping.nodes.index(own.node)
             if (quotas[keeping.quotas[k]].name if keeping.quotas[k] else "") == each.group:
                 idle = max(number(keeping.kept[k]) - each.held, 0)
-    if not idle > rounding(_SAME, allocation.tasks) * each.amount:
+    if not idle > rounding(WRITTEN, allocation.tasks) * each.amount:
         return "others may use the rest"
     lent = each.amount - each.held - idle
-    others = f", and others may use the other {each.figure(lent)}" if lent > rounding(_SAME, allocation.tasks) * each.amount else ""
+    others = f", and others may use the other {each.figure(lent)}" if lent > rounding(WRITTEN, allocation.tasks) * each.amount else ""
     return f"it keeps {each.figure(idle)} of the rest to itself{others}"
 
 
@@ -219,7 +225,7 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
     """Yield why its users have no more, the users with the same reason together."""
     instance, tree = allocation.instance, allocation.instance.tree
     reached, part = reached_limits(allocation), takes_part(instance)
-    least = 1 - rounding(_SAME, allocation.tasks)
+    least = 1 - rounding(WRITTEN, allocation.tasks)
     full = allocation.utilization >= least if allocation.sharing == "rdm" else allocation.time_utilization[:, None] >= least
     names = instance.resources if allocation.sharing == "rdm" else ("time",)
     counts_whole = allocation.certificate.whole_tasks and allocation.sharing == "rdm"
@@ -237,7 +243,7 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
             reason = f"is stopped: {in_words(stops, instance)}"
         else:
             there = instance.eligibility[n] & (instance.counts > 0)
-            blocked = asks & (left[there] < instance.demands[n] * (1 - rounding(_FITS, left)) if counts_whole else full[there])
+            blocked = asks & (left[there] < instance.demands[n] * (1 - rounding(FITS, left)) if counts_whole else full[there])
             free = ~blocked.any(axis=1) & counts_whole & (not isinstance(allocation.question, Optimum))
             what = joined([named(names[r]) for r in np.flatnonzero(blocked.any(axis=0))], _NAMES)
             if free.any():

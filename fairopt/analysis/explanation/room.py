@@ -22,13 +22,11 @@ from fairopt.allocation import Allocation, Optimum
 from fairopt.analysis.explanation import Blocker, number
 from fairopt.instance import FloatArray
 from fairopt.instance.fractions import rounding
+from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.parallelism import servers_at_once
 
 __all__ = ["Room"]
 
-_NOTHING = 1e-6  # relative: less than this counts as nothing left
-_SAME = 1e-6  # relative: shares that differ by less are equal
-_FITS = 1e-9  # relative to a task: rounding
 _CHEAPEST = 1e-4  # relative: prices have fewer exact digits than tasks
 _HOLDERS = 3
 _MOST = 1000
@@ -72,12 +70,12 @@ class Room:
         self.at_its_limit = bool(instance.limited[user]) and self._fills_up()
         if self.at_its_limit:
             speed = instance.rates_of_one[user]
-            used = allocation.tasks[user] > self.rounding(_NOTHING) * instance.rates[user]
-            self.helps &= speed > speed[used].min(initial=np.inf) * (1 + self.rounding(_SAME))
+            used = allocation.tasks[user] > self.rounding(WRITTEN) * instance.rates[user]
+            self.helps &= speed > speed[used].min(initial=np.inf) * (1 + self.rounding(WRITTEN))
         asks = (self.demand > 0) & self.helps[:, None]
         left = self.capacity - self.used
         whole = allocation.certificate.whole_tasks
-        full = left < self.demand * (1 - self.rounding(_FITS)) if whole else left <= self.capacity * self.rounding(_NOTHING)
+        full = left < self.demand * (1 - self.rounding(FITS)) if whole else left <= self.capacity * self.rounding(WRITTEN)
         blocked = asks & full
         rows = np.lexsort((-instance.rates[user].astype(float), -allocation.tasks[user].astype(float)))
         self.cells = [(int(i), int(r)) for i in rows for r in np.flatnonzero(blocked[i])]
@@ -93,8 +91,8 @@ class Room:
         instance, user = self.allocation.instance, self.user
         parallelism, speed = instance.parallelism[user], instance.rates_of_one[user][self.helps].max(initial=0)
         if self.allocation.certificate.whole_tasks and speed > 0:
-            return bool(parallelism - self.at_once < (1 - self.rounding(_FITS)) / speed)
-        return bool(parallelism - self.at_once <= parallelism * self.rounding(_NOTHING))
+            return bool(parallelism - self.at_once < (1 - self.rounding(FITS)) / speed)
+        return bool(parallelism - self.at_once <= parallelism * self.rounding(WRITTEN))
 
     @property
     def open_rows(self) -> list[int]:
@@ -116,7 +114,7 @@ class Room:
         """Say whether no user who holds some of resource r on row i has a larger share (on that row, if shares are per server)."""
         shares = self.allocation.shares
         here = shares if shares.ndim == 1 else shares[:, i]
-        return bool((here[self.held(i, r) > 0] <= here[self.user] * (1 + self.rounding(_SAME))).all())
+        return bool((here[self.held(i, r) > 0] <= here[self.user] * (1 + self.rounding(WRITTEN))).all())
 
     def bottleneck(self, i: int, r: int) -> bool:
         """Say whether resource r stops the user on row i; True for schedules and whole tasks, where it cannot be decided."""
@@ -126,10 +124,10 @@ class Room:
         if allocation.instance.is_tree and allocation.levels:  # shares of users in different queues say nothing
             number = allocation.level_of_user[self.user]
             prices = None if number is None else allocation.levels[number - 1].prices
-            return prices is None or not prices[i].any() or bool(prices[i, r] > self.rounding(_SAME) * prices[i].max())
+            return prices is None or not prices[i].any() or bool(prices[i, r] > self.rounding(WRITTEN) * prices[i].max())
         if allocation.levels or allocation.shares.ndim == 2:
             return self.nobody_is_ahead(i, r)
-        return self.prices is None or bool(self.prices[i, r] > self.rounding(_SAME) * self.prices[i].max())
+        return self.prices is None or bool(self.prices[i, r] > self.rounding(WRITTEN) * self.prices[i].max())
 
     def blockers(self, prices: FloatArray | None = None) -> tuple[Blocker, ...]:
         """Return the resources that leave no room, bottlenecks first; at most 1,000, on the rows where the user runs most.
@@ -158,7 +156,7 @@ def _prices_of_a_sum(allocation: Allocation) -> FloatArray | None:
     if allocation.prices is None or allocation.levels or not isinstance(allocation.question, Optimum):
         return None
     instance, prices = allocation.instance, np.maximum(allocation.prices, 0)
-    same, exactly = rounding(_SAME, allocation.tasks), allocation.tasks.dtype == object
+    same, exactly = rounding(WRITTEN, allocation.tasks), allocation.tasks.dtype == object
     if allocation.sharing == "tdm":
         cost = _parts(np.broadcast_to(prices[:, 0], instance.rates.shape), instance.rates)
     else:

@@ -12,12 +12,14 @@ import numpy as np
 from fairopt.allocation import GIVEN, Allocation, Greedy, Optimum
 from fairopt.analysis.explanation import Gain, Number, none_helps, number
 from fairopt.analysis.explanation.gains import part_more
-from fairopt.analysis.explanation.optimum import against_optimum, notion_of_allocation
+from fairopt.analysis.explanation.optimum import against_optimum
 from fairopt.analysis.explanation.queues import in_words, of_weight_0, path_of, stops_of
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.weights import OF_WEIGHTS, idle_weight, more_weight
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
+from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.tolerances import NOTHING, WRITTEN
 from fairopt.program import LimitKind, Program
 from fairopt.program.kept_parts import counted_rows
 from fairopt.solvers.backend import Deadline
@@ -25,7 +27,6 @@ from fairopt.wording import figure, joined, named, percent, plural
 
 __all__ = ["Sentences"]
 
-_SAME = 1e-6  # relative: numbers that differ by less are equal
 _NAMES = 3  # the most names in a list
 _ALIKE = 1e-3  # relative: gains that differ by less are equally good
 _CLOSE = 1e-2  # relative: a gain by price that differs by less from the solved gain is not mentioned
@@ -80,7 +81,7 @@ class Sentences:
 
     def _places(self) -> str:
         held = self.allocation.tasks[self.n]
-        order = [i for i in np.argsort(-held, kind="stable") if held[i] > self.room.rounding(_SAME) * max(self.x, 1e-3)]
+        order = [i for i in np.argsort(-held, kind="stable") if held[i] > self.room.rounding(WRITTEN) * max(self.x, 1e-3)]
         if len(order) < 2:
             return "".join(f", on {named(self.instance.servers[i])}" for i in order)
         places = [f"{figure(held[i])} on {named(self.instance.servers[i])}" for i in order[:_NAMES]]
@@ -129,7 +130,7 @@ class Sentences:
 
     def _beside(self) -> str:
         """Return how many users have a smaller or a larger share; in a tree users of the same queue for their weights; "" for nobody."""
-        shares, rounding = self._for_weight(), self.room.rounding(_SAME)
+        shares, rounding = self._for_weight(), self.room.rounding(WRITTEN)
         own, others = shares[self.n], takes_part(self.instance)
         others[self.n] = False
         if self.allocation.shares_by_weight:
@@ -295,7 +296,7 @@ class Sentences:
             return [] if self.room.prices is None else self._paid(self.room.prices)
         sentences = []
         if self.given:
-            wrong = violations(self.instance, self.allocation.tasks, self.allocation.sharing, self.room.rounding(_SAME))
+            wrong = violations(self.instance, self.allocation.tasks, self.allocation.sharing, self.room.rounding(WRITTEN))
             more = f"; and {len(wrong) - _NAMES:,} more" if len(wrong) > _NAMES else ""
             sentences = [f"The allocation does not fit: {'; '.join(map(str, wrong[:_NAMES]))}{more}."] if wrong else []
         return [*sentences, self._optimum(deadline)]
@@ -304,7 +305,7 @@ class Sentences:
         """Return what the user pays for the capacity that its tasks use, at the prices of the optimum."""
         things, servers = self.room.resources, self.instance.servers
         spent = self.allocation.tasks[self.n][:, None] * self.room.demand * prices
-        total, rounding = number(spent.sum()), self.room.rounding(_SAME)
+        total, rounding = number(spent.sum()), self.room.rounding(WRITTEN)
         if total > 0:
             order = [j for j in np.argsort(-spent, axis=None, kind="stable")[:_NAMES] if spent.flat[j] > rounding * total]
             where = [f"{named(things[j % len(things)])} on {named(servers[j // len(things)])}" for j in order]
@@ -383,9 +384,9 @@ class Sentences:
             return [f"{has} It is in another queue, so their weights do not compare them."]
         if not envy_applies(self.allocation) or (self.instance.weights[[self.n, m]] == 0).any():
             return [has]
-        would, rounding = min(number(self.would[m]), number(self.instance.tasks[self.n])), self.room.rounding(_SAME)
-        would = would if would > self.room.rounding(1e-9) else would * 0
-        if would > self.x * (1 + rounding) + self.room.rounding(1e-9):
+        would, rounding = min(number(self.would[m]), number(self.instance.tasks[self.n])), self.room.rounding(WRITTEN)
+        would = would if would > self.room.rounding(NOTHING) else would * 0
+        if would > self.x * (1 + rounding) + self.room.rounding(NOTHING):
             verdict = f"{figure(would - self.x)} more than it has: it has reason to envy {name}"
         elif would >= self.x * (1 - rounding):
             verdict = "as many as it has: nothing to envy"
@@ -400,7 +401,7 @@ class Sentences:
         if self.allocation.shares.ndim == 2 or self.given:
             return ""
         shares = self._for_weight()
-        if shares[m] <= shares[self.n] * (1 + self.room.rounding(_SAME)):
+        if shares[m] <= shares[self.n] * (1 + self.room.rounding(WRITTEN)):
             return ""
         if 2 * x[m, ~instance.eligibility[self.n]].sum() > x[m].sum():
             return f", most of them where {self.who} may not run"

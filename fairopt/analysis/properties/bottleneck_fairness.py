@@ -19,12 +19,12 @@ from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.max_min import judge
 from fairopt.analysis.properties.verdict import Verdict, does_not_apply, holds
 from fairopt.instance import BoolArray, safe_ratio
+from fairopt.instance.tolerances import NOTHING
 from fairopt.wording import joined
 
 __all__ = ["NAME", "check", "judge_resource"]
 
 NAME = "bottleneck-fairness"
-_SAME = 1e-9  # relative: ties between resources
 
 
 def check(case: Case) -> Verdict:
@@ -63,7 +63,7 @@ def _dominant_in_all(case: Case) -> BoolArray:
     instance = case.instance
     parts = safe_ratio(instance.demands, instance.total_capacity) / instance.weights.reshape(instance.n_users, -1)
     parts = parts[case.members]
-    dominant: BoolArray = (parts >= parts.max(axis=1, keepdims=True) * (1 - case.same(_SAME))).all(axis=0)
+    dominant: BoolArray = (parts >= parts.max(axis=1, keepdims=True) * (1 - case.same(NOTHING))).all(axis=0)
     return dominant
 
 
@@ -79,4 +79,4 @@ def _dominant_at_servers(case: Case) -> BoolArray:
     for r in range(instance.n_resources):
         largest = np.maximum(largest, parts(r))
     allowed = instance.eligibility[case.members]
-    return np.array([bool((parts(r) >= largest * (1 - case.same(_SAME)))[allowed].all()) for r in range(instance.n_resources)])
+    return np.array([bool((parts(r) >= largest * (1 - case.same(NOTHING)))[allowed].all()) for r in range(instance.n_resources)])

@@ -38,19 +38,20 @@ import numpy as np
 
 from fairopt.allocation import Allocation, Optimum
 from fairopt.analysis.measures import Violation, takes_part, violations
+from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.certificate import allocation_excess
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.fractions import from_rationals
+from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import LimitKind, Program
 from fairopt.program.parallelism import tasks_within
 
-__all__ = ["PATIENCE", "ROUNDED", "TANGLED", "Case", "as_asked", "capped", "quietly"]
+__all__ = ["PATIENCE", "TANGLED", "Case", "as_asked", "capped", "quietly"]
 
 TANGLED = (
     "Does not apply: users of limited parallelism have tasks of different worth on different servers, so what they could run is not unique."
 )
-ROUNDED = 1e-6  # relative: numbers in files are rounded
 PATIENCE = 60.0  # seconds for each search, if no time limit is given
 
 
@@ -106,9 +107,8 @@ class Case:
     @cached_property
     def notion(self) -> Notion | None:
         """The notion with its options (of a schedule, its criterion); None for given allocations of no notion."""
-        if self.allocation.question is not None:
-            return self.allocation.question.notion
-        return NOTIONS[self.allocation.notion]() if self.allocation.notion in NOTIONS else None
+        found = notion_of_allocation(self.allocation)
+        return found if self.allocation.question is not None or self.allocation.notion in NOTIONS else None
 
     @cached_property
     def exact(self) -> bool:
@@ -203,7 +203,7 @@ class Case:
     @cached_property
     def limits_exceeded(self) -> list[Violation]:
         """Limits that the allocation exceeds by more than rounding."""
-        return violations(self.instance, self.allocation.tasks, self.sharing, ROUNDED if self.radius is None else 0)
+        return violations(self.instance, self.allocation.tasks, self.sharing, WRITTEN if self.radius is None else 0)
 
     @cached_property
     def excess(self) -> Any:
@@ -215,14 +215,14 @@ class Case:
     @property
     def feasible(self) -> bool:
         """Whether the allocation keeps its limits, up to rounding."""
-        return self.excess <= ROUNDED if self.radius is None else not self.limits_exceeded
+        return self.excess <= WRITTEN if self.radius is None else not self.limits_exceeded
 
     @cached_property
     def tolerance(self) -> Any:
         """t, relative."""
         if self.radius is not None:
             return self.same(0.0)
-        return max(ROUNDED, 10 * self.allocation.certificate.worst) if self.exact else ROUNDED
+        return max(WRITTEN, 10 * self.allocation.certificate.worst) if self.exact else WRITTEN
 
     @cached_property
     def slack(self) -> FloatArray:
@@ -234,7 +234,7 @@ class Case:
     @cached_property
     def complete(self) -> BoolArray:
         """Which users have all their tasks where they are worth most, and so cannot gain, (users,)."""
-        complete: BoolArray = self.value >= self.instance.tasks * (1 - self.same(1e-9))
+        complete: BoolArray = self.value >= self.instance.tasks * (1 - self.same(FITS))
         return complete
 
     def deadline(self) -> float:

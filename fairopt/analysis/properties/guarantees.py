@@ -23,12 +23,12 @@ from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.fractions import rounding
 from fairopt.instance.keeping import keepings_of
+from fairopt.instance.tolerances import REACHED
 from fairopt.wording import figure, joined, named, plural
 
 __all__ = ["NAME", "check", "held_beyond"]
 
 NAME = "guarantees"
-_SAME = 1e-7  # relative
 _HOLDERS = 3  # named in a witness
 
 
@@ -52,7 +52,7 @@ def _users(case: Case) -> list[tuple[int, float | Fraction]]:
     """Return the users with a guarantee of their own who lack tasks, and how many."""
     instance = case.instance
     lack = np.where(instance.servable, instance.guarantees - case.allocation.tasks_per_user, 0)
-    least, same = int(case.whole), rounding(_SAME, lack)
+    least, same = int(case.whole), rounding(REACHED, lack)
     return [(int(n), lack[n]) for n in np.flatnonzero((lack > same * instance.guarantees) & (lack >= least * (1 - same)))]
 
 
@@ -88,7 +88,7 @@ def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
     owed = _owed(instance, r, servers)
     mine = tree.below[node] & (instance.demands[:, r] > 0)
     free = np.where(servers & instance.eligibility[mine].any(axis=0), instance.row_capacity[:, r] - allocation.usage[:, r], 0)
-    same = rounding(_SAME, per_user)
+    same = rounding(REACHED, per_user)
     found: list[tuple[float | Fraction, str]] = []
     while node:
         above = int(tree.parent[node])

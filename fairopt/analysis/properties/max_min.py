@@ -31,6 +31,7 @@ from fairopt.analysis.properties.whole_tasks import best_sorted, largest_totals,
 from fairopt.certificate import certify
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion
 from fairopt.models.share_notion import dominant_share
 from fairopt.program import Program, Solution, Stage
@@ -40,7 +41,6 @@ from fairopt.wording import figure, joined, plural
 __all__ = ["NAME", "check", "judge"]
 
 NAME = "max-min"
-_SAME = 1e-8  # relative: whole tasks differ by more
 _WHOLE = "Judged among whole tasks: "
 
 
@@ -174,7 +174,7 @@ def _whole(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
 def _against(case: Case, name: str, share: FloatArray, what: str, tasks: FloatArray) -> tuple[Verdict | None, bool]:
     """Return the verdict if the sorted shares of ``tasks`` are larger (else None), and whether the sorted shares differ."""
     own, best = (_shares(share, each, case) for each in (case.allocation.tasks, tasks))
-    low, high, same = np.sort(own[case.part]), np.sort(best[case.part]), case.same(_SAME)
+    low, high, same = np.sort(own[case.part]), np.sort(best[case.part]), case.same(CERTIFIED)
     different = np.flatnonzero(np.abs(high - low) > same * np.maximum(high, low))
     if not different.size or high[different[0]] < low[different[0]]:
         return None, bool(different.size)

@@ -43,6 +43,7 @@ from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, merge
 from fairopt.instance.exact_merging import merge_exactly
 from fairopt.instance.fractions import fractions_of, rational, rationals
+from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import Efficiency
 from fairopt.program import Program, Total
 from fairopt.program.exact import ExactProgram
@@ -75,7 +76,7 @@ def check(case: Case) -> Verdict:
         return does_not_apply(NAME, tasks)
     if case.feasible and (_most_gain(case) <= case.slack)[case.part].all():
         return holds(NAME, "Nobody can gain without another's loss: the prices of the allocation prove it.")
-    tasks = _improvement(case, np.where(case.part, 1 / np.maximum(case.reach, 1e-300), 0.0))
+    tasks = _improvement(case, np.where(case.part, 1 / np.maximum(case.reach, TINY), 0.0))
     if isinstance(tasks, str):
         return does_not_apply(NAME, tasks)
     return _verdict(case, tasks, "Nobody can gain without another's loss: a linear program finds no improvement.", "")
@@ -288,21 +289,21 @@ def _one_more(case: Case) -> FloatArray | None:
     instance, tasks = case.instance, case.allocation.tasks
     if case.sharing == "tdm":
         free = 1.0 - case.allocation.time_utilization
-        fits = np.floor(free * np.where(np.isfinite(instance.rates), instance.rates, 0.0) * (1 + 1e-9) + 1e-9)
+        fits = np.floor(free * np.where(np.isfinite(instance.rates), instance.rates, 0.0) * (1 + FITS) + FITS)
     else:
         free = instance.row_capacity - case.allocation.usage
         fits = np.full(tasks.shape, np.inf)
         for r in range(instance.n_resources):
             asks = np.flatnonzero(instance.demands[:, r] > 0)
-            fits[asks] = np.minimum(fits[asks], np.floor(free[:, r] / instance.demands[asks, r, None] + 1e-9))
+            fits[asks] = np.minimum(fits[asks], np.floor(free[:, r] / instance.demands[asks, r, None] + FITS))
     single = instance.eligibility & (instance.counts == 1) & case.part[:, None]  # unknown for rows of several servers
     fits = np.where(
-        single, np.clip(fits, 0.0, np.maximum(np.floor(instance.tasks - case.allocation.tasks_per_user + 1e-9), 0.0)[:, None]), 0.0
+        single, np.clip(fits, 0.0, np.maximum(np.floor(instance.tasks - case.allocation.tasks_per_user + FITS), 0.0)[:, None]), 0.0
     )
     some = np.flatnonzero(instance.limited)
     if some.size:
         left = np.maximum(instance.parallelism - servers_at_once(instance, tasks), 0.0)[some, None]
-        fits[some] = np.minimum(fits[some], np.floor(left * instance.rates_of_one[some] + 1e-9))
+        fits[some] = np.minimum(fits[some], np.floor(left * instance.rates_of_one[some] + FITS))
     if not fits.any():
         return None
     n, i = np.unravel_index(fits.argmax(), fits.shape)
@@ -322,7 +323,7 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
     """Return the best allocation of whole tasks in which nobody has fewer, and whether it is proved to be the best."""
     instance = case.instance
     held = np.round(case.allocation.tasks_per_user)
-    more = np.floor(np.minimum(instance.tasks, instance.rates.sum(axis=1)) + 1e-9) - held
+    more = np.floor(np.minimum(instance.tasks, instance.rates.sum(axis=1)) + FITS) - held
     two = np.concatenate([case.members, case.members])
     owned = np.concatenate([held[case.members], np.maximum(more, 0.0)[case.members]])
     dear = float(owned[case.members.size :].sum()) + 1.0
@@ -376,7 +377,7 @@ def _most_worth_within(case: Case, worth: FloatArray, program: Program, row: Int
     answer = scipy.optimize.milp(
         -value,
         integrality=np.ones(users.size, np.int64),
-        bounds=scipy.optimize.Bounds(0.0, np.floor(program.largest() * (1 + 1e-9) + 1e-9)),
+        bounds=scipy.optimize.Bounds(0.0, np.floor(program.largest() * (1 + FITS) + FITS)),
         constraints=[
             scipy.optimize.LinearConstraint(rows, ub=np.ones(len(limits))),
             scipy.optimize.LinearConstraint(own[case.members], lb=(case.value - case.slack)[case.members]),

@@ -31,6 +31,7 @@ from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import known_rates
 from fairopt.instance.exact_merging import coded
+from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import ShareNotion
 from fairopt.processes import workers
 from fairopt.wording import figure, joined, plural
@@ -136,7 +137,7 @@ def _leaving(case: Case) -> IntArray:
     instance = case.instance
     leaving = case.part & (_felt(case) > 0)
     floats = case.in_floats
-    use = floats.allocation.tasks_per_user / np.maximum(floats.reach, 1e-300)
+    use = floats.allocation.tasks_per_user / np.maximum(floats.reach, TINY)
     order = case.members[np.argsort(-use[case.members], kind="stable")]
     order = order[leaving[order]]
     if not case.exact:
@@ -179,7 +180,7 @@ def _may_lose(case: Case) -> BoolArray:
         return case.part.copy()
     shares, best = (case.share * case.allocation.tasks).sum(axis=1), case.share.max(axis=1)
     members = case.members
-    rising = members[shares[members] < best[members] * case.instance.tasks[members] * (1 - case.same(1e-9))]
+    rising = members[shares[members] < best[members] * case.instance.tasks[members] * (1 - case.same(FITS))]
     if not rising.size:
         return np.zeros(shares.size, bool)
     above: BoolArray = shares > shares[rising].min() * (1 + 10 * case.tolerance)

@@ -25,6 +25,7 @@ from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray, IntArray, safe_ratio
 from fairopt.instance.fractions import objects
+from fairopt.instance.tolerances import NOTHING, SAME
 from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check"]
@@ -77,7 +78,7 @@ class _Server:
         self.capacity = case.zeros(1) + 1 if case.sharing == "tdm" else instance.row_capacity[i]
         self.unit = instance.weights * self.gamma  # tasks for one unit of share
         self.total = case.allocation.tasks_per_user
-        self.holders: IntArray = np.flatnonzero((x[:, i] > case.same(1e-9) * self.gamma) & (self.gamma > 0))
+        self.holders: IntArray = np.flatnonzero((x[:, i] > case.same(NOTHING) * self.gamma) & (self.gamma > 0))
         self.x = x[:, i]
         self.free = np.maximum(self.capacity - self.x @ self.needs, 0)
 
@@ -140,7 +141,7 @@ class _Server:
         reasons, others = [], []
         for r in np.flatnonzero(self.needs[n] > 0):
             holders = self.holders[self.needs[self.holders, r] > 0]
-            above = holders[self.share(holders) > own * (1 + case.same(1e-12))]
+            above = holders[self.share(holders) > own * (1 + case.same(SAME))]
             m = int(above[self.share(above).argmax()]) if above.size else -1
             if self.free[r] > case.tolerance * self.capacity[r]:
                 reasons.append(f"{figure(self.free[r], 6)} of {figure(self.capacity[r], 6)} {things[r]} is free")

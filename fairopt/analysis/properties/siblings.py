@@ -31,13 +31,13 @@ from fairopt.analysis.properties.case import Case, capped
 from fairopt.analysis.properties.in_fractions import largest
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.keeping import Keeping
+from fairopt.instance.tolerances import NOTHING
 from fairopt.program.kept_parts import KeptParts
 from fairopt.program.parallelism import fastest_first
 from fairopt.program.queue_limits import guarantees_of, limit_rows
 
 __all__ = ["Child", "Families", "named_child"]
 
-_SAME = 1e-9  # relative
 Part: TypeAlias = tuple[Any, IntArray, IntArray]  # of a matrix: values, rows, columns
 
 
@@ -224,7 +224,7 @@ class Families:
             places = self.instance.eligibility[users].any(axis=0)
             now = self.held_below(child.node).sum(axis=0)
             offered = bundle[places].sum(axis=0)
-            small = case.same(_SAME) * np.maximum(now, offered)
+            small = case.same(NOTHING) * np.maximum(now, offered)
             if (offered < now - small).any() or not (offered > now + small).any():
                 return 0
         return self._most(child, bundle)
@@ -252,7 +252,7 @@ class Families:
         one = self._full(mine.size, 1)
         most = np.where(self._still(child), np.minimum(case.allocation.tasks_per_user[users], instance.tasks[users]), instance.tasks[users])
         _add(parts, bounds, one, which, columns, most, most < np.inf)
-        _add(parts, bounds, -worth, which, columns, -case.value[users] * (1 - case.same(_SAME)), np.ones(users.size, bool))
+        _add(parts, bounds, -worth, which, columns, -case.value[users] * (1 - case.same(NOTHING)), np.ones(users.size, bool))
         at_once = instance.parallelism[users]
         rates = instance.rates_of_one[mine, rows]
         part = np.divide(one, rates, out=self._full(mine.size, 0), where=rates > 0)
@@ -267,7 +267,7 @@ class Families:
         if case.radius is not None:
             return self._in_fractions(child, worth, parts, bounds)
         most_alone = filled[np.isfinite(filled)].max(initial=0.0)  # who runs nothing now is measured by what the bundle could run
-        size, limit = max(self.value(child), float(most_alone), _SAME), np.concatenate(bounds)
+        size, limit = max(self.value(child), float(most_alone), NOTHING), np.concatenate(bounds)
         shapes = [(bound.size, mine.size) for bound in bounds]
         matrix = sp.vstack(
             [sp.csr_array((data, (row, column)), shape) for (data, row, column), shape in zip(parts, shapes, strict=True)], format="csr"

@@ -39,6 +39,7 @@ from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.fractions import fractions_of, objects
+from fairopt.instance.tolerances import FITS, NOTHING
 from fairopt.instance.units import bare_amount
 from fairopt.processes import workers
 from fairopt.wording import figure, joined, plural
@@ -52,7 +53,6 @@ _ROUND = 4  # lies in one round of the local search
 _BEST = 2  # the best lies, from which a round starts
 _STEP = (0.5, 0.01)  # first and last step of the local search, in logarithms of the declared numbers
 _OF_QUEUES = 4  # one part in so many of the effort goes to lies of queues
-_SAME = 1e-9  # relative
 _DIGITS = 4  # of what is declared, in the local search in fractions
 _AS_GOOD = 0.999  # part of the largest gain that a lie with fewer digits must reach
 
@@ -144,7 +144,7 @@ def check(case: Case) -> Verdict:
     paid, of_queue = search.paid(), search.paid_to_a_queue()
     lies = f"{plural(search.tried, 'lie')} tried, seed {case.seed}"
     ended = ", until time was up" if search.late else ""
-    if of_queue is not None and (not paid or of_queue[0] > paid[0][0] * (1 + _SAME)):
+    if of_queue is not None and (not paid or of_queue[0] > paid[0][0] * (1 + NOTHING)):
         return _of_queue(case, search, *of_queue, f"the best of {lies}{ended}")
     if not paid:
         statement = f"No profitable lie found by {lies}{ended}: a search, not a proof."
@@ -433,7 +433,7 @@ def _ask(case: Case, lie: Lie | Joint, time_limit: float | None) -> FloatArray |
 def _whole(tasks: Any) -> Any:
     """Return how many whole tasks there are, but for rounding."""
     if tasks.dtype != object:
-        return np.floor(tasks + 1e-9)
+        return np.floor(tasks + FITS)
     return objects([math.floor(value) for value in tasks])
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.analysis.worst_cases.objective import EQUAL, Objective
+from fairopt.analysis.worst_cases.objective import Objective
 from fairopt.analysis.worst_cases.small_instances import SmallInstances
 from fairopt.instance import Instance
+from fairopt.instance.tolerances import NOTHING
 from fairopt.processes import workers
 
 __all__ = ["ROUND", "Candidate", "Round", "rounds"]
@@ -29,7 +30,7 @@ class Candidate:
     @property
     def key(self) -> tuple[float, float]:
         """Sort key: the regret, then how small the numbers of the instance are."""
-        return round(self.value / EQUAL), -float(self.instance.capacities.sum() + self.instance.demands.sum())
+        return round(self.value / NOTHING), -float(self.instance.capacities.sum() + self.instance.demands.sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +87,7 @@ def _round(
     failed = made = 0
     stopped = ""
     try:
-        while made < tries and (best is None or best.value < 1 - EQUAL):
+        while made < tries and (best is None or best.value < 1 - NOTHING):
             if deadline is not None and time.time() > deadline:
                 stopped = "time limit"
                 break
@@ -95,7 +96,7 @@ def _round(
             made += 1
             if value == -np.inf:
                 failed += 1
-            elif best is None or value >= best.value - EQUAL:  # equal values too: plateaus are wide
+            elif best is None or value >= best.value - NOTHING:  # equal values too: plateaus are wide
                 best = Candidate(instance, value)
             watch(0.0 if best is None else best.value)
     except KeyboardInterrupt:  # Ctrl-C reaches every worker

@@ -17,13 +17,14 @@ from fairopt.analysis.worst_cases.small_instances import SmallInstances
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import CertificateError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.tolerances import CERTIFIED, NOTHING
 from fairopt.models import Notion, Sharing
 from fairopt.scheduling import schedule as fill_servers
 from fairopt.solvers import choose
 from fairopt.solving import checked, formulate, solve
 from fairopt.specs import OwnScheduler, read_schedule
 
-__all__ = ["EQUAL", "MEASURES", "Objective", "Schedule", "objective_of", "scheduler"]
+__all__ = ["MEASURES", "Objective", "Schedule", "objective_of", "scheduler"]
 
 Schedule: TypeAlias = str | Mapping[str, Any] | Callable[[Instance], Allocation | npt.ArrayLike]
 Answer: TypeAlias = tuple[Allocation, Allocation, Regret]
@@ -31,9 +32,7 @@ Answer: TypeAlias = tuple[Allocation, Allocation, Regret]
 MEASURES = ("worst", "level", "leximin", "largest", "goal", "condition", "total")
 """Numbers of a `Regret` to search for; "worst" applies to every goal except a choice among alternatives."""
 
-_TOLERANCE = 1e-8  # for the limits of an allocation that a function returns
 _SAMPLES = 25  # if a schedule refuses that many instances, the search does not start
-EQUAL = 1e-9  # regrets that differ by less are equal
 
 
 def scheduler(schedule: Schedule) -> tuple[str, Callable[[Instance], Any], Any]:
@@ -137,7 +136,7 @@ class Objective:
             exceeded = violations(instance.exact, schedule.in_fractions.tasks, schedule.sharing, 0)
             if exceeded:
                 raise CertificateError(f"the schedule exceeds a limit by an amount that floats take for rounding: {exceeded[0]}")
-        if np.abs(schedule.tasks - answer[0].tasks).max() > _TOLERANCE:
+        if np.abs(schedule.tasks - answer[0].tasks).max() > CERTIFIED:
             raise CertificateError("in fractions the schedule gives other tasks than in floats, so nothing is proved")
         exact = answer[1] if self.whole else solve(instance, self.notion, exact=True)
         return schedule, exact, regret(schedule, self.notion, exact=exact)
@@ -157,7 +156,7 @@ class Objective:
     def keeps(self, instance: Instance, least: float) -> bool:
         """Say whether the measure is at least ``least``."""
         try:
-            return self.value(self.answer(instance)) >= least - EQUAL
+            return self.value(self.answer(instance)) >= least - NOTHING
         except (InvalidInstance, Unsupported):  # the schedule or the notion refuses the form of the instance
             return False
 
@@ -168,9 +167,9 @@ class Objective:
         if tasks.shape != shape or not np.isfinite(tasks).all():
             raise InvalidInstance(f"the schedule returned tasks of shape {tasks.shape}; return finite numbers, (users, servers) = {shape}")
         excess = allocation_excess(instance, tasks, how)
-        if excess > _TOLERANCE:
+        if excess > CERTIFIED:
             raise InvalidInstance(f"the schedule exceeds a limit of the instance by a part of {excess:.2g}; return an allocation that fits")
-        if self.whole and np.abs(tasks - np.round(tasks)).max() > _TOLERANCE:
+        if self.whole and np.abs(tasks - np.round(tasks)).max() > CERTIFIED:
             raise InvalidInstance("the schedule returned parts of tasks; return whole ones, or use integral=False")
         if own is not None:
             return own

@@ -42,11 +42,12 @@ from fairopt.allocation.exact_answer import as_text
 from fairopt.analysis.regrets import Regret
 from fairopt.analysis.shortfalls import tasks_in_fractions
 from fairopt.analysis.worst_cases.local_search import Candidate, rounds
-from fairopt.analysis.worst_cases.objective import EQUAL, MEASURES, Schedule, objective_of, scheduler
+from fairopt.analysis.worst_cases.objective import MEASURES, Schedule, objective_of, scheduler
 from fairopt.analysis.worst_cases.small_instances import VARIED, SmallInstances, shrink
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.fractions import ExactArray
+from fairopt.instance.tolerances import NOTHING
 from fairopt.models import NOTIONS, Notion
 from fairopt.results import finite, plain, result
 from fairopt.solving import notion_of
@@ -246,7 +247,7 @@ def worst_case(
     keep_regret = keep_regret if keep is None else keep
     name, run, criterion = scheduler(schedule)
     if notion is None and (criterion is None or (isinstance(criterion, str) and criterion not in NOTIONS)):
-        raise Unsupported(f'name the notion that "{name}" is measured against, such as worst_case(schedule, "drfh")')
+        raise Unsupported(f'name the notion that "{name}" is measured against, such as notion="drfh"')
     chosen = notion_of(criterion if notion is None else notion, **options)
     _check(users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, workers, keep_regret)
     size = SmallInstances(users, servers, resources, (capacities[0], capacities[1]), (demands[0], demands[1]), tuple(vary))
@@ -269,7 +270,7 @@ def worst_case(
                 done(round_.tries, 0.0 if best is None else best.value)
             if not stopped:
                 halt()
-            if stopped or (best is not None and best.value >= 1 - EQUAL):
+            if stopped or (best is not None and best.value >= 1 - NOTHING):
                 break
     except KeyboardInterrupt:
         stopped = "interrupted"

@@ -13,7 +13,7 @@ from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Table, ids, names, numbers, words
 from fairopt.wording import figure, percent, plural, printable
 
-__all__ = ["effect_blocks", "what_if_blocks"]
+__all__ = ["effect_blocks", "measure_tables", "what_if_blocks"]
 
 _USERS = 20  # of each allocation, those with the largest changes
 _DIFFERENCES = 20
@@ -22,7 +22,7 @@ _SIDE_BY_SIDE = 2  # allocations in a table of measures
 _LEGEND = """\
 efficiency: weighted tasks, in % of the most possible with divisible tasks of each instance.
 min share: smallest weighted dominant share."""
-_ONLY = "only {}: gain in tasks if this were the only difference. Gains need not add up: differences may work together."
+_ONLY = "only {}: gain in tasks by what that line says, alone. Gains need not add up: differences may work together."
 
 
 def what_if_blocks(found: WhatIf, *, everything: bool = False, choice: Choice | None = None) -> Iterator[Block]:
@@ -76,8 +76,7 @@ def _sides(found: WhatIf) -> list[str]:
 
 def _groups(found: WhatIf) -> list[tuple[str, tuple[Difference, ...]]]:
     """Return the differences whose effects are computed one by one, each with its name."""
-    groups = [(effect.what, effect.differences) for effect in next(iter(found.effects.values()), ())]
-    return groups or [(each.what, (each,)) for each in found.differences]
+    return list(found.groups)
 
 
 def _differences(sides: Sequence[str], groups: Sequence[tuple[str, tuple[Difference, ...]]], most: int) -> Table:
@@ -125,6 +124,11 @@ def _chosen(found: WhatIf, row: str, changes: Sequence[UserChange], choice: Choi
     before = choice.in_order(allocation)
     new = [name for name in named if name not in allocation.instance.users and (not choice.users or name in choice.users)]
     return [named[name] for name in [*before, *new] if name in named][: choice.top]
+
+
+def measure_tables(found: WhatIf) -> Iterator[Table]:
+    """Yield the measures of all allocations, those of both instances beside each other."""
+    yield from _measures(found, _sides(found))
 
 
 def _measures(found: WhatIf, sides: Sequence[str]) -> Iterator[Table]:

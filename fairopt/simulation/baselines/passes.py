@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.tolerances import FITS
 from fairopt.simulation.baselines.pool import first
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from fairopt.simulation.baselines.quotas import Group
 
 __all__ = ["spin_the_pie", "start_in_order"]
-
-_FITS = 1e-9
 
 
 def start_in_order(run: JobRun, ranks: Callable[[], IntArray] | None, backfill: bool, now: float) -> None:
@@ -191,7 +190,7 @@ def _serve(run: JobRun, jobs: IntArray, slice_: float, now: float, group: Callab
         place = first(fits, allowed)
         if place.total < least:
             continue
-        within = int((slice_ - given) / worth * (1 + _FITS)) if worth > 0 else wanted
+        within = int((slice_ - given) / worth * (1 + FITS)) if worth > 0 else wanted
         if not given and slice_ > 0:
             within = max(within, least)
         if within < least:

@@ -8,6 +8,7 @@ import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.keeping import Keeping
+from fairopt.instance.tolerances import FITS
 from fairopt.program.kept_parts import KeptParts
 from fairopt.program.queue_limits import limit_rows
 from fairopt.simulation.keeping import State
@@ -15,7 +16,6 @@ from fairopt.simulation.streams import Streams
 
 __all__ = ["Place", "Pool", "first"]
 
-_FITS = 1e-9  # a task fits if it exceeds what is free by a smaller part of the capacity: rounding
 _FEW = 4  # servers that are changed one by one
 
 
@@ -48,9 +48,9 @@ class Pool:
         self.row = np.repeat(np.arange(instance.n_servers), instance.counts.astype(np.int64))
         self._rows, self._counts = instance.capacities, instance.counts
         self._capacity = instance.capacities[self.row]
-        self.room = np.asfortranarray(self._capacity * (1 + _FITS))
+        self.room = np.asfortranarray(self._capacity * (1 + FITS))
         self._columns = list(self.room.T)
-        self.slack = _FITS * self._capacity.sum(axis=0)
+        self.slack = FITS * self._capacity.sum(axis=0)
         first = np.concatenate([[0], np.cumsum(instance.counts)])[self.row].astype(np.int64)
         self.closed = np.arange(self.row.size) - first >= streams.cluster.counts[self.row]
         self._allowed = instance.eligibility
@@ -74,7 +74,7 @@ class Pool:
                 counted.append((users, keeping.servers, keeping.resource, room))
         self._left = np.array([bound for *_, bound in counted], float)
         self._held = np.zeros(len(counted))
-        self._most = _FITS * self._left
+        self._most = FITS * self._left
         self._on_rows = [servers for _, servers, _, _ in counted]
         self._on = [servers[self.row] for servers in self._on_rows]
         amount = np.array([users[streams.owner] * self.demands[:, r] for users, _, r, _ in counted], float)
@@ -182,7 +182,7 @@ class Pool:
 
     def _tell_total(self) -> None:
         self._some_closed = bool(self.closed.any())
-        self.total_free = self.open_total(self.room - _FITS * self._capacity)
+        self.total_free = self.open_total(self.room - FITS * self._capacity)
 
     def open_total(self, amounts: FloatArray) -> FloatArray:
         """Return the sum of amounts, (servers, resources), over the servers that are not closed."""
@@ -209,7 +209,7 @@ class Pool:
     def most(self, stream: int) -> int:
         """Return how many tasks of a stream fit on the empty cluster with all servers that ever exist, as far as limits allow more now."""
         used = self._used[stream]
-        on_one = np.floor((self._rows * (1 + _FITS))[:, used] / self.demands[stream, used]).min(axis=1)
+        on_one = np.floor((self._rows * (1 + FITS))[:, used] / self.demands[stream, used]).min(axis=1)
         number = np.where(self._allowed[stream], on_one * self._counts, 0.0)
         return int(self._limited(stream, number.astype(np.int64), self._on_rows).sum())
 

