@@ -15,7 +15,9 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.streams import unheard
 
-__all__ = ["HighsModel", "Outcome", "Status", "solved", "without_banner"]
+__all__ = ["DUAL_SIMPLEX", "PRIMAL_SIMPLEX", "HighsModel", "Outcome", "Status", "solved", "without_banner"]
+
+DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4  # HiGHS's numbers, as values of ``simplex_strategy``
 
 
 @cache

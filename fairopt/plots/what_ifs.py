@@ -1,6 +1,6 @@
 """Two instances side by side: how many tasks each user gains or loses, and what each difference would do alone.
 
-A panel for each notion or schedule. A bar to the right is a gain, a hatched one to the left a loss; tasks before and after stand beside
+A panel for each notion or schedule. A bar to the right is a gain, one to the left a loss; tasks before and after stand beside
 it. A mark is the change by one difference alone. Of many users, those whose tasks change most are shown, from the largest gain to the
 largest loss.
 """
@@ -17,7 +17,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import WRITTEN
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import GREY, room_beside, short_label, short_labels
+from fairopt.plots.style import GREY, room_beside, short_label, short_labels, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,10 +117,12 @@ def _chosen(columns: Sequence[Sequence[UserChange]]) -> list[int]:
 
 
 def _panel(axes: Axes, changes: Sequence[UserChange], effects: Sequence[Effect]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     y = np.arange(len(changes))
     moved = np.array([change.moved for change in changes])
-    for side, colour, hatch in ((moved > 0, _GAIN, ""), (moved < 0, _LOSS, "///")):
-        axes.barh(y[side], moved[side], height=0.66, color=colour, hatch=hatch, edgecolor="white", linewidth=0.3, zorder=2)
+    for side, colour in ((moved > 0, _GAIN), (moved < 0, _LOSS)):
+        axes.barh(y[side], moved[side], height=0.66, color=colour, edgecolor="white", linewidth=0.3, zorder=2)
     ends = np.maximum(moved, 0.0)
     every: list[FloatArray] = [moved]
     for mark, effect in zip(_MARKS, effects, strict=False):
@@ -140,6 +142,7 @@ def _panel(axes: Axes, changes: Sequence[UserChange], effects: Sequence[Effect])
         text.set_color(GREY if change.verdict == "as before" else "black")
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(changes) - 0.4, -0.6)
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(lambda value, _: f"{'+' if value > 0 else ''}{wording.figure(value)}".replace("-", "\N{MINUS SIGN}"))
     axes.set_xlabel("tasks more or fewer")
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -155,5 +158,5 @@ def _note(change: UserChange) -> str:
 
 
 def _heading(row: str, summary: str) -> str:
-    """Return the name of an allocation and who gains and loses, on two lines."""
-    return f"{short_label(row, _TITLE)}\n{short_label(summary, _TITLE)}"
+    """Return the name of an allocation and who gains and loses, on lines of their own."""
+    return f"{wrapped(row, _TITLE)}\n{wrapped(summary, _TITLE)}"

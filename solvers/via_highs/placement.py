@@ -14,15 +14,9 @@ from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.placement import WholePlacement
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import HighsModel, Outcome
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["Placed", "pack_servers", "place_numbers", "place_whole"]
-
-_PAIRS = 2_000  # programs with more are solved as linear ones
-_SHORT = 1e3  # cost of a task that does not fit in the linear program, in pairs
-_NODES = 500  # of branch and cut: a limit that gives the same answer on every machine
-_ROUNDING = 10.0  # seconds for the numbers of tasks, which most programs need a few hundredths of
-_SEARCH = 0.75  # part of the time limit for the fewest pairs; the rest is for the fewest servers
-_TIES = 1e-8  # of two users with the same remainder the first one gets the task
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,16 +54,18 @@ def place_whole(program: WholePlacement, time_limit: float | None = None) -> Pla
     """
     if not program.most.size:
         return Placed(np.zeros(0), True, True)
-    if program.most.size > _PAIRS:
-        return Placed(_divisible(program, Deadline(_ROUNDING)), False, False)
-    numbers = _numbers(program, Deadline(_ROUNDING))
+    if program.most.size > SETTINGS.pairs_of_milp:
+        return Placed(_divisible(program, Deadline(SETTINGS.rounding_s)), False, False)
+    numbers = _numbers(program, Deadline(SETTINGS.rounding_s))
     if not numbers.x.size:
         return Placed(np.zeros(program.most.size), False, False)
     x = np.round(numbers.x[: program.most.size])
     started, deadline, pairs, before = time.monotonic(), Deadline(time_limit), _Pairs(program, x), int((x > 0).sum())
-    fewest = pairs.run(np.r_[np.zeros(x.size), -np.ones(x.size)], x.size, _SEARCH * deadline.left, x)
+    fewest = pairs.run(np.r_[np.zeros(x.size), -np.ones(x.size)], x.size, SETTINGS.search_part * deadline.left, x)
     proved = fewest.status is Status.OPTIMAL
-    least_left = (1 - _SEARCH) * (np.inf if time_limit is None else time_limit)  # engines look at the clock from time to time only
+    least_left = (1 - SETTINGS.search_part) * (
+        np.inf if time_limit is None else time_limit
+    )  # engines look at the clock from time to time only
     x = pairs.better(fewest, x)
     if not proved:  # then which pairs are used is settled, and the search is small
         pairs.most = np.where(x > 0, pairs.most, 0.0)
@@ -81,7 +77,7 @@ def place_whole(program: WholePlacement, time_limit: float | None = None) -> Pla
 
 def place_numbers(program: WholePlacement) -> FloatArray:
     """Solve for the numbers of tasks alone, and return whole tasks of pairs that have them; 0 where none were found."""
-    found = _numbers(program, Deadline(_ROUNDING)).x
+    found = _numbers(program, Deadline(SETTINGS.rounding_s)).x
     return np.round(found[: program.most.size]) if found.size else np.zeros(program.most.size)
 
 
@@ -106,7 +102,7 @@ def pack_servers(capacity: FloatArray, count: int, demands: FloatArray, tasks: F
         np.r_[np.ones(used.size * count), tasks],
         integral=np.arange(size),
     )
-    model.set_options(mip_max_nodes=_NODES, mip_abs_gap=0.999)
+    model.set_options(mip_max_nodes=SETTINGS.most_nodes, mip_abs_gap=0.999)
     outcome = model.run(float("inf") if time_limit is None else time_limit)
     if not outcome.x.size:
         return np.zeros((users, count))
@@ -133,7 +129,7 @@ def _numbers(program: WholePlacement, deadline: Deadline) -> Outcome:
     pairs, users = upper.size, program.floors.size
     each = sp.eye_array(users, format="csr")
     rows = sp.vstack([sp.hstack([matrix, sp.csr_array((matrix.shape[0], 2 * users))]), sp.hstack([_sums(program), -each, each])])
-    more = program.parts - _TIES * np.arange(users) / max(users, 1)
+    more = program.parts - SETTINGS.ties * np.arange(users) / max(users, 1)
     model = HighsModel(
         np.r_[np.zeros(pairs), np.where(program.parts > 0, more, 0.0), np.full(users, -(users + 1.0))],
         np.zeros(pairs + 2 * users),
@@ -143,7 +139,7 @@ def _numbers(program: WholePlacement, deadline: Deadline) -> Outcome:
         np.r_[np.ones(matrix.shape[0]), program.floors],
         integral=np.arange(pairs + 2 * users),
     )
-    model.set_options(mip_max_nodes=_NODES)
+    model.set_options(mip_max_nodes=SETTINGS.most_nodes)
     return model.run(deadline.left)
 
 
@@ -154,7 +150,7 @@ def _divisible(program: WholePlacement, deadline: Deadline) -> FloatArray:
     tasks = program.floors + program.parts
     rows = sp.vstack([sp.hstack([matrix, sp.csr_array((matrix.shape[0], users))]), sp.hstack([_sums(program), sp.eye_array(users)])])
     model = HighsModel(
-        np.r_[-1.0 / np.maximum(upper, 1.0), np.full(users, -_SHORT)],
+        np.r_[-1.0 / np.maximum(upper, 1.0), np.full(users, -SETTINGS.cost_of_misfit)],
         np.zeros(pairs + users),
         np.r_[upper, tasks],
         sp.csc_array(rows),
@@ -200,7 +196,7 @@ class _Pairs:
             np.r_[np.ones(self.limits), self.tasks, np.zeros(self.size), float(pairs)],
             integral=np.arange(2 * self.size),
         )
-        model.set_options(mip_max_nodes=_NODES, mip_rel_gap=1e-6)
+        model.set_options(mip_max_nodes=SETTINGS.most_nodes, mip_rel_gap=1e-6)
         model.guess(np.r_[known, (known > 0).astype(float)])
         return model.run(seconds)
 
