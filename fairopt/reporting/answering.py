@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairopt.reporting.bars import Axis, axis_html, bar, sign
 from fairopt.reporting.complaints import Complaint, asked, complaints, none_of
@@ -61,10 +61,12 @@ def answered(findings: Findings, *, one_page: bool = False) -> Answered | None:
         "In use: " + joined([f"{percent(part, 1)} of {thing}" for thing, part in row.use.items()], 8) + ".",
     ]
     wrong = complaints(found)
+    whose = answer.table.columns[0].title.replace(", ", " and ")
+    table = replace(answer.table, title=f"What each {whose} gets under {found.name}")
     return Answered(
         found.name,
         says,
-        table_html(answer.table, missing="", drawn={0: [axis_html(axis), *(bar(held, axis) for held in answer.bars)]}),
+        table_html(table, missing="", drawn={0: [axis_html(axis), *(bar(held, axis) for held in answer.bars)]}),
         _legend(answer),
         answer.left_out,
         wrong,

@@ -11,6 +11,7 @@ All widths are percentages, so that bars fit any page. Colours are CSS variables
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -20,7 +21,6 @@ from fairopt.wording import percent
 
 __all__ = ["PATTERN", "Axis", "axis_html", "bar", "sign"]
 
-_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
 _TICKS = 4  # at most, beyond 0
 _ROOM = 1.02
 
@@ -43,8 +43,9 @@ class Axis:
     def of(cls, largest: Iterable[float]) -> Axis:
         """Return the scale for these largest numbers of the bars."""
         most = max(largest, default=0.0) or 1.0
-        step = next((each for each in _STEPS if most / each <= _TICKS), most / _TICKS)
-        return cls(round(most * _ROOM, 9), tuple(round(k * step, 9) for k in range(int(most / step + 1e-9) + 1)))
+        size = 10.0 ** math.floor(math.log10(most / _TICKS))
+        step = next(each * size for each in (1, 2, 2.5, 5, 10) if most <= _TICKS * each * size * (1 + 1e-9))
+        return cls(float(f"{most * _ROOM:.9g}"), tuple(float(f"{k * step:.9g}") for k in range(int(most / step + 1e-9) + 1)))
 
     def at(self, part: float) -> str:
         """Return a place on the axis."""

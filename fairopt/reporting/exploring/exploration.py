@@ -184,7 +184,7 @@ class Exploration:
         if instance.queues:
             yield Part("queues", "html", queues_html(found, rows))
         yield Part("servers", "html", servers_html(found, rows))
-        yield Part("measures", "html", blocks_html(measure_tables(found), _table))
+        yield Part("measures", "html", blocks_html(measure_tables(found, rows), _table))
         allocation = found.after[rows[0]].allocation
         assert allocation is not None
         yield Part("proof", "sentence", "\n".join(f"{printable(row)}: {_proof(found, row)}" for row in rows))

@@ -19,7 +19,7 @@ from fairopt.analysis.comparison import Row
 from fairopt.analysis.measures import shares_per_task, takes_part
 from fairopt.instance import FloatArray
 from fairopt.reporting.tables.queues import promised, tree_of
-from fairopt.show.table import Column, Style, Table, names, numbers, words
+from fairopt.show.table import Column, Format, Style, Table, names, numbers, words
 from fairopt.wording import percent, plural
 
 __all__ = ["Answer", "Held", "answer_of", "bars_of_queues", "parts_of_users"]
@@ -27,6 +27,7 @@ __all__ = ["Answer", "Held", "answer_of", "bars_of_queues", "parts_of_users"]
 _ROWS, _LEAST = 30, 12  # of more users than this, so many that hold least for their weight are shown
 _OTHERS = 4  # further allocations beside it
 _SAME = 1e-7  # relative: less is missing by rounding
+_PART = Format(percent=True, decimals=1, tiny=True)
 _VISIBLE = 5e-4  # of the cluster
 
 
@@ -99,18 +100,18 @@ def _of_users(allocation: Allocation, beside: Sequence[Row]) -> Answer:
         least = "that hold least for their weight among those that want more" if ranked.size else "of the file"
         left_out = f"The {'first ' if not ranked.size else ''}{plural(shown.size, 'user')} {least}, of {instance.n_users:,}."
     exact = allocation.as_known
-    columns: list[Column] = [names("user", (instance.users[n] for n in shown))]
-    if instance.weights.ndim == 1:
-        columns.append(numbers("weight", instance.weights[shown], 4))
-    if instance.guarantees.any():
-        columns.append(words("guarantee", (_promise(exact, n) for n in shown), styles=tuple(_style(exact, n) for n in shown)))
-    columns += [
+    columns: list[Column] = [
+        names("user", (instance.users[n] for n in shown)),
         numbers("tasks", allocation.tasks_per_user[shown], alike=True),
         *_tasks_beside(beside, lambda other: other.tasks_per_user[shown]),
         numbers("holds", (_named_part(parts[n], allocation.dominant_resources[n], allocation) for n in shown)),
     ]
+    if instance.weights.ndim == 1:
+        columns.append(numbers("weight", instance.weights[shown], 4))
     if by_weight is not None:
-        columns.append(numbers("by weight", (percent(by_weight[n], 1) for n in shown)))
+        columns.append(numbers("by weight", (_percent(by_weight[n]) for n in shown)))
+    if instance.guarantees.any():
+        columns.append(words("guarantee", (_promise(exact, n) for n in shown), styles=tuple(_style(exact, n) for n in shown)))
     if any(states := [_state(allocation, n) for n in shown]):
         columns.append(words("", states))
     guarantees = instance.guarantees * own if own is not None else np.zeros(instance.n_users)
@@ -160,7 +161,11 @@ def _state(allocation: Allocation, user: int | np.integer[Any]) -> str:
 
 def _named_part(part: float, resource: str, allocation: Allocation) -> str:
     thing = "time" if allocation.sharing == "tdm" else resource
-    return f"{percent(part, 1)} {thing}" if part > 0 else percent(0.0, 1)
+    return f"{_percent(part)} {thing}" if part > 0 else percent(0.0, 1)
+
+
+def _percent(part: float) -> str:
+    return _PART.write([part])[0]
 
 
 def _tasks_beside(beside: Sequence[Row], of: Any) -> Iterable[Column]:
@@ -175,26 +180,25 @@ def _of_tree(allocation: Allocation, beside: Sequence[Row]) -> Answer:
     resource = _resource(allocation)
     capacity = dict(zip(allocation.instance.resources, allocation.instance.total_capacity.tolist(), strict=True))
     by_title = {column.title: column for column in tree.table.columns}
-    columns = [by_title[title] for title in ("queue, user", "weight", "guarantee", "limit", "tasks") if title in by_title]
-    if "guarantee" in by_title:
-        of_guarantees = by_title["guarantee"]
-        styles: tuple[Style, ...] = tuple("bad" if "missing" in text else "" for text in of_guarantees.texts)
-        columns = [words(each.title, each.values, styles=styles) if each is of_guarantees else each for each in columns]
+    bars = tuple(_bar(allocation, each, resource, capacity) for each in tree.holders)
+    parts = by_title["dominant"].texts if resource is None else [_percent(bar.part) for bar in bars]
+    measure = f"{resource} of the cluster" if resource else "cluster, of the resource of which the queue or user holds the largest part"
+    columns = [by_title["queue, user"], by_title["tasks"]]
     for row in beside:
         assert row.allocation is not None
         held = {each.node: each.tasks for each in row.allocation.queue_holdings()}
         tasks = [held[each.node] if isinstance(each, QueueHoldings) else row.allocation.tasks_per_user[each] for each in tree.holders]
         columns.append(numbers(f"tasks, {row.name}", tasks, alike=True))
-    bars = tuple(_bar(allocation, each, resource, capacity) for each in tree.holders)
-    if resource is None:
-        texts = by_title["dominant"].texts
-        measure = "cluster, of the resource of which the queue or user holds the largest part"
-    else:
-        texts = ["" if bar is None else percent(bar.part, 1) for bar in bars]
-        measure = f"{resource} of the cluster"
-    columns.append(numbers("holds" if resource is None else f"{resource} held", texts))
+    columns += [numbers(f"{resource} held" if resource else "holds", parts), by_title["weight"]]
+    columns += [_red(by_title[title]) for title in ("guarantee", "limit") if title in by_title]
     left_out = f"Not shown: {tree.left_out}." if tree.left_out else ""
     return Answer(Table.of(*columns, totals=1), (*bars[:-1], None), measure, left_out)
+
+
+def _red(column: Column) -> Column:
+    """Return the column with its cells in red that say what is missing."""
+    styles: tuple[Style, ...] = tuple("bad" if "missing" in text else "" for text in column.texts)
+    return words(column.title, column.values, styles=styles)
 
 
 def bars_of_queues(allocation: Allocation) -> tuple[str | None, list[tuple[QueueHoldings, Held]]]:
