@@ -7,6 +7,7 @@ import io
 import re
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,11 +15,11 @@ from hypothesis import strategies as st
 
 import fairopt as fo
 
-SERVERS = [["name", "gpu", "memory", "count", "clock"], ["dgx", 8.0, 1024.0, 4.0, 2.5], ["rack", 4.0, 256.5, 16.0, 3.25]]
-USERS = [["name", "gpu", "memory", "weight", "guarantee"], ["vision", 2.0, 64.0, 2.0, 4.0], ["nlp", 0.5, 12.25, 0.75, ""]]
+SERVERS: list[list[Any]] = [["name", "gpu", "memory", "count", "clock"], ["dgx", 8.0, 1024.0, 4.0, 2.5], ["rack", 4.0, 256.5, 16.0, 3.25]]
+USERS: list[list[Any]] = [["name", "gpu", "memory", "weight", "guarantee"], ["vision", 2.0, 64.0, 2.0, 4.0], ["nlp", 0.5, 12.25, 0.75, ""]]
 
 
-def instance(servers: list[list[object]], users: list[list[object]]) -> fo.Instance:
+def instance(servers: list[list[Any]], users: list[list[Any]]) -> fo.Instance:
     """The same without files."""
     return fo.Instance(
         [row[1:3] for row in servers[1:]],
@@ -64,7 +65,7 @@ def dialects(draw: st.DrawFn) -> dict[str, bytes]:
         if draw(st.booleans()):
             rows[1:] = [[f"{row[0]} ", *row[1:]] for row in rows[1:]]
         page = io.StringIO()
-        quoting = draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
+        quoting: Any = draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
         csv.writer(page, delimiter=separator, quoting=quoting, lineterminator=draw(st.sampled_from(["\n", "\r\n"]))).writerows(rows)
         title = draw(st.sampled_from(["", "Our lab\n", "# of May, 2026\n", f"sep={separator}\n"]))
         files[f"{draw(st.sampled_from([name, name.capitalize()]))}.csv"] = (title + page.getvalue()).encode(
