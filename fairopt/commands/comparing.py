@@ -10,7 +10,7 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.conditions import read_condition
-from fairopt.commands.console import Bar, Form, check_picture, choose_form, draw, hand_over, say, work
+from fairopt.commands.console import Bar, Form, check_picture, choose_form, draw, hand_over, say, work, write_figure
 from fairopt.commands.options import (
     Changes,
     Everything,
@@ -165,9 +165,7 @@ def compare(
     )
     draw(comparison, plot)
     if plot_queues is not None:
-        from fairopt.plots import save_figure
-
-        save_figure(comparison.plot(by="queue"), plot_queues)
+        write_figure(lambda: comparison.plot(by="queue"), plot_queues)
     hand_over(
         lambda: comparison.to_dict(by),
         lambda: _frame(comparison, by, form),

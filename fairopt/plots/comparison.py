@@ -21,7 +21,7 @@ from fairopt.instance import FloatArray
 from fairopt.plots.colours import edge, looks
 from fairopt.plots.labels import tree_ticks
 from fairopt.plots.share_dots import MOST, draw_share_dots, inches, marks_of, row_name
-from fairopt.plots.sheets import sheet
+from fairopt.plots.sheets import is_narrow, sheet
 from fairopt.plots.style import HATCH_OF_KIND, LOG_FROM, percent_axis, room_beside, short_label, short_labels, size_of
 
 if TYPE_CHECKING:
@@ -86,7 +86,11 @@ def plot_comparison(
     below = max(height - used, 0.7 * used)
     split = len(panels) > 2 or height > 1.3 * used
     options: dict[str, Any] = {"width_ratios": (1.15, 1)}
-    if split:  # bars on the right are no thicker than they need to be
+    down = is_narrow(figsize) and ax is None
+    if down:  # a column of a paper
+        heights = (max(groups * (len(rows) + 1), dots, 1), 1.4 * number, *([12] if len(panels) > 2 else []))
+        options = {"mosaic": [[panel] for panel in panels], "height_ratios": heights}
+    elif split:  # bars on the right are no thicker than they need to be
         rest = panels[2] if len(panels) > 2 else "."
         options |= {"mosaic": [["users", "use of the cluster"], ["users", rest]], "height_ratios": (used, below)}
     page = sheet(ax, figsize, (11.0, height + legend), panels, **options)
@@ -104,7 +108,9 @@ def plot_comparison(
     for axes in page.axes:
         axes.spines[["top", "right"]].set_visible(False)
     handles, labels = left.get_legend_handles_labels()
-    if handles:
+    if handles and down:
+        page.legend_above(left, 2, handles, labels)
+    elif handles:
         page.legend(handles, labels, loc="outside lower left", at=0, ncols=2, fontsize=9)
     handles, labels = right.get_legend_handles_labels()
     if handles:

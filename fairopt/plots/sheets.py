@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Sheet", "sheet"]
+__all__ = ["Sheet", "is_narrow", "sheet"]
+
+_NARROW = 6.0  # inches
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +69,11 @@ class Sheet:
         if text and self.own:
             lines = [short_label(line, len(line)) for line in textwrap.wrap(text, int(14 * self.figure.get_figwidth()))]
             self.figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=9, color=GREY)
+
+
+def is_narrow(figsize: tuple[float, float] | None) -> bool:
+    """Say whether a new figure is too narrow for panels side by side, as a column of a paper is."""
+    return figsize is not None and figsize[0] < _NARROW
 
 
 def _fitted(place: Figure | Axes, part: float, *entries: Any, ncols: int = 1, **options: Any) -> None:

@@ -16,7 +16,7 @@ from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import WRITTEN
-from fairopt.plots.sheets import sheet
+from fairopt.plots.sheets import is_narrow, sheet
 from fairopt.plots.style import GREY, room_beside, short_label, short_labels, wrapped
 
 if TYPE_CHECKING:
@@ -75,11 +75,12 @@ def plot_what_if(
     effects = {row: found.effects.get(row, ()) for row in drawn}
     marked = 0 < max(len(own) for own in effects.values()) <= _EFFECTS
     width = 2.6 + (4.6 if len(drawn) == 1 else 3.6 * len(drawn))
-    page = sheet(ax, figsize, (width, max(1.9 + 0.27 * len(chosen) + 0.25 * marked, 2.8)), drawn)
+    down = is_narrow(figsize) and ax is None
+    page = sheet(ax, figsize, (width, max(1.9 + 0.27 * len(chosen) + 0.25 * marked, 2.8)), drawn, down=down)
     names = short_labels([changes[drawn[0]][n].name for n in chosen])
     for k, (axes, row) in enumerate(zip(page.axes, drawn, strict=True)):
         _panel(axes, [changes[row][n] for n in chosen], effects[row] if marked else ())
-        axes.set_yticks(range(len(chosen)), names if not k or not page.own else [])
+        axes.set_yticks(range(len(chosen)), names if not k or down or not page.own else [])
         axes.set_title(_heading(row, found.summary(row)), loc="left", fontsize=10)
     handles, labels = page.axes[0].get_legend_handles_labels()
     if handles:

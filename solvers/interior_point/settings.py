@@ -1,7 +1,7 @@
 """The settings of the interior point: sizes from which it is tried first, and when its paths step, settle users and end.
 
 Why a size or a tolerance has its value is in benchmarks/results/choices.md. The settings of the path of alpha-fair goals stand in its own
-modules (``alpha_fair``, ``logarithmic_path``).
+modules (``alpha_fair``, ``alpha_fair_end``, ``by_sample``, ``logarithmic_path``).
 """
 
 from __future__ import annotations
