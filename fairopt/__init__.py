@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from fairopt.slurm.importing import import_slurm
     from fairopt.solvers import PLACEMENTS, SOLVERS
     from fairopt.solving import formulate, solve, to_pyomo
+    from fairopt.studies.paper_tables import StudyTable, study_table
     from fairopt.studies.sweep import study
     from fairopt.trace import Trace
 
@@ -108,6 +109,7 @@ __all__ = [
     "SideBySide",
     "Simulation",
     "SolverUnavailable",
+    "StudyTable",
     "Trace",
     "Unsupported",
     "WhatIf",
@@ -150,6 +152,7 @@ __all__ = [
     "simulate",
     "solve",
     "study",
+    "study_table",
     "to_pyomo",
     "trace_google2011",
     "trace_swf",
@@ -209,6 +212,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "slurm.importing": ["import_slurm"],
         "solvers": ["PLACEMENTS", "SOLVERS"],
         "solving": ["formulate", "solve", "to_pyomo"],
+        "studies.paper_tables": ["StudyTable", "study_table"],
         "studies.sweep": ["study"],
         "trace": ["Trace"],
     },

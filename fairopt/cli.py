@@ -24,7 +24,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import fairopt as fo
-from fairopt.commands.said import INTERRUPTED, SAID
+from fairopt.commands.said import INTERRUPTED, SAID, WRITTEN
 from fairopt.registry import FILES, line_at_fault
 from fairopt.streams import claim_stdout, quiet_libraries
 
@@ -32,6 +32,8 @@ __all__ = ["app", "main"]
 
 _INTERNAL = 70  # EX_SOFTWARE of sysexits.h
 _PIPE_CLOSED = 141  # as of a program that SIGPIPE ends
+_COMPLETION = "_FAIROPT_COMPLETE"  # a shell sets it to ask what completes a line
+_ONE_LINE = 10_000  # characters
 _TRACEBACK = "FAIROPT_TRACEBACK"  # if this variable is set, an error of fairopt itself comes with its traceback
 
 
@@ -118,6 +120,8 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # print labels that the terminal's encoding lacks as escapes
     claim_stdout()
     quiet_libraries(own=FILES)
+    if _COMPLETION in os.environ:
+        os.environ["COLUMNS"] = str(_ONE_LINE)  # a shell reads an entry a line
     warnings.showwarning = _warn  # type: ignore[assignment]  # where the line stands is of no interest
     try:
         app()
@@ -183,6 +187,7 @@ def _start(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     SAID.clear()
+    WRITTEN.clear()
 
 
 _PANELS = {  # sections of the help, and their commands: module, help in one line, example; a module is imported when its command runs
@@ -226,7 +231,7 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
         ),
         "explore": (
             "exploring",
-            "Open a page in the browser with sliders for FILE: see how the allocation, an explanation and the frontier change.",
+            "Open a page in the browser with sliders for FILE: see how allocations, an explanation and the frontier change.",
             "examples/gpu-lab --notion drfh",
         ),
         "report": (
@@ -304,6 +309,7 @@ for _panel, _commands in _PANELS.items():
 def _load(name: str) -> Any:
     """Return a command: the group of commands of its module, or else the function with its name."""
     module, _, example = next(commands[name] for commands in _PANELS.values() if name in commands)
+    from fairopt.commands.in_options import knows
     from fairopt.commands.outputs import guarded
     from fairopt.commands.retired import take_retired
     from fairopt.commands.usage import show_values
@@ -324,6 +330,7 @@ def _load(name: str) -> Any:
 
             each.params.append(max_bytes())
         show_values(each)
+        knows(each)
         take_retired(f"{name} {leaf}" if group else name, each)
     return command
 

@@ -270,7 +270,8 @@ def _run(file: str, path: Path) -> dict[str, Any]:
     except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-        raise Unsupported(f"{file}{'' if line is None else f', line {line}'}: {type(error).__name__}: {error}") from error
+        advice = "; write @dataclass(frozen=True)" if "non-frozen dataclass from a frozen one" in str(error) else ""
+        raise Unsupported(f"{file}{'' if line is None else f', line {line}'}: {type(error).__name__}: {error}{advice}") from error
     finally:
         del sys.modules[name]
     return module.__dict__

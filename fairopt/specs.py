@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ __all__ = [
     "read_notion",
     "read_placement",
     "read_schedule",
+    "written",
 ]
 
 NotionSpec: TypeAlias = str | Notion | type[Notion] | tuple[str, Mapping[str, Any]]
@@ -184,6 +186,19 @@ def _options(parts: Sequence[str], spec: str) -> dict[str, Any]:
                 break
         options[word] = value
     return options
+
+
+def written(notion: Notion) -> str:
+    """Return a notion as a specification: its name, and the options that are not the default.
+
+    >>> [written(read_notion(spec)[1]) for spec in ("drfh", "proportional:alpha=2.0", "tsf:guarantees=clamp")]
+    ['drfh', 'proportional:alpha=2', 'tsf:guarantees=clamp']
+    """
+    fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(notion) if dataclasses.is_dataclass(notion) else ()
+    values = {field.name: (getattr(notion, field.name), field.default) for field in fields}
+    silent = {name for name, (value, usual) in values.items() if value is usual or (np.ndim(value) == 0 and value == usual)}
+    given: dict[str, Any] = {name: value for name, value in notion.options.items() if name not in silent}
+    return _name([notion.name], {word: int(it) if isinstance(it, float) and it.is_integer() else it for word, it in given.items()})
 
 
 def _name(names: Sequence[str], options: Mapping[str, Any]) -> str:

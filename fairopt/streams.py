@@ -9,7 +9,7 @@ before any option can be set. There are two measures:
   threads print at that moment is lost, so the call must be short.
 
 `quiet_libraries` keeps Python's warnings and the log messages of libraries off the stderr of a command. Its descriptor stays as it is:
-there a process says why it crashed.
+there a process says why it crashed. `unwarned` is for calls whose warnings mean nothing, in any program and in several threads.
 
 >>> with unheard():
 ...     _ = os.write(1, b"a banner")
@@ -28,12 +28,14 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["claim_stdout", "is_stream", "quiet_libraries", "unheard", "write_device"]
+__all__ = ["claim_stdout", "is_stream", "quiet_libraries", "unheard", "unwarned", "write_device"]
 
 _STDOUT = 1  # its descriptor
 _OPEN = re.compile(rf"/dev/(stdout|stderr|fd/\d+)|/proc/(self|thread-self|{os.getpid()})(/task/\d+)?/fd/\d+")  # what this process has open
 _LINKS = 40  # that are followed
 _REDIRECTING = threading.Lock()  # two threads at once would each restore what the other has set
+_IGNORING = threading.Lock()
+_IGNORED: list[warnings.catch_warnings[None]] = []  # one for each call that is inside `unwarned`
 
 
 @contextlib.contextmanager
@@ -52,6 +54,32 @@ def unheard() -> Iterator[None]:
         finally:
             os.dup2(kept, _STDOUT)
             os.close(kept)
+
+
+@contextlib.contextmanager
+def unwarned() -> Iterator[None]:
+    """Show no warnings during a call, nor those of other threads meanwhile.
+
+    The filters of warnings belong to the process. So the last thread to leave restores what was there before the first; with
+    ``warnings.catch_warnings`` alone, a thread that leaves late would restore what another thread had set, for ever.
+    """
+    if getattr(sys.flags, "context_aware_warnings", False):  # they belong to the thread
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+        return
+    with _IGNORING:
+        _IGNORED.append(warnings.catch_warnings())
+        if len(_IGNORED) == 1:
+            _IGNORED[0].__enter__()
+            warnings.simplefilter("ignore")
+    try:
+        yield
+    finally:
+        with _IGNORING:
+            last = _IGNORED.pop()
+            if not _IGNORED:
+                last.__exit__(None, None, None)
 
 
 def claim_stdout() -> None:

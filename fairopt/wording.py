@@ -71,8 +71,8 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
 
     >>> did_you_mean("wieght", ["weight", "tasks"])
     ' (did you mean "weight"?)'
-    >>> did_you_mean("zzz", ["weight", "tasks"])
-    ''
+    >>> did_you_mean("drhf", ["drf", "drfh"]), did_you_mean("zzz", ["weight", "tasks"])
+    (' (did you mean "drfh"?)', '')
     """
     if len(word) > _LONGEST:  # it is no slip of the pen
         return ""
@@ -82,8 +82,17 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
         if room < 0:
             break
         compared.append(each)
-    close = difflib.get_close_matches(word, compared, n=1)
+    close = [each for each in compared if _swapped(word, each)] or difflib.get_close_matches(word, compared, n=1)
     return f' (did you mean "{close[0]}"?)' if close else ""
+
+
+def _swapped(word: str, other: str) -> bool:
+    """Return whether two words differ in the order of two neighbours, or in their case, alone."""
+    word, other = word.lower(), other.lower()
+    places = [j for j, (one, two) in enumerate(zip(word, other, strict=False)) if one != two]
+    if len(word) != len(other) or len(places) not in (0, 2):
+        return False
+    return not places or (places[1] == places[0] + 1 and word[places[0]] == other[places[1]] and word[places[1]] == other[places[0]])
 
 
 def found(value: object) -> str:
@@ -234,7 +243,7 @@ def figures(values: Iterable[float]) -> list[str]:
     sizes = [abs(value) for value in numbers if value and math.isfinite(value)]
     if not sizes or max(sizes) / min(sizes) >= _SIZES or not 1e-4 <= max(sizes) < 1e9:
         return [figure(value, 6) for value in numbers]
-    decimals = max(0, 5 - math.floor(math.log10(max(sizes))))
+    decimals = max(0, 5 - math.floor(math.log10(max(sizes) * (1 + 1e-9))))  # 1 is 1 up to rounding
     texts = [f"{value:,.{decimals}f}" if value else "0" for value in numbers]
     fractions = [text.partition(".")[2] for text in texts]
     needless = min((len(zeros) - len(zeros.rstrip("0")) for zeros in fractions if zeros), default=0)

@@ -123,9 +123,10 @@ class Notion(ABC):
 
     @property
     def chosen_options(self) -> dict[str, Any]:
-        """Those of the ``options`` by keyword only that are not the default, and all others."""
+        """Those of the ``options`` by keyword only that the class does not state already, and all others."""
         fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(self) if dataclasses.is_dataclass(self) else ()
-        silent = {field.name for field in fields if field.kw_only and getattr(self, field.name) is field.default}
+        by_class = ((field.name, getattr(type(self), field.name, dataclasses.MISSING)) for field in fields if field.kw_only)
+        silent = {name for name, stated in by_class if _comparable(getattr(self, name)) == _comparable(stated)}
         return {name: value for name, value in self.options.items() if name not in silent}
 
     def _identity(self) -> tuple[Any, ...]:
@@ -230,17 +231,16 @@ class Notion(ABC):
         """
         return f"the rules of {self.name} ({self.title})"
 
-    def yardstick(self, instance: Instance, user: int) -> str:
-        """Return `describe_measure`; the former name of this hook. Overrides are honoured."""
-        return self.describe_measure(instance, user)
+    yardstick = describe_measure  # the former name of this hook
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         for method in ("__eq__", "__hash__", "__repr__"):  # else a dataclass would make its own of its fields alone
             if method not in vars(cls):
                 setattr(cls, method, getattr(cls, method))
-        if "yardstick" in vars(cls) and "describe_measure" not in vars(cls):
-            cls.describe_measure = cls.yardstick  # type: ignore[method-assign]
+        for name, other in (("yardstick", "describe_measure"), ("describe_measure", "yardstick")):  # a class has both or neither
+            if name in vars(cls) and other not in vars(cls):
+                setattr(cls, other, vars(cls)[name])
 
     def criterion(self, instance: Instance) -> Criterion:
         """Return the share by which progressive filling chooses the next user.

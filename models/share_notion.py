@@ -25,7 +25,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar, get_args
+from functools import wraps
+from typing import Any, ClassVar, cast, get_args
 
 import numpy as np
 
@@ -55,12 +56,26 @@ from fairopt.wording import figure, joined, named, percent
 __all__ = ["ShareNotion", "alone_on_each", "dominant_part", "dominant_share"]
 
 
+class _Unstated:
+    """The default of an option of trees, which a subclass may state otherwise. No notion holds it."""
+
+    def __init__(self, value: str | None) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+_SURPLUS, _FILLING, _OF_THE_NOTION = (cast(Any, _Unstated(value)) for value in ("surplus", "filling", None))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ShareNotion(Notion):
     """Leximin of weighted shares, U[n] = sum_i share_per_task[n] x[n,i]; in a tree of queues its filling.
 
-    Every such notion has the options of trees (`fairopt.models.queue_tree`), by keyword. A subclass with options of its own is a frozen
-    dataclass.
+    Every such notion has the options of trees (`fairopt.models.queue_tree`), by keyword. A subclass may state one as an attribute of the
+    class, such as ``queue_share = "sum"``; an argument overrides it. A subclass with options of its own is a dataclass, which must be
+    frozen, as this class is: ``@dataclass(frozen=True)``.
 
     Parameters
     ----------
@@ -70,17 +85,28 @@ class ShareNotion(Notion):
     tree : {"filling", "nested"}
     """
 
-    guarantees: Guarantees = field(default="surplus", kw_only=True)
-    queue_share: QueueShare | None = field(default=None, kw_only=True)
-    tree: Reading = field(default="filling", kw_only=True)
+    guarantees: Guarantees = field(default=_SURPLUS, kw_only=True)
+    queue_share: QueueShare | None = field(default=_OF_THE_NOTION, kw_only=True)
+    tree: Reading = field(default=_FILLING, kw_only=True)
 
     default_queue_share: ClassVar[QueueShare] = "sum"
 
     def __post_init__(self) -> None:
-        """Take an option that a subclass states as an attribute of the class, such as ``queue_share = "sum"``."""
+        """Take the options of trees that are not given from the class."""
         for name in OPTIONS_OF_TREES:
-            if getattr(self, name) == getattr(ShareNotion, name):
+            if isinstance(getattr(self, name), _Unstated):
                 object.__setattr__(self, name, getattr(type(self), name))
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if (own := vars(cls).get("__post_init__")) is not None:  # which need not call that of its base class
+
+            @wraps(own)
+            def after(self: ShareNotion, *arguments: object) -> None:
+                ShareNotion.__post_init__(self)
+                own(self, *arguments)
+
+            cls.__post_init__ = after  # type: ignore[method-assign]
 
     def check_queues(self, instance: Instance) -> None:
         """Allow a tree of queues if the goal is a leximin, limits of queues if it is a sum, and no queues otherwise.
@@ -228,6 +254,10 @@ class ShareNotion(Notion):
             queue_limits=names,
         )
         return program.keeping(KeptParts.of(instance))
+
+
+for _name in OPTIONS_OF_TREES:  # of the class itself, the value
+    setattr(ShareNotion, _name, getattr(ShareNotion, _name).value)
 
 
 def dominant_share(instance: Instance, capacity: FloatArray) -> FloatArray:

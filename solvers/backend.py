@@ -10,13 +10,16 @@ from enum import Enum
 from importlib.util import find_spec
 from typing import ClassVar
 
+import numpy as np
+
 from fairopt.errors import NoSolution, SolverUnavailable, Unsupported
-from fairopt.program import Feature, Program, Solution, Stage
+from fairopt.program import Feature, Program, Solution, Stage, TreeFilling
 from fairopt.wording import figure, plural
 
-__all__ = ["Backend", "Deadline", "Status", "Way", "final_levels"]
+__all__ = ["ALWAYS", "NEVER", "Backend", "Deadline", "Method", "Status", "final_levels", "nothing_to_solve"]
 
 
+ALWAYS, NEVER = -1.0, float("inf")  # as residuals above which to polish (`Method.polish_above`)
 _FOUND: set[str] = set()  # packages that were looked up once: every solve asks for them
 
 
@@ -43,13 +46,15 @@ class Deadline:
         return float("inf") if self._end is None else max(0.0, self._end - time.monotonic())
 
     def passed(self, known: Mapping[str, object]) -> NoSolution:
-        """Return the error to raise when time is up."""
+        """Return the error to raise when time is up, or when a solver was stopped although there is no limit."""
         levels = known.get("levels")
         found = ""
         if isinstance(levels, list) and levels:
             found = f"; {plural(len(levels), 'level was', 'levels were')} final by then, the last {figure(levels[-1], 6)}"
         elif isinstance(value := known.get("value"), float) and isinstance(bound := known.get("bound"), float):
             found = f"; {figure(value, 6)} was reached by then, and {figure(bound, 6)} is a bound"
+        if self.seconds is None:
+            return NoSolution(f"the solver was interrupted before it had an answer{found}; solve again, or use another solver", known)
         return NoSolution(f"no answer within the time limit of {self.seconds:g} s{found}; raise it or solve a smaller instance", known)
 
 
@@ -58,26 +63,34 @@ def final_levels(program: Program, stages: Sequence[Stage]) -> dict[str, object]
     return {"levels": [stage.value for stage in stages], "users": [program.users[n] for stage in stages for n in stage.users]}
 
 
+def nothing_to_solve(program: Program) -> Solution:
+    """Return the answer to a program in which nobody can hold a task: 0, in every part of a tree."""
+    goal, x = program.goal, np.zeros(program.n_pairs)
+    parts = (x,) * len(goal.parts) if isinstance(goal, TreeFilling) else ()
+    gap = 0.0 if program.integral or goal.feature is Feature.DISJUNCTIVE else None
+    return Solution(x, prices=np.zeros(len(program.limits)), gap=gap, programs_solved=0, parts=parts)
+
+
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way of an engine to an answer. `fairopt.solving.policy` takes the ways in order, certifies what comes, and keeps the best.
+class Method:
+    """A method of an engine. `fairopt.solving.policy` takes the methods of an engine in order, certifies each answer, and keeps the best.
 
     Attributes
     ----------
     name : str
-        The engine's own name, or that of the method: "path in logarithms".
+        The engine's own name, or one of its own: "path in logarithms".
     solve : callable
-        (program, tolerance, deadline, best) -> Solution, or None where the way leads nowhere. ``best`` is the engine's best answer so far,
-        or None. The answer is what the method found: neither polished nor checked.
-    unless : float, optional
-        The way is not tried where the best answer so far has at most this residual; the default is a tenth of the tolerance.
+        (program, tolerance, deadline, best) -> Solution, or None if it did not converge. ``best`` is the engine's best answer so far, or
+        None. The answer is what the method found: neither polished nor checked.
+    skip_below : float, optional
+        The method is not tried if the best answer so far has at most this residual; the default is a tenth of the tolerance.
     polish_above : float, optional
         An answer with a larger residual is polished; the default is a tenth of the tolerance.
     """
 
     name: str
     solve: Callable[[Program, float, Deadline, Solution | None], Solution | None]
-    unless: float | None = None
+    skip_below: float | None = None
     polish_above: float | None = None
 
 
@@ -128,13 +141,13 @@ class Backend(ABC):
         """Is this engine the faster one, by measurement, for a program that engines before it can solve as well?"""
         return False
 
-    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
-        """Return the engine's ways to an answer for a program, in the order in which to try them; the default is `solve` alone."""
-        return (Way(self.name, lambda program, tolerance, deadline, _: self.solve(program, tolerance=tolerance, deadline=deadline)),)
+    def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
+        """Return the engine's methods for a program, in the order in which to try them; the default is `solve` alone."""
+        return (Method(self.name, lambda program, tolerance, deadline, _: self.solve(program, tolerance=tolerance, deadline=deadline)),)
 
     @abstractmethod
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
-        """Solve a program whose features are among ``features`` and which has at least one column, by the first way that has an answer.
+        """Solve a program whose features are among ``features`` and which has at least one column, by the first method that has an answer.
 
         Parameters
         ----------

@@ -4,18 +4,17 @@ The default is Clarabel for alpha-fair goals and HiGHS for linear programs: a le
 point without crossover gives. Columns are scaled to 1 = the most that a pair can have alone, and limits to bounds of 1; an alpha-fair goal
 is stated in the orders of magnitude of a first solve at alpha = 1: up to alpha = 4 in those of each user, above as a weighted norm.
 
-Leximin, level by level: maximise t with U[n]/phi[n] >= t for the users not yet settled and >= their levels for the others.
-The prices of the
-limits bound how far each user could rise in any solution that reaches t (see ``fairopt.certificate.levels``):
-who cannot is settled.
+Leximin, level by level: maximise t with U[n]/phi[n] >= t for the users not yet settled and >= their levels for the others. The prices of
+the limits bound how far each user could rise in any solution that reaches t (see ``fairopt.certificate.levels``); a user who cannot rise is
+settled.
 
 Answers are good to about as many digits as the tolerance of the solver allows; `fairopt.solving.policy` polishes them.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -27,13 +26,16 @@ from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import EXACT, NOTHING
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff, TreeFilling
-from fairopt.solvers.backend import Backend, Deadline, Status, Way, final_levels
+from fairopt.solvers.backend import Backend, Deadline, Method, Status, final_levels, nothing_to_solve
 from fairopt.solvers.highs_model import without_banner
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
+from fairopt.streams import unwarned
 from fairopt.surroundings import refuse_settings
 
 __all__ = ["CVXPY", "status_of"]
+
+log = logging.getLogger(__name__)
 
 _OPTIONS: dict[str, dict[str, object]] = {  # tight: what a solver leaves open, the certificate counts
     "CLARABEL": {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12, "tol_ktratio": 1e-10},
@@ -79,17 +81,17 @@ class CVXPY(Backend):
         """Has the goal a gradient, so that one or two programs are solved, or is the program small enough for a linear program a level?"""
         return program.goal.has_gradient or program.n_pairs <= _PAIRS_OF_LEVELS
 
-    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
-        """Return the one way; its answer to an alpha-fair goal or a trade-off has few digits, and is always polished."""
-        (way,) = super().ways(program, tolerance)
-        return (replace(way, polish_above=EXACT) if program.goal.has_gradient else way,)
+    def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
+        """Return the one method; its answer to an alpha-fair goal or a trade-off has few digits, and is always polished."""
+        (method,) = super().methods(program, tolerance)
+        return (replace(method, polish_above=EXACT) if program.goal.has_gradient else method,)
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features."""
         solver = (self.within or "").upper() or ("CLARABEL" if program.goal.has_gradient else "HIGHS")
         cvxpy = _imported(solver)
         if not program.scaled().n_columns:  # CVXPY 1.8 has no variables without entries
-            return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)))
+            return nothing_to_solve(program)
         task = _Task(cvxpy, solver, program, deadline)
         solve: dict[Feature, Callable[[Any, float], Solution]] = {
             Feature.TOTAL: task.total,
@@ -100,14 +102,13 @@ class CVXPY(Backend):
             Feature.EQUALIZE: task.levels,
         }
         solution = solve[program.goal.feature](program.goal, tolerance)
-        return replace(solution, seconds=task.seconds)
+        return replace(solution, iterations=task.iterations, programs_solved=task.solved, seconds=task.seconds)
 
 
 def _imported(solver: str) -> Any:
     if solver not in _TIME_OPTION:
         refuse_settings(f'the solver "{solver}" of CVXPY')
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with unwarned():
         import cvxpy
 
         installed: list[str] = cvxpy.installed_solvers()  # type: ignore[no-untyped-call]
@@ -141,8 +142,7 @@ class _Task:
         problem = self.cp.Problem(self.cp.Maximize(objective), constraints)
         started = time.perf_counter()
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
+            with unwarned(), np.errstate(all="ignore"):
                 problem.solve(solver=self.solver, **options)
         except Exception as error:  # CVXPY's own, the solver's, and what bindings let through
             raise FairoptError(f"CVXPY with {self.solver} failed: {error}; try another solver") from None
@@ -164,8 +164,12 @@ class _Task:
     # Back to the program's units ---------------------------------------------------------------------------------------------
 
     def point(self) -> FloatArray:
-        """Return the columns, made feasible: what a solver's tolerance puts above a limit is taken off."""
-        y = np.maximum(self.x.value, 0.0)
+        """Return the columns of the last solve, made feasible."""
+        return self.feasible(self.x.value)
+
+    def feasible(self, y: FloatArray) -> FloatArray:
+        """Return columns without what a solver's tolerance puts above a limit or below 0."""
+        y = np.maximum(y, 0.0)
         return np.asarray(y / max(1.0, float((self.use @ y).max(initial=0.0))))
 
     def prices(self) -> FloatArray:
@@ -180,7 +184,7 @@ class _Task:
         worth = goal.weights[scaled.members][scaled.user] * scaled.utilities
         unit = float(worth.max())
         self.run((worth / unit) @ self.x, [self.limits], {})
-        return Solution(scaled.tasks(self.point()), prices=scaled.prices(self.prices() * unit), iterations=self.iterations)
+        return Solution(scaled.tasks(self.point()), prices=scaled.prices(self.prices() * unit))
 
     def utilities(self, unit: FloatArray) -> sp.csr_array:
         """Return the rows U[n] / unit[n] over the columns."""
@@ -189,21 +193,33 @@ class _Task:
         return sp.csr_array(entries, shape=(scaled.n_users, scaled.n_columns))
 
     def alpha_fair(self, goal: AlphaFair, _: float) -> Solution:
-        """At alpha = 1 in units of what users could have, then at alpha in units of that answer."""
-        scaled, cp, prices = self.scaled, self.cp, np.zeros(self.scaled.rows.size)
+        """At alpha = 1 in units of what users could have, then at alpha in units of that answer.
+
+        Where the second solve fails, the point of the first is the answer, for a polish to start from.
+        """
+        scaled, cp = self.scaled, self.cp
         weights, unit = goal.weights[scaled.members], np.maximum.reduceat(scaled.utilities, scaled.first)
         own = self.utilities(unit) @ self.x
+        start = self.answer(cp.sum(cp.multiply(weights / weights.max(), cp.log(own))), "alpha = 1")
+        if goal.alpha == 1:
+            return self.in_money(goal, *start)
+        level = unit * np.maximum(scaled.per_user(scaled.utilities * start[0]) / unit, _LEAST_LEVEL)
+        return self.in_money(goal, *self.answer(self.power_mean(goal, weights, level), f"alpha = {goal.alpha:g}", start))
+
+    def answer(self, objective: Any, what: str, instead: tuple[FloatArray, FloatArray] | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return columns and prices; where the solve fails, ``instead``, or the point where the solver stopped, without prices."""
         try:
-            self.run(cp.sum(cp.multiply(weights / weights.max(), cp.log(own))), [self.limits], {})
-            x, prices = np.maximum(self.x.value, 0.0), self.prices()
-            if goal.alpha != 1:
-                level = unit * np.maximum(scaled.per_user(scaled.utilities * x) / unit, _LEAST_LEVEL)
-                self.run(self.power_mean(goal, weights, level), [self.limits], {})
-                prices = self.prices()
-        except FairoptError:
-            if self.x.value is None or not np.isfinite(self.x.value).all() or self.deadline.left == 0.0:
+            self.run(objective, [self.limits], {})
+        except FairoptError as error:
+            if self.deadline.left == 0.0:
                 raise
-        return self.in_money(goal, prices)
+            if instead is None:
+                if self.x.value is None or not np.isfinite(self.x.value).all():
+                    raise
+                instead = np.maximum(self.x.value, 0.0), np.zeros(self.scaled.rows.size)
+            log.info('"cvxpy" goes on without an answer at %s: %s', what, error)
+            return instead
+        return np.maximum(self.x.value, 0.0), self.prices()
 
     def power_mean(self, goal: AlphaFair, weights: FloatArray, level: FloatArray) -> Any:
         """Return what grows with sum phi[n] U[n]^p / p, p = 1 - alpha: for steep p the weighted norm, whose terms are all of one order."""
@@ -231,25 +247,23 @@ class _Task:
         total = cp.log(cp.sum(cp.multiply(np.exp(log_unit - log_unit.max()), own)))
         e = goal.efficiency
         self.run((1 - e) / (1 - goal.beta) * powers + e * total, [self.limits], {})
-        return self.in_money(goal, self.prices())
+        return self.in_money(goal, self.x.value, self.prices())
 
-    def in_money(self, goal: AlphaFair | Tradeoff, prices: FloatArray) -> Solution:
+    def in_money(self, goal: AlphaFair | Tradeoff, y: FloatArray, prices: FloatArray) -> Solution:
         """Return the answer with prices in the unit of the goal: at an optimum, users spend what their tasks are worth."""
-        x, prices = self.scaled.tasks(self.point()), self.scaled.prices(prices)
+        x, prices = self.scaled.tasks(self.feasible(y)), self.scaled.prices(prices)
         level = self.program.per_user(self.program.utilities * x)
         with np.errstate(all="ignore"):
             log_money = (goal.log_worth(level) + np.log(level))[level > 0]
             unit = float(np.exp(np.logaddexp.reduce(log_money) - np.log(prices @ self.program.limits.bounds)))
-        return Solution(x, prices=prices * unit if 0 < unit < np.inf else prices, iterations=self.iterations)
+        return Solution(x, prices=prices * unit if 0 < unit < np.inf else prices)
 
     def levels(self, goal: Leximin | Equalize, tolerance: float) -> Solution:
         """One linear program a level."""
         program, members = self.program, np.zeros(len(self.program.users), bool)
         members[self.scaled.members] = True
         together = Together(members, goal.is_equal)
-        per_level = program.worth
-        found = solve_levels(program, per_level, _Levels(self, goal), together, settle_below(tolerance))
-        return replace(found, iterations=self.iterations, programs_solved=self.solved)
+        return solve_levels(program, program.worth, _Levels(self, goal), together, settle_below(tolerance))
 
     def filling(self, goal: TreeFilling, tolerance: float) -> Solution:
         """One linear program a level, with the extra limits of the part."""
@@ -261,7 +275,9 @@ class _Task:
 
         found = solve_tree(self.program, goal, solver_of, settle_below(tolerance))
         self.seconds["compile"] += sum(task.seconds["compile"] for task in made)
-        return replace(found, iterations=sum(task.iterations for task in made), programs_solved=sum(task.solved for task in made))
+        self.iterations += sum(task.iterations for task in made)
+        self.solved += sum(task.solved for task in made)
+        return found
 
 
 class _Levels:

@@ -130,6 +130,10 @@ def test_a_notion_of_a_file(mine: Path) -> None:
         ("nine.py:CpuShare", "there is no file nine.py; give the path of a Python file, as in mine.py:PowerShare"),
         ("wrong.py:X", "wrong.py, line 2: ZeroDivisionError: division by zero"),
         ("broken.py:X", "broken.py, line 1: SyntaxError: "),
+        (
+            "thawed.py:X",
+            "thawed.py, line 3: TypeError: cannot inherit non-frozen dataclass from a frozen one; write @dataclass(frozen=True)",
+        ),
         ("mine.py", '"mine.py" names no notion; add its class, as in mine.py:PowerShare'),
     ],
 )
@@ -137,6 +141,9 @@ def test_what_a_file_may_lack(mine: Path, reference: str, message: str) -> None:
     """The message has the file, the line, and what was meant."""
     (mine / "wrong.py").write_text("x = 0\n1 / x\n")
     (mine / "broken.py").write_text("def\n")
+    (mine / "thawed.py").write_text(
+        "import dataclasses, fairopt\n\n@dataclasses.dataclass\nclass X(fairopt.ShareNotion):\n    part: float = 1.0\n"
+    )
     error = flat(run("solve", POOL, "--notion", reference, status=2).stderr)
     assert error.startswith(f"error: {message}")
 

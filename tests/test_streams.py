@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 from support.command_line import EXAMPLES, PAPER
 
 import fairopt as fo
+from fairopt.streams import unwarned
 
 # A HiGHS that prints on descriptor 1 whenever an object is made, as 1.16 does the first time, and whenever one is run.
 NOISY = """
@@ -259,3 +262,17 @@ def test_a_warning_in_a_file_of_the_user_is_shown(tmp_path: Path) -> None:
     found = done("solve", PAPER, "--notion", "mine.py:Mine", "--json", cwd=tmp_path)
     assert json.loads(found.stdout)["users"]
     assert found.stderr == "warning: look here (RuntimeWarning, mine.py, line 9)\n"
+
+
+def test_threads_leave_the_filters_of_warnings_as_they_were() -> None:
+    """Two calls overlap, and the one that came first leaves first: no warning until both have left, and then as before."""
+    before = list(warnings.filters)
+    first, second = unwarned(), unwarned()
+    with ExitStack() as stack:
+        first.__enter__()
+        stack.enter_context(second)
+        first.__exit__(None, None, None)
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.warn("of a library", RuntimeWarning, stacklevel=1)
+        assert not heard
+    assert list(warnings.filters) == before

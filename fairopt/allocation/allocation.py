@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from fairopt.models import Notion
 
 __all__ = ["GIVEN", "Allocation", "Level"]
 
@@ -124,6 +125,8 @@ class Allocation(ShowsItself):
     exact : ExactAnswer or None
         Of ``solve(..., exact=True)`` and ``schedule(..., exact=True)``: ``tasks``, ``tasks_per_user``, ``shares`` and ``levels`` as
         Fractions, and the ``radius`` of goals whose optimum is irrational.
+    measured_by : Notion or None
+        Of an allocation that fairopt did not compute: the notion that it is compared with, with its options.
     """
 
     instance: Instance
@@ -141,6 +144,7 @@ class Allocation(ShowsItself):
     question: Optimum | Greedy | None = None
     queue_prices: dict[str, float] = field(default_factory=dict)
     exact: ExactAnswer | None = None
+    measured_by: Notion | None = None
 
     def __post_init__(self) -> None:
         for array in (self.tasks, self.shares, self.prices):
@@ -334,7 +338,7 @@ class Allocation(ShowsItself):
             return f"{certificate.qualifier.capitalize()}, so not an optimum. Limits recomputed: {beyond}{stopped}"
         if certificate.whole_tasks:
             return f"Exact by branch and cut: relative gap {worst}, as the engine reports it; limits recomputed"
-        if "gap" in self.details:  # the best of a set, chosen by branch and cut
+        if certificate.reported_gap:  # the best of a set, chosen by branch and cut
             return f"Fairness recomputed; the best of all fair allocations by branch and cut: relative error or gap {worst}"
         if self.exact is not None and self.exact.radius:
             return f"Proved in rational and ball arithmetic: each user's optimum lies within a relative {worst}; limits kept exactly"

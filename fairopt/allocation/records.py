@@ -52,7 +52,8 @@ def question_of(allocation: Allocation) -> dict[str, Any]:
     """Return what was asked, as plain data: the notion with its options, or the criterion and placement, and every other option."""
     question = allocation.question
     if question is None:
-        return {"notion": allocation.notion, "sharing": allocation.sharing}
+        options = {} if allocation.measured_by is None else options_of(allocation.measured_by)
+        return {"notion": allocation.notion, "options": options, "sharing": allocation.sharing}
     more = {each.name: plain(getattr(question, each.name)) for each in dataclasses.fields(question) if each.name != "notion"}
     if "time_limit" in more:
         more["time_limit_s"] = more.pop("time_limit")
@@ -120,6 +121,7 @@ def _certificate(allocation: Allocation) -> dict[str, Any]:
         "greedy": certificate.greedy,
         "approximate": certificate.approximate,
         "best_found": certificate.best_found,
+        **({"reported_gap": True} if certificate.reported_gap else {}),
         **({"exact": True} if certificate.exact else {}),
         **({"radius": certificate.fairness} if exact is not None and exact.radius else {}),
         **({"distance": certificate.distance if math.isfinite(certificate.distance) else None} if certificate.distance is not None else {}),

@@ -20,7 +20,7 @@ from fairopt.certificate import allocation_excess
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.tolerances import CERTIFIED
-from fairopt.models import Sharing, default_sharing
+from fairopt.models import Notion, Sharing, default_sharing
 from fairopt.scheduling import schedule
 from fairopt.specs import OwnScheduler
 
@@ -28,7 +28,7 @@ __all__ = ["feasible_tasks", "made", "tasks_of"]
 
 
 def made(
-    instance: Instance, plan: Mapping[str, Any] | OwnScheduler | Allocation, sharing: Sharing | None, notion: str = GIVEN
+    instance: Instance, plan: Mapping[str, Any] | OwnScheduler | Allocation, sharing: Sharing | None, notion: str | Notion = GIVEN
 ) -> Allocation:
     """Return the allocation of a plan of `fairopt.specs.read_schedule`; ``notion`` may name one to compare a scheduler of one's own with.
 

@@ -26,11 +26,12 @@ from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import merge, on_rows
 from fairopt.instance.exact_merging import merge_exactly
 from fairopt.instance.fractions import fractions_of
+from fairopt.models import CRITERIA, NOTIONS, Notion
 from fairopt.scheduling import schedule
 from fairopt.solving import solve, without_remarks
 from fairopt.validation import numbers
 
-__all__ = ["given", "merged_servers", "rerun"]
+__all__ = ["given", "merged_servers", "notion_of_allocation", "rerun"]
 
 
 def rerun(
@@ -168,12 +169,12 @@ def merged_servers(allocation: Allocation) -> Allocation:
     )
 
 
-def given(instance: Instance, tasks: npt.ArrayLike, sharing: str, notion: str = GIVEN, *, exact: bool = False) -> Allocation:
+def given(instance: Instance, tasks: npt.ArrayLike, sharing: str, notion: str | Notion = GIVEN, *, exact: bool = False) -> Allocation:
     """Return given tasks, (users, servers), as an allocation. Nothing is proved of it, and it may exceed limits.
 
     ``shares`` are the weighted dominant shares; of a tree of queues, where weights count among siblings only, they are not weighted.
-    ``notion`` may name a notion to compare the allocation with. With ``exact`` it is in fractions: ints and Fractions as they are, a float
-    by its shortest decimal.
+    ``notion`` may name a notion to compare the allocation with, or be one with options. With ``exact`` it is in fractions: ints and
+    Fractions as they are, a float by its shortest decimal.
 
     Raises
     ------
@@ -197,7 +198,8 @@ def given(instance: Instance, tasks: npt.ArrayLike, sharing: str, notion: str = 
     excess = allocation_excess(instance, tasks, sharing)
     whole = bool((tasks == np.round(tasks)).all())
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=whole, greedy=True)
-    bare = Allocation(instance, notion, GIVEN, sharing, tasks, np.zeros(instance.n_users), None, (), certificate)
+    name, measure = (notion, None) if isinstance(notion, str) else (notion.name, notion)
+    bare = Allocation(instance, name, GIVEN, sharing, tasks, np.zeros(instance.n_users), None, (), certificate, measured_by=measure)
     if not exact:
         return replace(bare, shares=_shares(bare))
     fractions, none = fractions_of(as_given), np.empty(0, dtype=object)
@@ -206,6 +208,20 @@ def given(instance: Instance, tasks: npt.ArrayLike, sharing: str, notion: str = 
     answer = ExactAnswer(fractions, shares, none)
     certificate = replace(certificate, whole_tasks=whole)
     return replace(bare, shares=shares.astype(np.float64), certificate=certificate, exact=answer)
+
+
+def notion_of_allocation(allocation: Allocation) -> Notion | None:
+    """Return the notion with its options; of an allocation that only names one, that notion without options; None if there is none.
+
+    >>> import fairopt as fo
+    >>> pool = Instance([[9]], [[1]], users=["A"])
+    >>> [notion_of_allocation(given(pool, [[3]], "rdm", each)) for each in ("given", "drfh", fo.NOTIONS["proportional"](alpha=2))]
+    [None, DRFH(formulation='leximin'), Proportional(utility=None, alpha=2.0)]
+    """
+    if allocation.question is not None:
+        return allocation.question.notion
+    kind = {**NOTIONS, **CRITERIA}.get(allocation.notion)
+    return allocation.measured_by or (None if kind is None else kind())
 
 
 def _shares(allocation: Allocation) -> FloatArray:

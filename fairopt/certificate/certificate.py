@@ -27,8 +27,9 @@ gradient is scaled such that its product with U is 1, so the residual bounds how
 
 *Equilibrium and alternatives.* The largest violation of the condition that defines them: ``fairopt.certificate.conditions``.
 
-*Whole tasks* have no dual prices. Optimality is the gap between the best solution and the bound of branch and cut, as the engine reports
-it. Greedy schedules and approximations claim no optimum: only their feasibility is checked.
+*Whole tasks*, and the best of all alternatives, have no dual prices. Optimality is the gap between the best solution and the bound of
+branch and cut, as the engine reports it (``reported_gap``). Greedy schedules and approximations claim no optimum: only their feasibility
+is checked.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ from fairopt.program import (
     Disjunctive,
     Equalize,
     Equilibrium,
+    Feature,
     Leximin,
     Nested,
     Program,
@@ -89,7 +91,7 @@ class Certificate(ShowsItself):
         lack. Alpha-fair goals and trade-offs: the largest violation of a condition of optimality by a single user. Equilibria and
         alternatives: the largest violation of the condition that defines them. 0 for a total.
     whole_tasks : bool
-        Optimality is the gap that branch and cut reports; it is not recomputed.
+        All tasks are whole.
     greedy : bool
         A greedy schedule. Only feasibility was checked: optimality, fairness and ``worst`` are nan.
     approximate : bool
@@ -102,6 +104,8 @@ class Certificate(ShowsItself):
         Alpha-fair goals and trade-offs: a proved bound on the relative distance between a user's utility and its optimum, over all users;
         inf if it may be 1 or more. It grows with the square root of the residuals, since the goal is flat at the optimum, and ``worst``
         does not include it. None for other goals, and if nobody can run anything.
+    reported_gap : bool
+        Optimality is the gap that branch and cut reports; it is not recomputed.
 
     >>> Certificate(1e-16, 2e-12, 3e-11).worst
     3e-11
@@ -116,6 +120,7 @@ class Certificate(ShowsItself):
     best_found: bool = False
     exact: bool = False
     distance: float | None = None
+    reported_gap: bool = False
 
     @property
     def qualifier(self) -> str:
@@ -185,7 +190,8 @@ class Certificate(ShowsItself):
             _largest((0.0, *(getattr(part, name) for part in parts))) for name in ("feasibility", "optimality", "fairness")
         )
         distance = max((part.distance for part in parts if part.distance is not None), default=None)
-        return cls(feasibility, optimality, fairness, any(part.whole_tasks for part in parts), distance=distance)
+        whole, reported = (any(getattr(part, name) for part in parts) for name in ("whole_tasks", "reported_gap"))
+        return cls(feasibility, optimality, fairness, whole, distance=distance, reported_gap=reported)
 
 
 def _largest(residuals: tuple[float, ...]) -> float:
@@ -220,9 +226,10 @@ def certify(program: Program, solution: Solution) -> Certificate:
     if program.integral:
         fractional = float(np.abs(solution.x - np.round(solution.x)).max(initial=0.0))
         gap = float("inf") if solution.gap is None else solution.gap
-        return Certificate(max(feasibility, fractional), gap, 0.0, whole_tasks=True)
+        return Certificate(max(feasibility, fractional), gap, 0.0, whole_tasks=True, reported_gap=True)
     optimality, fairness, distance = _residuals(program.goal, program, solution, feasibility)
-    return Certificate(feasibility, optimality, fairness, distance=distance)
+    reported = program.goal.feature is Feature.DISJUNCTIVE
+    return Certificate(feasibility, optimality, fairness, distance=distance, reported_gap=reported)
 
 
 Residuals: TypeAlias = tuple[float, float, float | None]  # optimality, fairness, distance

@@ -28,13 +28,13 @@ from fairopt.commands.options import (
     Sharing,
     Workers,
     read_instance,
+    refuse_rules,
     with_rules,
     words,
 )
-from fairopt.registry import words as words_of
 from fairopt.reporting.tables.audits import audit_blocks
 from fairopt.specs import read_notion, read_schedule
-from fairopt.wording import in_shell, plural
+from fairopt.wording import plural
 
 __all__ = ["audit"]
 
@@ -100,8 +100,10 @@ def audit(
     sources = [word for word, value in (("--notion", notion), ("--schedule", schedule), ("--allocation", allocation)) if value is not None]
     if len(sources) > 1 and sources != ["--notion", "--allocation"]:
         raise typer.BadParameter("only one allocation can be audited at a time; choose one", param_hint=" and ".join(sources))
-    if allocation is not None and notion is not None:
-        _check_measure(notion, guarantees, queue_share)
+    if schedule is not None:
+        refuse_rules(guarantees, queue_share, "it is a rule of a notion, and a schedule counts guarantees as clamp does; leave it out")
+    if sources == ["--allocation"]:
+        refuse_rules(guarantees, queue_share, "it is a rule of a notion; name the notion that measures your allocation with --notion")
     if integral and sources not in ([], ["--notion"]):
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
     watched = words(fail_on or "")
@@ -120,7 +122,7 @@ def audit(
         integral,
         sharing,
         time_limit,
-        measure=notion if allocation is not None else None,
+        measured=notion is not None,
         exact=exact,
     )
     made = work(what, make)
@@ -158,15 +160,6 @@ def audit(
         raise typer.Exit(1)
 
 
-def _check_measure(notion: str, guarantees: str | None, queue_share: str | None) -> None:
-    """Refuse options of a notion by whose measure an allocation is judged that it did not make."""
-    if notion not in fo.NOTIONS or guarantees is not None or queue_share is not None:
-        name, *colon = words_of(notion)
-        if name in fo.NOTIONS and (colon or guarantees is not None or queue_share is not None):
-            raise typer.BadParameter(f"with --allocation a notion has no options; give --notion {in_shell(name)}", param_hint="--notion")
-        read_notion(notion)  # which says what notions there are
-
-
 def _maker(
     instance: fo.Instance,
     notion: str,
@@ -176,7 +169,7 @@ def _maker(
     sharing: str | None,
     time_limit: float | None,
     *,
-    measure: str | None = None,
+    measured: bool,
     exact: bool = False,
 ) -> tuple[Callable[[], fo.Allocation], str]:
     """Return a function that makes the allocation, and a description of it. Bad options are refused here, before anything is solved."""
@@ -186,8 +179,9 @@ def _maker(
 
         if how not in ("rdm", "tdm"):
             raise typer.BadParameter(f'there is no sharing "{how}"; use rdm or tdm', param_hint="--sharing")
+        _, chosen = read_notion(notion)
         tasks = read(allocation, instance)
-        return lambda: given(instance, tasks, how, measure or GIVEN, exact=exact), f"reading {allocation}"
+        return lambda: given(instance, tasks, how, chosen if measured else GIVEN, exact=exact), f"reading {allocation}"
     if schedule is not None:
         _, plan = read_schedule(schedule)
         if exact:

@@ -36,24 +36,39 @@ class Condition:
     sign: str
     bound: float
 
+    def require(self, *, compared: bool) -> None:
+        """Refuse a regret where nothing has one: ``compared`` says whether anything is compared with an exact allocation."""
+        if self.measure in ("regret", *_REGRETS) and not compared:
+            raise typer.BadParameter(
+                f"{self.measure} is measured of schedules and of your own allocations; give --schedules or --allocation "
+                "(or --reference, to measure exact allocations against a notion)",
+                param_hint="--fail-if",
+            )
+
     def broken(self, comparison: Comparison) -> list[str]:
         """Return a sentence for each row that fails: the condition holds for it, or it lacks the measure.
 
-        Given allocations are checked; without any, the schedules; without these, too, all rows.
+        Given allocations are checked; without any, the schedules; without these, too, all rows that can have the measure.
         """
         rows = list(comparison)
         for kind in ("given", "greedy"):
-            rows = [row for row in comparison if row.kind == kind] or rows
             if any(row.kind == kind for row in comparison):
+                rows = [row for row in comparison if row.kind == kind]
                 break
+        else:
+            rows = [row for row in rows if row.allocation is None or self._value(row) is not None] or rows
         found = []
         for row in rows:
-            value = None if row.allocation is None else _MEASURES[self.measure](row)
-            if value is None or value != value:
+            value = None if row.allocation is None else self._value(row)
+            if value is None:
                 found.append(f"{row.name} has no {self.measure}, so that it cannot be checked{f': {row.message}' if row.message else ''}")
             elif _OPERATORS[self.sign](value, self.bound):
                 found.append(f"{row.name}: {self.measure} is {figure(value, 4)}, {self.sign} {exactly(self.bound)}")
         return found
+
+    def _value(self, row: Row) -> float | None:
+        value = _MEASURES[self.measure](row)
+        return None if value is None or value != value else value
 
 
 def read_condition(text: str) -> Condition:

@@ -24,6 +24,7 @@ from fairopt.commands.options import (
     QueueShare,
     Sharing,
     read_instance,
+    refuse_rules,
     with_rules,
 )
 from fairopt.models import default_sharing
@@ -83,12 +84,16 @@ def explain(
     With --allocation, --notion names the exact allocation to compare with.
     """
     form = choose_form(output, as_json=as_json, kinds=("json",))
-    if (user is None) == (queue is None):
-        raise typer.BadParameter("give --user NAME, or --queue NAME, and not both", param_hint="--user")
+    if user is None and queue is None:
+        raise typer.BadParameter("name what to explain, as in --user vision; --queue names a queue", param_hint="--user")
+    if user is not None and queue is not None:
+        raise typer.BadParameter("only one of --user and --queue can be explained at a time; leave one out", param_hint="--queue")
     if schedule is not None and (notion is not None or allocation is not None):
         raise typer.BadParameter(
             "only one allocation can be explained at a time; leave --notion and --allocation out", param_hint="--schedule"
         )
+    if schedule is not None:
+        refuse_rules(guarantees, queue_share, "it is a rule of a notion, and a schedule counts guarantees as clamp does; leave it out")
     if integral and (schedule is not None or allocation is not None):
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
     instance = read_instance(file, changes)
@@ -112,7 +117,7 @@ def explain(
         if allocation is not None:
             from fairopt.formats.allocations import read
 
-            return given(instance, read(allocation, instance), sharing or default_sharing(instance), chosen.name, exact=exact)
+            return given(instance, read(allocation, instance), sharing or default_sharing(instance), chosen, exact=exact)
         return fo.solve(instance, chosen, integral=integral, sharing=sharing, time_limit=time_limit, exact=exact)
 
     answer = work("finding the allocation", make)

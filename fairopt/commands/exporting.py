@@ -12,7 +12,7 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import as_text, check_file, say, show, work
 from fairopt.commands.declared import NEEDED, Option, arguments, assigned, declared, file
-from fairopt.commands.options import Changes, File, Given, Guarantees, Json, QueueShare, with_rules
+from fairopt.commands.options import Changes, File, Given, Guarantees, Json, QueueShare, Sharing, with_rules
 from fairopt.commands.outputs import Written, guarded
 from fairopt.reporting.tables.exports import export_blocks
 from fairopt.specs import read_notion
@@ -25,9 +25,11 @@ app = typer.Typer(
 
 
 Notion = Annotated[
-    str,
+    str | None,
     typer.Option(
-        metavar="ID", autocompletion=completion.notions, help="The exact allocation of this notion; options as in proportional:alpha=2."
+        metavar="ID",
+        autocompletion=completion.notions,
+        help="The exact allocation of this notion; options as in proportional:alpha=2. Default: drfh.",
     ),
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout."), Written()]
@@ -46,6 +48,13 @@ Borrowed = Annotated[
     ),
 ]
 TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of the exact allocation.")]
+PlacementTimeLimit = Annotated[
+    float,
+    typer.Option(
+        metavar="SECONDS",
+        help="Time limit of the search for a placement of whole tasks on fewer rows and servers.",
+    ),
+]
 Everything = Annotated[bool, typer.Option("--all", help="Show all users, however many there are.")]
 
 
@@ -60,18 +69,21 @@ def _pairs(metavar: str, help: str, option: str, parameter: str) -> Option:
 
 _HEADROOM = Option(Headroom, 1.0)
 _BORROWED = Option(Borrowed)
-_FIRST = {"file": Option(File, NEEDED), "notion": Option(Notion, "drfh"), "allocation": Option(Given)}
+_FIRST = {"file": Option(File, NEEDED), "notion": Option(Notion), "allocation": Option(Given)}
 _NAMED = {
     "resource_name": _pairs("NAME=KEY", _RESOURCE, "--resource-name", "resources"),
     "unit": _pairs("NAME=UNIT", _UNIT, "--unit", "units"),
 }
+_PLACED = {"placement_time_limit": Option(PlacementTimeLimit, 2.0)}
 _LAST = {
+    "sharing": Option(Sharing),
     "guarantees": Option(Guarantees),
     "queue_share": Option(QueueShare),
     "time_limit": Option(TimeLimit),
     "changes": Option(Changes),
     "output": Option(Output),
 }
+_ASKED = ("notion", "sharing", "guarantees", "queue_share", "time_limit")  # what an allocation of one's own does not take
 _PRINTED = {"as_json": Option(Json, False), "everything": Option(Everything, False)}
 
 
@@ -82,12 +94,12 @@ def _exporter(
 
     Its own options follow.
     """
-    taken = own | _NAMED
+    taken = own | _NAMED | _PLACED
 
     def run(given: dict[str, Any]) -> None:
         values = arguments(taken, given)
         paths = dict(zip(texts, (given["output"], *(given[name] for name in written or ())), strict=True))
-        source = _source(*(given[name] for name in ("file", "changes", "notion", "allocation", "guarantees", "queue_share", "time_limit")))
+        source = _source(**{name: given[name] for name in (*_ASKED, "file", "changes", "allocation")})
         _run(source, lambda found: getattr(fo, f"export_{system}")(found, **values), paths, given["as_json"], given["everything"])
 
     options = _FIRST | taken | _LAST | dict(written or {}) | _PRINTED
@@ -172,16 +184,15 @@ _exporter(
 # What they share -----------------------------------------------------------------------------------------------------------------
 
 
-def _source(
-    file: Path,
-    changes: list[str] | None,
-    notion: str,
-    allocation: Path | None,
-    guarantees: str | None,
-    queue_share: str | None,
-    time_limit: float | None,
-) -> Callable[[], fo.Allocation]:
+def _source(file: Path, changes: list[str] | None, allocation: Path | None, **asked: Any) -> Callable[[], fo.Allocation]:
     """Return a function that reads the file, and solves it or reads the allocation."""
+    if allocation is not None:
+        for name, value in asked.items():
+            if value is not None:
+                raise typer.BadParameter(
+                    "it is about an allocation that is computed, and --allocation gives yours; leave one of the two out",
+                    param_hint=f"--{name.replace('_', '-')}",
+                )
 
     def make() -> fo.Allocation:
         instance = fo.load(file, changes=changes or ())
@@ -190,8 +201,8 @@ def _source(
             from fairopt.formats.allocations import read
 
             return given(instance, read(allocation, instance), "rdm", allocation.stem)
-        _, chosen = read_notion(with_rules([notion], guarantees, queue_share)[0])
-        return fo.solve(instance, chosen, time_limit=time_limit)
+        _, chosen = read_notion(with_rules([asked["notion"] or "drfh"], asked["guarantees"], asked["queue_share"])[0])
+        return fo.solve(instance, chosen, sharing=asked["sharing"], time_limit=asked["time_limit"])
 
     return make
 

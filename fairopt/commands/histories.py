@@ -12,8 +12,9 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, check_instance, check_page, choose_form, draw, hand_over, table_form, work
-from fairopt.commands.options import Changes, Guarantees, Json, QueueShare, Resume, at_least_one, read_period, with_rules
+from fairopt.commands.options import ClusterChanges, Guarantees, Json, QueueShare, Resume, Sharing, at_least_one, read_period, with_rules
 from fairopt.commands.outputs import Written
+from fairopt.commands.said import WRITTEN
 from fairopt.files import write_files
 from fairopt.formats.results import rendered
 from fairopt.reporting.tables.histories import history_blocks
@@ -80,9 +81,10 @@ def history(
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Leave out bad records and unknown owners, and count them; allow jobs to exceed capacity.")
     ] = False,
+    sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
-    changes: Changes = None,
+    changes: ClusterChanges = None,
     by: Annotated[By, typer.Option(help="Rows that --csv and -o write.")] = "owner",
     shown: Annotated[list[str] | None, typer.Option("--owner", metavar="NAME", help="Show this owner only. Can be repeated.")] = None,
     sort: Annotated[
@@ -132,6 +134,8 @@ def history(
     Waits that no scheduler could have ended (held, dependency, limits, no server that is large enough) are left out and counted.
     With --resume, a run that is stopped by Ctrl-C or SIGTERM continues when it is started again.
     """
+    if sharing == "tdm":
+        raise typer.BadParameter("a log says what jobs held, so a history divides resources (rdm); leave tdm out", param_hint="--sharing")
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     check_instance(instance, "--instance")
     kinds = {path: table_form(path, option) for path, option in ((held, "--held"), (due, "--due")) if path is not None}
@@ -167,9 +171,11 @@ def history(
     if report is not None:
         from fairopt.reporting.histories import write_history_page
 
-        write_history_page(found, report)
+        work(f"writing {report}", lambda: write_history_page(found, report))
+        WRITTEN.add(str(report))
     if instance is not None:
-        fo.save(found.instance, instance)
+        work(f"writing {instance}", lambda: fo.save(found.instance, instance))
+        WRITTEN.add(str(instance))
     for path, allocation in ((held, "held"), (due, "due")):
         if path is not None:
             write_files({path: rendered(_table(getattr(found, allocation)), kinds[path], str(path))})

@@ -25,6 +25,7 @@ from fairopt.registry import words as parts
 __all__ = [
     "EFFORT",
     "Changes",
+    "ClusterChanges",
     "Csv",
     "Everything",
     "Exact",
@@ -55,6 +56,7 @@ __all__ = [
     "read_period",
     "read_preference",
     "read_utility",
+    "refuse_rules",
     "with_rules",
     "words",
 ]
@@ -70,6 +72,16 @@ Changes = Annotated[
         metavar="PATH=VALUE",
         autocompletion=completion.changes,
         help="Run on a copy of FILE with this change, as in users.vision.weight=3, servers.new.count+=2 or "
+        "queues.research.guarantee.gpu=8. Can be repeated.",
+    ),
+]
+ClusterChanges = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        autocompletion=completion.changes,
+        help="Run on a copy of the cluster of --cluster with this change, as in users.vision.weight=3, servers.new.count+=2 or "
         "queues.research.guarantee.gpu=8. Can be repeated.",
     ),
 ]
@@ -266,7 +278,7 @@ def read_utility(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
     from fairopt.formats.tables import MATRIX
     from fairopt.tables import read
 
-    rows = read(path, MATRIX).aligned(instance.users, instance.servers)
+    rows = work(f"reading {path}", lambda: read(path, MATRIX).aligned(instance.users, instance.servers))
     return as_written([[row[server] for server in instance.servers] for row in rows])
 
 
@@ -284,9 +296,18 @@ def with_rules(notions: Sequence[str], guarantees: str | None, queue_share: str 
     >>> with_rules(["drfh", "tsf:queue_share=dominant", "bbf"], "clamp", None)
     ['drfh:guarantees=clamp', 'tsf:queue_share=dominant:guarantees=clamp', 'bbf']
     """
+    if not notions:
+        refuse_rules(guarantees, queue_share, "it is a rule of a notion; give --notions")
     rules = [f"{word}={value}" for word, value in (("guarantees", guarantees), ("queue_share", queue_share)) if value is not None]
     takes = [_has_rules(parts(notion)[0]) for notion in notions]
     return [":".join([notion, *rules]) if own or not any(takes) else notion for notion, own in zip(notions, takes, strict=True)]
+
+
+def refuse_rules(guarantees: str | None, queue_share: str | None, why: str) -> None:
+    """Refuse the rules of a tree where no notion reads them."""
+    for option, value in (("--guarantees", guarantees), ("--queue-share", queue_share)):
+        if value is not None:
+            raise typer.BadParameter(why, param_hint=option)
 
 
 def _has_rules(notion: str) -> bool:

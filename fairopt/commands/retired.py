@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from fairopt.commands.console import say
@@ -78,24 +78,31 @@ def _renewed(
     >>> names, values = {"--jobs": "--workers"}, {"--workers": 1, "--title": 1}
     >>> list(_renewed(["--jobs", "2", "--title", "--jobs", "--", "--jobs"], names, values, None, True))
     ['--workers', '2', '--title', '--jobs', '--', '--jobs']
+    >>> list(_renewed(["--window", "0", "-ofile", "--window", "0", "9"], {"-o": "--resume"}, {}, "--window", True))
+    ['--window=0', '--resume=file', '--window=0/9']
     """
-    rest = iter(arguments)
-    for argument in rest:
+    rest = deque(arguments)
+    while rest:
+        argument = rest.popleft()
         if argument == "--":
             yield argument
             yield from rest
             return
         word, equals, value = argument.partition("=")
+        if argument[:2] in names and word != argument[:2] and not argument.startswith("--"):  # -oFILE
+            word, equals, value = argument[:2], "=", argument[2:]
         if (new := names.get(word)) is not None:
             if not quiet:
                 warn_retired(word, new=new)
             argument, word = f"{new}{equals}{value}", new
         if word == period:
-            start = value if equals else next(rest, "")
-            end = next(rest, "") if start and "/" not in start else ""
+            start = value if equals or not rest else rest.popleft()
+            ends_there = "/" in start or not start or not rest or rest[0].startswith("-")  # no time begins with a dash
+            end = "" if ends_there else rest.popleft()
             if end and not quiet:
                 warn_retired(f"{word} START END", new=f"{word} START/END")
             yield f"{word}={start}/{end}" if end else f"{word}={start}"
             continue
         yield argument
-        yield from islice(rest, 0 if equals else values.get(word, 0))
+        for _ in range(0 if equals else min(values.get(word, 0), len(rest))):
+            yield rest.popleft()

@@ -11,7 +11,7 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import INTERRUPTED, Bar, check_page, choose_form, draw, hand_over, say, work
-from fairopt.commands.options import Changes, Json, Resume, read_instance
+from fairopt.commands.options import ClusterChanges, Json, Resume, read_instance
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
 from fairopt.histories.reading import kind_of
@@ -72,16 +72,16 @@ def simulate(
         ),
     ] = False,
     reference: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="ID",
             autocompletion=completion.notions,
-            help="With several schedulers: measure shortfalls against the exact simulation of this notion.",
+            help="With several schedulers: measure shortfalls against the exact simulation of this notion. Default: drfh.",
         ),
-    ] = "drfh",
+    ] = None,
     resume: Resume = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Leave out bad rows, and count them.")] = False,
-    changes: Changes = None,
+    changes: ClusterChanges = None,
     as_json: Json = False,
     by: Annotated[
         Literal["job", "user", "queue", "time"] | None,
@@ -120,6 +120,10 @@ def simulate(
         raise typer.BadParameter("leave it out: several schedulers are compared with the exact simulation", param_hint="--regret")
     if scheduler and len(scheduler) > 1 and by is not None:
         raise typer.BadParameter("leave it out: of several schedulers, each is a row", param_hint="--by")
+    if reference is not None and len(scheduler or ()) < 2:
+        raise typer.BadParameter(
+            "it measures several schedulers; give --scheduler more than once (one is compared with --regret N)", param_hint="--reference"
+        )
     check_page(report, "--report")
     if report is not None and len(scheduler or ()) < 2:
         raise typer.BadParameter("the page compares several schedulers; give --scheduler more than once", param_hint="--report")
@@ -160,7 +164,7 @@ def simulate(
                 jobs,
                 instance,
                 schedulers,
-                reference=reference,
+                reference=reference or "drfh",
                 until=until,
                 step=step,
                 resume=resume,
@@ -175,7 +179,7 @@ def simulate(
         if report is not None:
             from fairopt.reporting.side_by_side import write_side_by_side_page
 
-            write_side_by_side_page(several, report)
+            work(f"writing {report}", lambda: write_side_by_side_page(several, report))
         hand_over(several.to_dict, lambda: several.to_frame().reset_index(), lambda width: side_by_side_blocks(several), form, output)
         if not several.complete:
             raise typer.Exit(INTERRUPTED)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import INTERRUPTED, Bar, as_text, choose_form, deliver, named, say, show, table_form, work
+from fairopt.commands.console import INTERRUPTED, Bar, as_text, choose_form, deliver, named, say, show, table_form, work, write_figure
 from fairopt.commands.options import (
     Changes,
     Guarantees,
@@ -25,14 +26,14 @@ from fairopt.commands.options import (
     words,
 )
 from fairopt.commands.outputs import Written
+from fairopt.formats import DOCUMENTS, source_of
 from fairopt.formats.results import rendered
 from fairopt.reporting.tables.studies import study_blocks
 from fairopt.wording import plural
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = ["study"]
+
+_PAPER = ("tex", "md", "html")  # tables for readers
 
 
 def study(
@@ -79,7 +80,36 @@ def study(
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each instance and allocation.")] = False,
     table: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the means and errors: .csv, .parquet, .xlsx, .md or .tex."), Written()
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write a table: .tex (with booktabs), .md or .html for a paper, as 399 ± 12; .csv, .parquet or .xlsx for programs, "
+            "with the error in a column of its own.",
+        ),
+        Written(),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,...",
+            help="Columns of the table: tasks, min-share, efficiency, price-of-fairness, jain, envy, regret-level, regret-worst, seconds, "
+            "use, or one resource.",
+        ),
+    ] = None,
+    digits: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=15, help="Significant digits of each mean. Default: two digits of the error.")
+    ] = None,
+    interval: Annotated[
+        Literal["se", "sd", "ci95"],
+        typer.Option(help="What ± is: the standard error, the standard deviation, or the 95 % confidence interval (Student's t)."),
+    ] = "se",
+    reference: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Also show differences to this notion or schedule, seed by seed, with their intervals."),
+    ] = None,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=TEXT", help="What the table calls an entry, an instance or a measure. Can be repeated."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also draw fairness against efficiency, with errors: .svg, .png or .pdf."), Written()
@@ -87,14 +117,26 @@ def study(
 ) -> None:
     """Run notions and schedules on all instances with all seeds, and print means and standard errors.
 
+    With --columns, --digits, --interval, --reference or --rename, the table for a paper is printed instead.
     With --resume, Ctrl-C keeps the finished rows, and the same command continues from them.
     Exit status 3: no row has an allocation; 1: some rows have none.
     """
+    from fairopt.reporting.plain_page import page_of
+    from fairopt.studies.grid import Grid, rows_to_come
     from fairopt.studies.records import study_data
-    from fairopt.studies.sweep import summary
+    from fairopt.studies.sweep import MEASURES, summary
 
     form = choose_form(None, plot, as_json=as_json, as_csv=as_csv)
-    kind = table_form(table, "--table")
+    kind = table_form(table, "--table", "html")
+    asked: dict[str, object] = {"--columns": columns, "--digits": digits, "--interval": interval if interval != "se" else None}
+    asked |= {"--reference": reference, "--rename": rename}
+    own = [option for option, value in asked.items() if value is not None]
+    if own and form == "json" and table is None:
+        raise typer.BadParameter("it is about a table, and --json is none; give --table FILE", param_hint=own[0])
+    numbers = [each for each, there in (("--csv", form == "csv"), (f".{kind}", table is not None and kind not in _PAPER)) if there]
+    if digits is not None and numbers:
+        raise typer.BadParameter(f"{numbers[0]} has all digits; leave it out", param_hint="--digits")
+    chosen = words(columns) if columns is not None else None
     if seeds < 1:
         raise typer.BadParameter("give a number of seeds >= 1", param_hint="--seeds")
     if not (files or generate):
@@ -105,6 +147,11 @@ def study(
         instances[name] = read_instance(path, changes)
     instances |= {spec: spec for spec in generate or []}
     wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
+    titles = _titles(files or [], list(instances)) if own or kind in _PAPER else {}
+    titles |= dict(_pair(text) for text in rename or [])
+    if own:  # a word that is wrong is refused now, not when all is computed
+        grid = Grid(instances, wanted, greedy, [0], {"integral": integral, "sharing": sharing, "time_limit": time_limit})
+        fo.study_table(rows_to_come(grid), chosen, digits=digits, interval=interval, reference=reference, titles=titles)
     bar = Bar("cells")
     ended = threading.Event()
     try:
@@ -132,15 +179,26 @@ def study(
         if interrupted.args:
             say("interrupted", str(interrupted))
         raise typer.Exit(INTERRUPTED) from None
-    means = summary(frame)
-    if table is not None:
-        deliver(rendered(means, kind, str(table)), table)
-    if plot is not None and not frame["tasks"].isna().all():
-        from fairopt.plots import plot_study, save_figure
+    means = work("averaging", lambda: summary(frame))
+    every = [name for name in frame.columns if name in MEASURES or name.startswith("use of ")]
 
-        save_figure(plot_study(frame), plot)
+    def paper(names: list[str] | None) -> fo.StudyTable:
+        return fo.study_table(frame, names, digits=digits, interval=interval, reference=reference, titles=titles)
+
+    if table is not None and kind in _PAPER:
+        found = paper(chosen)
+        text = found.to_latex() if kind == "tex" else found.to_markdown() if kind == "md" else page_of("Study", [found.to_html()])
+        deliver(text, table)
+    elif table is not None:
+        deliver(rendered(paper(chosen or every).to_frame() if own else means, kind, str(table)), table)
+    if plot is not None and not frame["tasks"].isna().all():
+        from fairopt.plots import plot_study
+        from fairopt.studies.titles import entry_title
+
+        short = {name: entry_title(name) for name in frame["entry"].unique()} if own or kind in _PAPER else {}
+        write_figure(lambda: plot_study(frame, titles=short | titles), plot)  # names as in the table beside it
     if form == "csv":
-        deliver(rendered(named(means), "csv"), None)
+        deliver(rendered(named(paper(chosen or every).to_frame() if own else means), "csv"), None)
     elif form == "json":
         question = {
             "instances": list(instances),
@@ -153,8 +211,30 @@ def study(
         }
         typer.echo(as_text(study_data(frame, question)), nl=False)
     else:
-        show(lambda width: study_blocks(frame, means, instances))
+        show(lambda width: paper(chosen).blocks() if own else study_blocks(frame, means, instances))
         if resume is not None:
             typer.echo(f"{plural(len(frame), 'row')} in {resume / 'study.parquet' if resume.is_dir() else resume}")
     if frame["tasks"].isna().any():
         raise typer.Exit(3 if frame["tasks"].isna().all() else 1)
+
+
+def _titles(files: Sequence[Path], names: Sequence[str]) -> dict[str, str]:
+    """Return the titles of instances that have one in their file."""
+    found = {}
+    for path, name in zip(files, names, strict=False):
+        data = source_of(path).data if path.suffix.lower() in DOCUMENTS else None
+        if isinstance(data, dict) and data.get("title"):
+            found[name] = str(data["title"])
+    return found
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """Read NAME=TEXT; a name may hold "=" where it is a specification, so the last one counts.
+
+    >>> _pair("drfh:best-fit:metric=l2=Best fit")
+    ('drfh:best-fit:metric=l2', 'Best fit')
+    """
+    name, equals, title = text.rpartition("=")
+    if not equals or not name:
+        raise typer.BadParameter(f'"{text[:60]}" gives no name; give NAME=TEXT, as in "drfh:best-fit=Best fit"', param_hint="--rename")
+    return name, title

@@ -10,6 +10,7 @@ from fairopt.wording import did_you_mean
 __all__ = ["choices_of", "in_plain_words", "show_values", "shown"]
 
 _CHOICE = re.compile(r"(?:Value error, )?'(?P<given>.*)' is not one of (?P<choices>'.*')\.?", re.DOTALL)
+_COMMAND = re.compile(r"No such command '(.*?)'\..*", re.DOTALL)
 _LEAST = re.compile(r"Input should be greater than or equal to (-?[\d.]+)|.* is not in the range x>=(-?[\d.]+)\.?")
 _MOST = re.compile(r"Input should be less than or equal to (-?[\d.]+)|.* is not in the range .*x<=(-?[\d.]+)\.?")
 _BETWEEN = re.compile(r"(-?[\d.]+) is not in the range (-?[\d.]+)<=x<=(-?[\d.]+)\.?")
@@ -19,11 +20,21 @@ _NUMBER = re.compile(r"Input should be a valid number.*|.* is not a valid float\
 
 def in_plain_words(error: Any) -> str:
     """Return the message of a usage error of typer: the option, what is wrong with it, and what to write instead."""
+    if (option := getattr(error, "option_name", None)) is not None and type(error).__name__ == "NoSuchOption":
+        return f"No such option: {option}{did_you_mean(option, _options(error.ctx))}"
+    if (match := _COMMAND.fullmatch(str(getattr(error, "message", "")))) and error.ctx is not None:
+        return f"No such command '{match[1]}'{did_you_mean(match[1], error.ctx.command.list_commands(error.ctx))}"
     if not hasattr(error, "param_hint") or type(error).__name__ == "MissingParameter":
         return str(error.format_message()).rstrip(".")
     option = error.param_hint or ("" if error.param is None else _name(error.param))
     said = ": ".join(filter(None, [str(option).replace("'", ""), _of_value(str(error.message))]))
     return said.rstrip(".")
+
+
+def _options(context: Any) -> list[str]:
+    """Return the options of the command that is read, those of help last."""
+    parts = [] if context is None else context.command.get_params(context)
+    return [word for part in parts if part.param_type_name == "option" and not part.hidden for word in part.opts if word != "--help"]
 
 
 def _name(part: Any) -> str:

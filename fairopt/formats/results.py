@@ -34,6 +34,7 @@ import io
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from fairopt.errors import InvalidInstance
+from fairopt.show.html import table_html
 from fairopt.show.table import Table
 from fairopt.show.text import to_latex, to_markdown
 from fairopt.tables.spreadsheets import to_csv
@@ -43,8 +44,10 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "Kind", "rendered", "require"]
 
-Kind: TypeAlias = Literal["csv", "parquet", "xlsx", "md", "tex"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+Common: TypeAlias = Literal["csv", "parquet", "xlsx", "md", "tex"]
+Kind: TypeAlias = Common | Literal["html"]
+KINDS: tuple[Common, ...] = get_args(Common)
+"""What every command writes; HTML is written by a command whose table has notes."""
 
 
 def require(kind: str, file: str) -> None:
@@ -84,7 +87,7 @@ def rendered(frame: pd.DataFrame, kind: Kind, file: str = "the table") -> str | 
         cells = [[None if missing else each for each, missing in zip(column.tolist(), column.isna(), strict=True)] for column in columns]
         return to_xlsx({"table": (names, zip(*cells, strict=True))}, file)
     table = Table.of_frame(frame)
-    return to_markdown(table) if kind == "md" else to_latex(table)
+    return {"md": to_markdown, "tex": to_latex, "html": table_html}[kind](table)
 
 
 def _parquet(frame: pd.DataFrame, file: str) -> bytes:

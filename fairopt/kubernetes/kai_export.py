@@ -44,6 +44,7 @@ def export_kai(
     headroom: float | None = None,
     resources: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
+    placement_time_limit: float | None = 2.0,
 ) -> Export:
     """Write an allocation as queues of KAI.
 
@@ -52,10 +53,13 @@ def export_kai(
     headroom : float, optional
         A queue may hold its quota times this factor; 1: no borrowing. Default: all that is idle, within its limits.
     resources : mapping, optional
-        Which resources are KAI's "gpu", "cpu" and "memory", where their names do not say so. It has no others.
+        Which resources are KAI's "gpu", "cpu" and "memory", where their names do not say so. It has no others; the name that Kubernetes
+        has for one of them, such as "nvidia.com/gpu", is taken as well.
     units : mapping, optional
         Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
         the resources, else cores and GiB. Memory under another name, without a unit, is refused.
+    placement_time_limit : float, optional
+        Seconds of the search for a placement on fewer rows and servers; None: no limit.
 
     Raises
     ------
@@ -74,10 +78,11 @@ def export_kai(
     """
 
     def counted(instance: Instance) -> Measures:
-        known = measures(instance, _key, _SMALLEST, grammar=QUALIFIED_NAME, keys=resources, units=units, system="KAI")
+        keys = {resource: _key(name) or name for resource, name in (resources or {}).items()}
+        known = measures(instance, _key, _SMALLEST, grammar=QUALIFIED_NAME, keys=keys, units=units, system="KAI")
         return {resource: measure for resource, measure in known.items() if measure.key in _KEYS}
 
-    holdings = Holdings.of(allocation, headroom, counted)
+    holdings = Holdings.of(allocation, headroom, counted, time_limit=placement_time_limit)
     holders, known = holdings.holders, holdings.measures
     root = holdings.root_name(_ROOT)
     names = holdings.queue_names(LABEL_VALUE, root)

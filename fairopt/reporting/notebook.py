@@ -40,6 +40,7 @@ from fairopt.show.blocks import Block, Note
 from fairopt.show.html import Html, blocks_html
 from fairopt.show.table import Table
 from fairopt.simulation.result import Simulation
+from fairopt.studies.paper_tables import StudyTable
 from fairopt.wording import plural, printable
 
 __all__ = ["html_of"]
@@ -96,9 +97,9 @@ def _comparison(comparison: Comparison) -> str:
 @html_of.register
 def _what_if(found: WhatIf) -> str:
     number = plural(len(found.differences), "difference") if found.differences else "no difference"
-    differences = [str(difference) for difference in found.differences[:_DIFFERENCES]]
-    if len(found.differences) > _DIFFERENCES:
-        differences.append(f"And {plural(len(found.differences) - _DIFFERENCES, 'more difference')}")
+    differences = [str(own[0]) if len(own) == 1 else what for what, own in found.groups[:_DIFFERENCES]]
+    if len(found.groups) > _DIFFERENCES:
+        differences.append(f"And {plural(len(found.groups) - _DIFFERENCES, 'more difference')}")
     effects = (block.with_digits(6) if isinstance(block, Table) else block for block in effect_blocks(found))
     return _page([_title(f"What if: {number}, {plural(len(found.users), 'user')}"), *differences, *effects])
 
@@ -133,3 +134,8 @@ def _simulation(simulation: Simulation) -> str:
 @html_of.register
 def _history(history: History) -> str:
     return _page(history_blocks(history))
+
+
+@html_of.register
+def _study_table(table: StudyTable) -> str:
+    return _page(table.blocks())

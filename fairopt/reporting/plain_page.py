@@ -19,7 +19,7 @@ from fairopt.show.html import Html, text_html
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["page_path", "picture", "write_page"]
+__all__ = ["page_of", "page_path", "picture", "write_page"]
 
 _STYLE = """
 :root { color-scheme: light dark }
@@ -70,6 +70,17 @@ def picture(drawn: Figure, says: str) -> Html:
     return Html(f'<figure role="img" aria-label="{text_html(says)}">{drawing[drawing.index("<svg") :]}</figure>')
 
 
+def page_of(title: str, parts: Iterable[str]) -> str:
+    """Return a page of these parts below its title."""
+    head = (
+        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="generator" content="fairopt">'
+        f'<link rel="icon" href="data:,"><title>{text_html(title)}</title><style>{_STYLE}</style>'
+    )
+    body = f"<h1>{text_html(title)}</h1>{''.join(parts)}"
+    return f"<!DOCTYPE html>\n<html lang=en><head>{head}</head><body>{body}</body></html>\n"
+
+
 def write_page(path: Path, title: str, parts: Iterable[str]) -> None:
     """Write a page of these parts below its title. The file is replaced only when it is complete.
 
@@ -78,11 +89,4 @@ def write_page(path: Path, title: str, parts: Iterable[str]) -> None:
     InvalidInstance
         The file cannot be written.
     """
-    head = (
-        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="generator" content="fairopt">'
-        f'<link rel="icon" href="data:,"><title>{text_html(title)}</title><style>{_STYLE}</style>'
-    )
-    body = f"<h1>{text_html(title)}</h1>{''.join(parts)}"
-    page = f"<!DOCTYPE html>\n<html lang=en><head>{head}</head><body>{body}</body></html>\n"
-    write_files({path: page.encode(errors="replace")})
+    write_files({path: page_of(title, parts).encode(errors="replace")})

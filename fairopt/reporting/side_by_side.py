@@ -173,7 +173,7 @@ def _schedulers(frame: pd.DataFrame) -> Table:
         styles: list[Style] = ["strong" if str(name) in best else "" for name in frame.index]
         shown, of = (unit_of_wait, seconds) if unit == "s" else (unit, 1.0)
         columns.append(_numbers(heading, frame[column].astype(float), shown, styles, of=of))
-    ended = (f"{int(ended):,} of {int(jobs):,}" for ended, jobs in zip(frame["ended"], frame["jobs"], strict=True))
+    ended = (f"{int(ended):,} of {int(jobs):,}" for ended, jobs in zip(frame["jobs_ended"], frame["jobs"], strict=True))
     return Table.of(names("scheduler", map(str, frame.index)), numbers("jobs ended", ended), *columns)
 
 

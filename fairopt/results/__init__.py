@@ -1,9 +1,10 @@
 """What every result has in common as plain data, and the JSON Schema that declares all results.
 
-``result.to_dict()`` and ``fairopt COMMAND --json`` give one object: a head of four keys, then what the command found.
+``result.to_dict()`` and ``fairopt COMMAND --json`` give one object: a head of five keys, then what the command found.
 
 ============  ==============================================================================================
 ``schema``    1; another number, if a key is taken away or changes its meaning
+``version``   of fairopt that computed it
 ``command``   what it is: the command that prints it
 ``question``  what was asked, with all options
 ``units``     the unit of each resource of which it is known
@@ -12,8 +13,10 @@
 :mod:`fairopt.results.kinds` declares each result, and ``fairopt schema result`` prints the declarations as JSON Schema
 (:mod:`fairopt.results.schema`). Instances and questions of the same kind have the same keys, whatever the numbers.
 
->>> result("frontier", {"alphas": [1, float("inf")], "sharing": None}, {"memory": "GiB"}, {"gap": 0.0})  # doctest: +NORMALIZE_WHITESPACE
-{'schema': 1, 'command': 'frontier', 'question': {'alphas': [1, 'inf'], 'sharing': None}, 'units': {'memory': 'GiB'}, 'gap': 0.0}
+>>> found = result("frontier", {"alphas": [1, float("inf")], "sharing": None}, {"memory": "GiB"}, {"gap": 0.0})
+>>> found  # doctest: +NORMALIZE_WHITESPACE +ELLIPSIS
+{'schema': 1, 'version': '...', 'command': 'frontier', 'question': {'alphas': [1, 'inf'], 'sharing': None},
+ 'units': {'memory': 'GiB'}, 'gap': 0.0}
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from fractions import Fraction
@@ -36,7 +40,8 @@ SCHEMA = 1
 
 def result(command: str, question: Mapping[str, Any], units: Mapping[str, str], found: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result as plain data: its head, then what was found."""
-    return {"schema": SCHEMA, "command": command, "question": plain(question), "units": dict(units)} | dict(found)
+    version = str(sys.modules["fairopt"].__version__)
+    return {"schema": SCHEMA, "version": version, "command": command, "question": plain(question), "units": dict(units)} | dict(found)
 
 
 def plain(value: Any) -> Any:

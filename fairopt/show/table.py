@@ -17,7 +17,7 @@ None where there is none; a number may have an error.
 \toprule
 user & tasks \\
 \midrule
-A & 399 $\pm$ 12 \\
+A & $399 \pm 12$ \\
 B & 20 \\
 \bottomrule
 \end{tabular}
@@ -74,6 +74,8 @@ class Format:
         A part that would be rounded to 0 % has one significant digit instead.
     radius : Fraction
         Relative radius to which fractions are known; 0: they are exact.
+    of_mean : bool
+        Of a number with an error, the digits are those of the number. Otherwise, they are as many as leave two digits of the error.
     """
 
     digits: int = 3
@@ -85,6 +87,7 @@ class Format:
     missing: str = ""
     tiny: bool = False
     radius: Fraction = Fraction(0)
+    of_mean: bool = False
 
     def write(self, values: Sequence[Any], errors: Sequence[float] | None = None) -> list[str]:
         """Return values as text; text stays as it is.
@@ -125,14 +128,31 @@ class Format:
         return f"{sign}{text}{f' {self.unit}' if self.unit else ''}"
 
     def _with_error(self, value: Any, error: float) -> str:
-        """Write a mean and its standard error, to two digits of the error; without the error if it is only rounding."""
+        """Write a mean and its error, to two digits of the error unless the digits are those of the mean; only rounding is no error.
+
+        >>> Format(signed=True).write([20.0, -0.004, 1234567.0], [0.0996, 0.12, 2345.0])
+        ['+20.00 ± 0.10', '0.00 ± 0.12', '+1,234,600 ± 2,300']
+        >>> Format(2, of_mean=True).write([399.2, 399.2, 0.5, 0.0], [12.4, 0.31, 0.012, 0.012])
+        ['400 ± 10', '399.2 ± 0.3', '0.50 ± 0.01', '0.000 ± 0.012']
+        """
         if isinstance(value, str) or _missing(value) or not error > _ROUNDED * abs(value):
             return self._one(value)
         unit, scale = ("%", 100.0) if self.percent else (self.unit, 1.0)
         mean, error = scale * float(value), scale * error
-        digits = 1 - math.floor(math.log10(error))
-        shown = max(digits, 0)
-        return f"{round(mean, digits):,.{shown}f} ± {round(error, digits):.{shown}f}{f' {unit}' if unit else ''}"
+        if not math.isfinite(error):
+            return self._one(value)
+        decimals = _decimals(error, 2)
+        if self.of_mean and mean:
+            decimals = max(_decimals(mean, self.digits), _decimals(error, 1))
+        shown = max(decimals, 0)
+        text = f"{round(mean, decimals) + 0.0:,.{shown}f}"
+        sign = "+" if self.signed and round(mean, decimals) > 0 else ""
+        return f"{sign}{text} ± {round(error, decimals):,.{shown}f}{f' {unit}' if unit else ''}"
+
+
+def _decimals(value: float, digits: int) -> int:
+    """Return the decimals of a number of so many significant digits; below 0: zeros before the point."""
+    return digits - 1 - int(f"{value:.{digits - 1}e}".partition("e")[2])
 
 
 def _missing(value: Any) -> bool:
@@ -247,12 +267,15 @@ class Table:
         So many rows at the end sum up those above, and stand below a line.
     spaced : bool
         Rows have several lines, so a terminal puts an empty one between them.
+    breaks : tuple of int
+        Rows that begin a new group, and stand below a line.
     """
 
     columns: tuple[Column, ...]
     title: str = ""
     totals: int = field(default=0, kw_only=True)
     spaced: bool = field(default=False, kw_only=True)
+    breaks: tuple[int, ...] = field(default=(), kw_only=True)
 
     @classmethod
     def of(cls, *columns: Column, title: str = "", **options: Any) -> Table:
@@ -305,7 +328,7 @@ class Table:
 
     def part(self, first: int, end: int) -> Table:
         """Return the table of some rows only."""
-        return replace(self, columns=tuple(column.rows(first, end) for column in self.columns), totals=0)
+        return replace(self, columns=tuple(column.rows(first, end) for column in self.columns), totals=0, breaks=())
 
     def to_frame(self) -> pd.DataFrame:
         """Return the values as a pandas frame, without a format; an error is a column of its own."""

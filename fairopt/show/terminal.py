@@ -71,7 +71,8 @@ class FittingTable:
         """Yield the table; several below each other, where its columns do not fit."""
         has_all = console.encoding.lower().startswith("utf")
         dots, bar = ("…", "█░") if has_all else ("...", "#-")
-        columns, last = self.table.columns, len(self.table) - self.table.totals - 1
+        columns, totals = self.table.columns, len(self.table) - self.table.totals
+        ends = {first - 1 for first in (*self.table.breaks, *([totals] if self.table.totals else []))}
         for j, chosen in enumerate(_blocks(self.sizes, options.max_width)):
             widths = _widths([self.sizes[k] for k in chosen], _room(len(chosen), options.max_width))
             room = min((width for k, width in zip(chosen, widths, strict=True) if columns[k].bars), default=0)  # all bars are equally long
@@ -93,7 +94,7 @@ class FittingTable:
                 drawn = _with_bars(columns[k], self.cells[k], width, bar) if columns[k].bars else self.cells[k]
                 shown.append([_fitted(cell, kind, width, dots) for cell in drawn])
             for n, row in enumerate(zip(*shown, strict=True)):
-                part.add_row(*row, end_section=bool(self.table.totals) and n == last)
+                part.add_row(*row, end_section=n in ends)
             if j:
                 yield ""
             yield part

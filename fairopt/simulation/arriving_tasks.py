@@ -145,7 +145,12 @@ def arrivals(
         bound=np.array([outcome.bound for outcome in in_order]),
         residual=max(outcome.residual for outcome in in_order),
         seconds=time.perf_counter() - began,
-        question=plain({"resource": resource, "placements": list(chosen), "cards": cards, "until": until, "step": step, "seeds": numbers}),
+        question=plain(
+            {
+                **{"resource": resource, "placements": list(chosen), "cards": cards, "load": until, "load_step": step, "seeds": numbers},
+                **{"until": until, "step": step},  # until 1.0
+            }
+        ),
     )
 
 

@@ -242,7 +242,7 @@ class SideBySide:
             "half_life_s": half_life_of(course.name),
             "jobs": self.trace.n_jobs,
             "started": int(np.isfinite(course.started).sum()),
-            "ended": int(np.isfinite(course.finished).sum()),
+            "jobs_ended": int(np.isfinite(course.finished).sum()),
             "wait_s": mean(course.started - self.trace.submit),
             "slowdown": mean(slow),
             "bounded_slowdown": mean(bounded),
@@ -252,10 +252,11 @@ class SideBySide:
             "regret": shortfall / due if due > 0 else np.nan,
             "envy_h": float(lengths @ self.envy(course).sum(axis=1)) / 3600,
             "jain": mean(self.jain(course)[1]),
+            "ended": int(np.isfinite(course.finished).sum()),  # until 1.0
         }
 
     def users_frame(self) -> pd.DataFrame:
-        """Return one row per scheduler and user: jobs, ended, mean wait and bounded slowdown, hours of share, shortfall and envy."""
+        """Return one row per scheduler and user: jobs, jobs ended, mean wait and bounded slowdown, hours of share, shortfall and envy."""
         import pandas as pd
 
         position = {name: n for n, name in enumerate(self.users)}
@@ -267,16 +268,19 @@ class SideBySide:
                 {
                     "user": np.array(self.users, object)[owner],
                     "jobs": 1,
-                    "ended": np.isfinite(course.finished),
+                    "jobs_ended": np.isfinite(course.finished),
                     "wait_s": course.started - self.trace.submit,
                     "bounded_slowdown": self.slowdowns(course)[1],
                 }
             )
-            table = frame.groupby("user", sort=False).agg({"jobs": "sum", "ended": "sum", "wait_s": "mean", "bounded_slowdown": "mean"})
+            table = frame.groupby("user", sort=False).agg(
+                {"jobs": "sum", "jobs_ended": "sum", "wait_s": "mean", "bounded_slowdown": "mean"}
+            )
             table = table.reindex([user for user in self.users if user in table.index])
             held = [position[user] for user in table.index]
             for word, values in (("share_h", course.shares), ("shortfall_h", self.shortfall(course)), ("envy_h", self.envy(course))):
                 table[word] = (hours @ values)[held]
+            table["ended"] = table["jobs_ended"]  # until 1.0
             table.insert(0, "scheduler", course.name)
             tables.append(table.reset_index())
         return pd.concat(tables, ignore_index=True)

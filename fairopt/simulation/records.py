@@ -52,7 +52,8 @@ def one_scheduler(found: Simulation) -> dict[str, Any]:
         kind=found.kind,
         jobs=found.trace.n_jobs,
         started=int(np.isfinite(found.started).sum()),
-        ended=int(over.sum()),
+        jobs_ended=int(over.sum()),
+        ended=int(over.sum()),  # until 1.0
         tasks=found.trace.n_tasks,
         tasks_ended=float(found.ended.sum()),
         fits_nowhere=list(found.fits_nowhere),
@@ -76,16 +77,12 @@ def one_scheduler(found: Simulation) -> dict[str, Any]:
     share = hours @ found.series.dominant_shares if hours.size else np.zeros(len(found.users))
     of_users = [
         _user(each["user"], found.scheduler, each, wait_s=wait[n], bounded_slowdown=slowed[n], share_h=share[n])
-        | {"jobs_ended": each["finished"], "tasks_ended": each["ended"]}
         for n, each in enumerate(records(users))
     ]
     regret, settling = (None if frame is None else records(frame) for frame in (found.regret, found.settling))
     queues = []
     if found.cluster.queues:
-        queues = [
-            {"name": each["queue"], **each, "jobs_ended": each["finished"], "tasks_ended": each["ended"]}
-            for each in records(found.queues_frame.reset_index())
-        ]
+        queues = [{"name": each["queue"], **each} for each in records(found.queues_frame.reset_index())]
     old = {  # until 1.0
         "scheduler": found.scheduler,
         "kind": found.kind,
@@ -135,10 +132,7 @@ def several_schedulers(found: SideBySide) -> dict[str, Any]:
         }
         rows.append(_row(course.name, **each, **more))
     weight = dict(zip(found.users, found.weights.tolist(), strict=True))
-    users = [
-        _user(each["user"], each["scheduler"], each, weight=weight[each["user"]], jobs_ended=each["ended"])
-        for each in records(found.users_frame())
-    ]
+    users = [_user(each["user"], each["scheduler"], each, weight=weight[each["user"]]) for each in records(found.users_frame())]
     body = {
         "complete": found.complete,
         "not_begun": list(found.not_begun),
@@ -158,7 +152,7 @@ def several_schedulers(found: SideBySide) -> dict[str, Any]:
 def _row(name: str, **known: Any) -> dict[str, Any]:
     """Return the row of a scheduler: every key, None where nothing is known."""
     keys = (
-        *("kind", "half_life_s", "jobs", "started", "ended", "tasks", "tasks_ended", "fits_nowhere", "wait_s", "slowdown"),
+        *("kind", "half_life_s", "jobs", "started", "jobs_ended", "ended", "tasks", "tasks_ended", "fits_nowhere", "wait_s", "slowdown"),
         *("bounded_slowdown", "mean_completion_s", "median_completion_s", "makespan_s", "utilization", "utilization_of"),
         *("shortfall_h", "regret", "envy_h", "jain", "until_s", "complete", "details"),
     )

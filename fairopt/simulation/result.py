@@ -130,7 +130,8 @@ class Simulation(ShowsItself):
                 "user": np.array(self.trace.users, object)[self.trace.user],
                 "submit_s": self.trace.submit,
                 "tasks": self.trace.tasks,
-                "ended": self.ended,
+                "tasks_ended": self.ended,
+                "ended": self.ended,  # until 1.0
                 "started_s": self.started,
                 "finished_s": self.finished,
                 "completion_s": self.completion,
@@ -187,11 +188,13 @@ class Simulation(ShowsItself):
         seconds = of_group(np.where(over, self.completion, 0.0))
         return {
             "jobs": jobs.astype(int),
-            "finished": finished.astype(int),
+            "jobs_ended": finished.astype(int),
             "tasks": tasks.astype(int),
-            "ended": ended,
+            "tasks_ended": ended,
             "completion_ratio": np.divide(ended, tasks, out=np.full(len(groups), np.nan), where=tasks > 0),
             "mean_completion_s": np.divide(seconds, finished, out=np.full(len(groups), np.nan), where=finished > 0),
+            "finished": finished.astype(int),  # until 1.0, as is ended
+            "ended": ended,
         }
 
     def to_frame(self) -> pd.DataFrame:

@@ -120,7 +120,7 @@ def compare_over_time(
                 raise
             raise Unsupported(
                 f"under {spec}, jobs end far beyond the {figure(length)} s in which they are submitted: too many samples; "
-                "check that demands have the units of the cluster, or give an end or a step (until=, step=; --until, --step)"
+                "check that demands have the units of the cluster, or give an end or a step (until=, step=)"
             ) from None
         course = Course.of(found)
         if keep is not None and name is not None and course.complete:

@@ -32,7 +32,7 @@ class SlurmScripts:
             f"fairopt: limits of Slurm for the allocation {allocation.notion}, level {self.asked.level}, "
             f"headroom {figure(self.asked.headroom, 6)}.",
             "GrpTRES is enforced where AccountingStorageEnforce has limits; gres/NAME must be in AccountingStorageTRES.",
-            "Before: sacctmgr dump CLUSTER file=before.cfg. Afterwards: undo.sh takes the limits back.",
+            "Before: sacctmgr dump CLUSTER file=before.cfg. Afterwards: the script of --undo takes the limits back.",
         ]
         if self.asked.billing:
             weights = ",".join(text for text, _ in self.asked.weights().values())
@@ -54,7 +54,7 @@ class SlurmScripts:
 
     def take_back(self) -> str:
         """Return the script that takes the limits back."""
-        head = ["fairopt: takes back what limits.sh sets. A limit of -1 is none."]
+        head = ["fairopt: takes back what the script of limits sets. A limit of -1 is none."]
         new = [limit for limit in self.limits if limit.new]
         lines = [self._back(limit) for limit in self.limits if not limit.new]
         if new:

@@ -31,8 +31,8 @@ _MOST = 2_000  # programs of the enumeration
 Choice = dict[int, int]  # of a clause, which of its alternatives
 
 
-def best_alternative(program: ExactProgram, near: Solution, deadline: Deadline) -> tuple[Solution, bool]:
-    """Return the best point in rationals, and whether it is proved that none is better.
+def best_alternative(program: ExactProgram, near: Solution, deadline: Deadline) -> Solution:
+    """Return the best point in rationals: without a gap, if it is proved that none is better, else with the gap of branch and cut.
 
     Parameters
     ----------
@@ -70,7 +70,8 @@ def best_alternative(program: ExactProgram, near: Solution, deadline: Deadline) 
         k = min(broken, key=lambda clause: len(search.clauses[clause]))
         open_parts += [part | {k: each} for each in range(len(search.clauses[k]))]
     x = objects(point[: program.n_pairs])
-    return Solution(x, programs_solved=search.programs), proved
+    gap = None if proved else float("inf") if near.gap is None else near.gap
+    return Solution(x, programs_solved=search.programs, gap=gap)
 
 
 class _Search:

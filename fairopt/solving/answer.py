@@ -112,11 +112,11 @@ def levels_of(
     merging: Merging | None,
     sharing: str,
     by_stage: list[dict[str, float]],
-    same: float = CERTIFIED,
+    same: float | None = CERTIFIED,
 ) -> tuple[Level, ...]:
     """Stages -> levels of the original users; prices become d(level) / d(capacity); prices of queues are given. Works in fractions too.
 
-    Values that differ by at most the part ``same`` are one level.
+    Stages of a part whose values differ by at most the fraction ``same`` are one level; with None, every stage is a level of its own.
     """
     levels: list[Level] = []
     for stage, of_queues in zip(solution.stages, by_stage, strict=True):
@@ -128,9 +128,8 @@ def levels_of(
         members = merged if merging is None else merged[merging.user_group]
         names = program.users if merging is None else merging.original.users
         users = tuple(names[n] for n in np.flatnonzero(members).tolist())
-        if (
-            levels and title == levels[-1].part and abs(stage.value - levels[-1].value) <= same * stage.value
-        ):  # proved in two steps, one level all the same
+        alike = same is not None and levels and title == levels[-1].part and abs(stage.value - levels[-1].value) <= same * stage.value
+        if alike:  # proved in two steps, one level all the same
             together = levels[-1].queue_prices | of_queues
             levels[-1] = dataclasses.replace(levels[-1], users=levels[-1].users + users, queue_prices=together)
             continue

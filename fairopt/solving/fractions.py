@@ -70,9 +70,9 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     if deadline.left == 0.0:
         raise deadline.passed({"levels": []})
     formulated = time.perf_counter()
-    radius, proved = Fraction(0), True
+    radius = Fraction(0)
     if choice:
-        solution, proved = best_alternative(program, answer_in_floats(program, deadline), deadline)
+        solution = best_alternative(program, answer_in_floats(program, deadline), deadline)
         solved = time.perf_counter()
     elif is_enclosed(program):
         solution, radius = enclose(program, DIGITS if question.digits is None else question.digits, deadline)
@@ -96,9 +96,10 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         instance,
         solver=ENGINES.get(type(program.goal), ENGINE),
         sharing=sharing,
-        certificate=_certificate(program, radius, proved),
+        certificate=_certificate(program, radius, solution.gap),
         moments=(started, formulated, solved, certified),
-        details={"iterations": solution.iterations, "programs_solved": solution.programs_solved} | ({} if proved else {"gap": 0.0}),
+        details={"iterations": solution.iterations, "programs_solved": solution.programs_solved}
+        | ({} if solution.gap is None else {"gap": solution.gap}),
         exact=exact,
     )
 
@@ -114,10 +115,12 @@ def _within_kept(program: ExactProgram, deadline: Deadline) -> tuple[ExactProgra
     return found, replace(last, **more)
 
 
-def _certificate(program: ExactProgram, radius: Fraction, proved: bool) -> Certificate:
-    """Return a certificate without residuals, or with the relative distance of users from the optimum."""
+def _certificate(program: ExactProgram, radius: Fraction, gap: float | None) -> Certificate:
+    """Return a certificate without residuals, with the relative distance of users from the optimum, or with a gap that is not proved."""
+    if gap is not None:
+        return Certificate(0.0, gap, 0.0, reported_gap=True)
     distance = 0.0 if radius == 0 else in_floats_above(radius)
-    return Certificate(0.0, 0.0, distance, exact=radius == 0 and proved, distance=distance if is_enclosed(program) else None)
+    return Certificate(0.0, 0.0, distance, exact=radius == 0, distance=distance if is_enclosed(program) else None)
 
 
 def _refuse_too_large(program: ExactProgram) -> None:
@@ -193,7 +196,7 @@ def _priced(
         numbers = (replace(stage, value=_fraction(stage.value), prices=fractions(stage.prices)) for stage in stages)
         exact = Solution(from_rationals(solution.x), tuple(numbers), prices=fractions(solution.prices))
         by_stage: Any = queue_prices_by_stage(names, exact)
-        return exact, levels_of(names, exact, merging, sharing, by_stage, same=-1.0), by_stage
+        return exact, levels_of(names, exact, merging, sharing, by_stage, same=None), by_stage
 
     exact, levels, by_stage = proved(stages)
     levels = every_level(levels, names, merging, merging.original, shares, same=0.0)

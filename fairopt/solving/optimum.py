@@ -130,7 +130,7 @@ def solve(
     if digits is not None:
         check_whole_number("digits", digits, 1, below=_MOST_DIGITS)
         if not exact:
-            raise Unsupported("digits goes with exact=True; floats have about 15")
+            raise Unsupported("digits= needs exact=True; floats have about 15")
     started = time.perf_counter()
     deadline = Deadline(time_limit)
     chosen, how = checked(instance, notion, sharing, options)
@@ -223,12 +223,13 @@ def _easier(program: Program) -> str:
     return f'{exact}a smaller alpha, "max-min" (the limit of large alpha), or {SMALLER_RATIOS}'
 
 
-def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSolution) -> Allocation | None:
+def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSolution, tolerance: float = CERTIFIED) -> Allocation | None:
     """Return the whole tasks that were found before a time limit as an allocation, None if there are none.
 
     It is feasible (checked), and not proved to be the best: its certificate says "best found". ``details`` has the ``value`` that it
     reaches (its smallest share; the total), a ``bound`` on what any can, and the ``gap`` (bound - value) / bound between them. Of a leximin
-    that is about the lowest level alone: a gap of 0 proves this level, and none above it.
+    that is about the lowest level alone: a gap of 0 proves this level, and none above it. ``tolerance`` is that of `solve`: the largest
+    relative excess over a limit that is accepted.
 
     >>> from fairopt.solving import notion_of
     >>> instance = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
@@ -241,7 +242,7 @@ def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSo
         return None
     value, bound = float(error.known["value"]), float(error.known["bound"])
     certificate = Certificate(allocation_excess(instance, tasks, sharing), np.nan, np.nan, whole_tasks=True, best_found=True)
-    certificate.require(CERTIFIED, notion.name, error.known["solver"])
+    certificate.require(tolerance, notion.name, error.known["solver"])
     shares = notion.shares(instance, tasks)
     return Allocation(
         instance=instance,
@@ -254,7 +255,7 @@ def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSo
         levels=(),
         certificate=certificate,
         details={"value": value, "bound": bound, "gap": max(bound - value, 0.0) / bound if bound > 0 else 0.0, "why": str(error)},
-        question=Optimum(notion, integral=True),
+        question=Optimum(notion, integral=True, tolerance=tolerance),
     )
 
 

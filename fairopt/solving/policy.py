@@ -1,7 +1,7 @@
 """The policy: which engines try a program, and when an answer is good enough.
 
     for each candidate engine, in order:
-        for each of its ways to an answer:
+        for each of its methods:
             solve;  certify;  where a residual is left: polish, and certify again;  keep the best answer so far
         the best answer is within the tolerance: done
 
@@ -24,14 +24,14 @@ from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance.tolerances import EXACT
 from fairopt.program import Program, Solution
 from fairopt.solvers import candidates, polishes
-from fairopt.solvers.backend import Backend, Deadline, Way
+from fairopt.solvers.backend import Backend, Deadline, Method
 from fairopt.wording import SMALLER_RATIOS, plural
 
 __all__ = ["Found", "find", "other_engines"]
 
 log = logging.getLogger(__name__)
 
-_DIGIT = 0.1  # of the tolerance: an answer within it needs no polish, and no other way of the same engine
+_DIGIT = 0.1  # of the tolerance: an answer within it needs no polish, and no other method of the same engine
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,7 @@ class Found:
     engine : str
         Whose answer it is; "" of a program without a column, which needs none.
     finished_by : str or None
-        What gave the answer its last digits, where that is not the first way of the first engine: another engine, another way, a polish.
+        What gave the answer its last digits, if not the first method of the first engine: another engine, another method, a polish.
     engines : tuple of str
         All that took part, in order: the engines that were tried, and what polished the answer.
     program : Program
@@ -62,12 +62,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Answer:
-    """A certified answer of one way of an engine."""
+    """A certified answer of one method of an engine."""
 
     solution: Solution
     certificate: Certificate
     engine: str
-    way: str
+    method: str
     polish: str | None = None
     needed_it: bool = False  # was the residual of the engine's own answer too large for the tolerance?
 
@@ -150,21 +150,21 @@ def _counted(solution: Solution, before: Sequence[Solution]) -> Solution:
 
 def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
     best: _Answer | None = None
-    first: tuple[str, str] | None = None  # the engine and the way that were tried first
+    first: tuple[str, str] | None = None  # the engine and the method that were tried first
     failure: FairoptError | None = None
     took_part: list[str] = []
     for engine in engines:
         of_engine: _Answer | None = None
         try:
-            for way in engine.ways(program, tolerance):
-                unless = _DIGIT * tolerance if way.unless is None else way.unless
-                if of_engine is not None and (of_engine.residual <= unless or deadline.left == 0.0):
+            for method in engine.methods(program, tolerance):
+                skip_below = _DIGIT * tolerance if method.skip_below is None else method.skip_below
+                if of_engine is not None and (of_engine.residual <= skip_below or deadline.left == 0.0):
                     continue
-                first = first or (engine.name, way.name)
+                first = first or (engine.name, method.name)
                 took_part.append(engine.name)
-                answer = _try(program, engine, way, tolerance, deadline, None if of_engine is None else of_engine.solution)
+                answer = _try(program, engine, method, tolerance, deadline, None if of_engine is None else of_engine.solution)
                 if answer is None:
-                    log.info('the %s of "%s" did not converge', way.name, engine.name)
+                    log.info('the %s of "%s" did not converge', method.name, engine.name)
                 elif of_engine is None or answer.residual < of_engine.residual:
                     of_engine = answer
         except FairoptError as error:
@@ -181,7 +181,7 @@ def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadli
     if failure is not None and not best.residual <= tolerance:
         raise failure
     took_part += [best.polish] if best.polish else []
-    finished = best.polish if best.needed_it else None if (best.engine, best.way) == first else best.way
+    finished = best.polish if best.needed_it else None if (best.engine, best.method) == first else best.method
     return Found(best.solution, best.certificate, best.engine, finished, tuple(dict.fromkeys(took_part)), program)
 
 
@@ -191,22 +191,22 @@ def _lost(program: Program, engines: Sequence[Backend]) -> NoSolution:
     return NoSolution(f'{names} found no answer to "{program.name}"; use {" or ".join(others) or SMALLER_RATIOS}', {})
 
 
-def _try(program: Program, engine: Backend, way: Way, tolerance: float, deadline: Deadline, best: Solution | None) -> _Answer | None:
-    """Return the certified answer of one way, polished where that makes it better."""
-    solution = way.solve(program, tolerance, deadline, best)
+def _try(program: Program, engine: Backend, method: Method, tolerance: float, deadline: Deadline, best: Solution | None) -> _Answer | None:
+    """Return the certified answer of one method, polished where that makes it better."""
+    solution = method.solve(program, tolerance, deadline, best)
     if solution is None:
         return None
     longer = program.with_broken(solution.x, *solution.parts, relative=_DIGIT * tolerance)
     if longer is not None:
         raise _ExceedsKept(solution, longer)
-    answer = _Answer(solution, certify(program, solution), engine.name, way.name)
-    polish_above = _DIGIT * tolerance if way.polish_above is None else way.polish_above
+    answer = _Answer(solution, certify(program, solution), engine.name, method.name)
+    polish_above = _DIGIT * tolerance if method.polish_above is None else method.polish_above
     if answer.residual > polish_above:
         for name, polished in polishes(program, solution):
             certificate = certify(program, polished)
             if certificate.worst < answer.residual or certificate.worst <= EXACT:
                 needed_it = answer.needed_it or answer.residual > _DIGIT * tolerance
-                answer = _Answer(polished, certificate, engine.name, way.name, name, needed_it)
+                answer = _Answer(polished, certificate, engine.name, method.name, name, needed_it)
             if answer.residual <= max(polish_above, EXACT):
                 break
     return answer

@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -21,10 +21,14 @@ from fairopt.models import Notion
 from fairopt.registry import contents
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_generator, read_notion, read_schedule
 from fairopt.studies.cell import Cell, draw, fingerprint
+from fairopt.studies.store import MEASURES
 from fairopt.validation import check_time_limit, check_whole_number
 from fairopt.wording import joined
 
-__all__ = ["Grid", "Source"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Grid", "Source", "rows_to_come"]
 
 log = logging.getLogger(__name__)
 
@@ -113,6 +117,15 @@ class Grid:
                     "instances), or give another output"
                 )
         return own | {"instances": {**old["instances"], **found}, "order": self.order(before)}
+
+
+def rows_to_come(grid: Grid) -> pd.DataFrame:
+    """Return rows as a study will have them, without any number: what can be asked of the table, before anything is computed."""
+    import pandas as pd
+
+    things = ["time", *(thing for source in grid.sources.values() for thing in draw(source, grid.seeds[0]).resources)]
+    keys = pd.DataFrame([{"instance": name, "seed": seed, "entry": entry} for name, seed in grid.keys for entry in grid.entries])
+    return keys.assign(**dict.fromkeys([*MEASURES, *(f"use of {thing}" for thing in things)], np.nan))
 
 
 def _sources(instances: Mapping[str, Source]) -> dict[str, Instance | Callable[[int], Instance]]:

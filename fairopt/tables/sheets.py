@@ -21,7 +21,7 @@ from fairopt.tables.schema import Schema
 from fairopt.tables.table import Table
 from fairopt.wording import did_you_mean, joined
 
-__all__ = ["Book", "Cell", "Sheet", "width_of"]
+__all__ = ["Book", "Cell", "Sheet", "check_named", "width_of"]
 
 Cell: TypeAlias = tuple[str, Any]
 """The kind of a cell and its value: "s" text, "n" a number or nothing, "b" a truth value, "d" a date, "e" an error, "f" a formula."""
@@ -70,6 +70,7 @@ class Book:
         width = max((width_of(row) for _, row in rows), default=0)
         check_table(file, len(rows), width)
         (_, header), *body = rows or [(1, [])]
+        check_named(file, header, width)
         columns = [value for _, value in _filled(header, width)]
         cells = [_filled(row, width) for _, row in body]
         table = Table(file, schema, columns, [[row[j][1] for row in cells] for j in range(width)], [number for number, _ in body], "row")
@@ -80,6 +81,13 @@ class Book:
                 if kind == "f" and value is None:
                     table.refuse("the formula has no value; open the file in a spreadsheet program and save it", row, table.columns[j])
         return table
+
+
+def check_named(file: str, header: Sequence[Cell], width: int) -> None:
+    """Refuse a table with a column that has no name, before millions of empty cells are filled in."""
+    nameless = next((j for j, cell in enumerate(header[:width]) if not width_of([cell])), len(header))
+    if nameless < width:
+        raise InvalidInstance(f"{file}: column {nameless + 1} has no name; name it or remove it")
 
 
 def width_of(row: Sequence[Cell]) -> int:

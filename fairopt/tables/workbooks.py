@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import math
 import re
-import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +20,8 @@ from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.files import read_bytes
 from fairopt.instance.fractions import plain_numbers
 from fairopt.limits import check_bytes, check_table, check_values
-from fairopt.tables.sheets import Sheet, width_of
+from fairopt.streams import unwarned
+from fairopt.tables.sheets import Sheet, check_named, width_of
 from fairopt.wording import installing
 
 __all__ = ["LONGEST_TEXT", "Workbook", "require_openpyxl", "to_xlsx"]
@@ -122,8 +122,7 @@ class Workbook:
         import openpyxl
 
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about pictures and the like, which are not read
+            with unwarned():  # about pictures and the like, which are not read
                 return openpyxl.load_workbook(io.BytesIO(self._data), read_only=True, data_only=values)
         except Exception as error:  # openpyxl raises errors of many kinds for damaged files
             raise self._damaged(error) from None
@@ -133,12 +132,13 @@ class Workbook:
 
         openpyxl fills rows and cells that are missing; they are counted, and not kept.
         """
-        rows, cells = [], 0
+        from openpyxl.cell.read_only import EMPTY_CELL  # the one object that openpyxl fills with
+
+        rows, cells = list[tuple[int, list[tuple[str, Any]]]](), 0
         if values not in self._books:
             self._books[values] = self._open(values=values)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with unwarned():
                 sheet = next(sheet for sheet in self._books[values].worksheets if sheet.title == name)
                 sheet.reset_dimensions()  # some programs write wrong ones
                 for number, row in enumerate(sheet.iter_rows(), 1):
@@ -147,9 +147,11 @@ class Workbook:
                     check_values(f"{self.path}, sheet {name}", cells)
                     if number > _MOST_ROWS:
                         break
-                    found = [(cell.data_type, _unescaped(cell.value)) for cell in row]
-                    if width := width_of(found):
-                        rows.append((number, found[:width]))
+                    there = {j: (cell.data_type, _unescaped(cell.value)) for j, cell in enumerate(row) if cell is not EMPTY_CELL}
+                    if width := max((j + 1 for j, cell in there.items() if width_of([cell])), default=0):
+                        if rows and there[width - 1][0] != "f":  # a formula may come to nothing
+                            check_named(f"{self.path}, sheet {name}", rows[0][1], width)
+                        rows.append((number, [there.get(j, ("n", None)) for j in range(width)]))
                 else:
                     return rows
         except InvalidInstance:

@@ -12,7 +12,6 @@ dense, too: there, building sparse matrices would take most of the time.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -22,6 +21,7 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.streams import unwarned
 
 __all__ = ["HasRows", "KKTSystem"]
 
@@ -135,8 +135,7 @@ def _sparse(
     regular = sp.csr_array(scaled + sp.diags_array(_REGULAR * sign))
     if sign.size <= _DENSE:
         return units, _factorised(regular.toarray())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # nearly singular: the refinement and the step lengths see to that
+    with unwarned():  # nearly singular: the refinement and the step lengths see to that
         factor = sp.linalg.splu(sp.csc_array(regular), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=1e-3, options={"SymmetricMode": True})
     return units, lambda right: np.asarray(factor.solve(right))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fairopt.instance.tolerances import EXACT
 from fairopt.program import Equilibrium, Feature, Program, Solution
-from fairopt.solvers.backend import Backend, Deadline, Way
+from fairopt.solvers.backend import Backend, Deadline, Method
 
 __all__ = ["BestResponse"]
 
@@ -21,10 +21,10 @@ class BestResponse(Backend):
     package = "numba"
     requirement = "pip install numba"
 
-    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
-        """Return the one way; its answer is polished unless it is exact to rounding."""
-        (way,) = super().ways(program, tolerance)
-        return (replace(way, polish_above=EXACT),)
+    def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
+        """Return the one method; its answer is polished unless it is exact to rounding."""
+        (method,) = super().methods(program, tolerance)
+        return (replace(method, polish_above=EXACT),)
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Sweep until a point satisfies the condition of the equilibrium."""

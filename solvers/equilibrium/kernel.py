@@ -55,7 +55,7 @@ def _fill_up_to(horizon, y, g, cap, use, bounds, x, stop, level):  # type: ignor
     """Solve it by the breakpoints up to a level; return False where others count, too."""
     pairs, rows = use.shape
     times = np.empty(2 * pairs)
-    who = np.empty(2 * pairs, np.int64)
+    pair_of_event = np.empty(2 * pairs, np.int64)
     events = 0
     state = np.zeros(pairs, np.int64)
     for p in range(pairs):
@@ -66,11 +66,11 @@ def _fill_up_to(horizon, y, g, cap, use, bounds, x, stop, level):  # type: ignor
             continue
         if y[p] / g[p] <= horizon:
             times[events] = y[p] / g[p]
-            who[events] = p
+            pair_of_event[events] = p
             events += 1
         if cap[p] / g[p] <= horizon and cap[p] < math.inf:
             times[events] = cap[p] / g[p]
-            who[events] = p
+            pair_of_event[events] = p
             events += 1
     order = np.argsort(times[:events], kind="mergesort")
     used = np.zeros(rows)
@@ -119,7 +119,7 @@ def _fill_up_to(horizon, y, g, cap, use, bounds, x, stop, level):  # type: ignor
         for r in range(rows):
             used[r] += slope[r] * (then - now)
         now = max(then, now)
-        p = who[order[k]]
+        p = pair_of_event[order[k]]
         if state[p] == _WAITING:
             state[p] = _RISING
             for r in range(rows):

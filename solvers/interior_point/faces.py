@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.solvers.interior_point.path import Face, LevelPath, Reached
+from fairopt.solvers.interior_point.path import Face, LevelCertificate, LevelPath
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.pairs import Pairs, lay_out
@@ -53,13 +53,13 @@ class Faces:
         self.full = np.zeros((scaled.n_slots, scaled.n_servers), bool)
         self.pair, self.user, self.server = np.arange(scaled.n_pairs), np.arange(scaled.n_users), np.arange(scaled.n_servers)
 
-    def point(self, path: LevelPath, reached: Reached) -> FloatArray:
+    def point(self, path: LevelPath, reached: LevelCertificate) -> FloatArray:
         """Return x where a path ends, (pairs,)."""
         x = self.x.copy()
         x[self.pair] = path.pairs.numbers(reached.x)
         return x
 
-    def settle(self, path: LevelPath, reached: Reached, proved: BoolArray, course: Course) -> None:
+    def settle(self, path: LevelPath, reached: LevelCertificate, proved: BoolArray, course: Course) -> None:
         """Settle the users of a path who are proved to be stopped at its end, and restrict the face accordingly.
 
         ``course`` is the course of all users afterwards.

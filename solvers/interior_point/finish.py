@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairopt.instance.tolerances import TINY
+from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.pairs import Pairs
 
-__all__ = ["Sets", "finish", "shown"]
-
-_REFINEMENTS = 3
-_LEAST_PART = 1e-4  # of a value that is not 0 on the sets
+__all__ = ["Sets", "finish", "read_active_sets"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,11 +27,11 @@ class Sets:
     used: Any
     full: Any
     stopped: Any
-    blurred: float  # the largest smaller one of a pair of factors, in parts of the larger one: what is 0 and what is not is clear if small
+    ambiguity: float  # largest ratio of the smaller to the larger factor of a product: what is 0 is clear if it is small
 
 
-def shown(pairs: Pairs, primal: Any, dual: Any, money: float) -> Sets:
-    """Return the sets that a point near its end shows, where all who rise pay this; equations are full, or stopped."""
+def read_active_sets(pairs: Pairs, primal: Any, dual: Any, money: float) -> Sets:
+    """Return the active sets at a point near its end, given what all rising users pay; equations are full, or stopped."""
     xp = pairs.xp
     x, s, _ = pairs.parts(primal)
     # Of each pair of factors the larger one counts. x in parts of what its user, or its server, could have of this pair at most, v of a
@@ -43,10 +41,10 @@ def shown(pairs: Pairs, primal: Any, dual: Any, money: float) -> Sets:
     most = xp.minimum(pairs.spread(level[: pairs.n_users]) / pairs.eligible(pairs.W, 1.0), pairs.room())
     mean = pairs.point(most * most * pairs.n_users, xp.zeros_like(s) + pairs.bounds**2 * pairs.n_servers, level * level)
     values, prices = primal * money, dual * mean
-    there = pairs.loose(values > prices, False)
-    blurred = xp.minimum(values, prices) / xp.clip(xp.maximum(values, prices), TINY, None)
+    there = pairs.mask_equalities(values > prices, False)
+    ambiguity = xp.minimum(values, prices) / xp.clip(xp.maximum(values, prices), TINY, None)
     used, slack, free = pairs.parts(there)
-    return Sets(used, ~slack, ~free, float(xp.max(pairs.loose(pairs.eligible(blurred)))))
+    return Sets(used, ~slack, ~free, float(xp.max(pairs.mask_equalities(pairs.eligible(ambiguity)))))
 
 
 def finish(
@@ -65,7 +63,7 @@ def finish(
     xp = pairs.xp
     primal = xp.where(pairs.point(sets.used, ~sets.full, ~sets.stopped), primal, 0.0)
     if smallest:
-        dual = pairs.loose(dual)
+        dual = pairs.mask_equalities(dual)
     x, s, v = pairs.parts(primal)
     z, p, m = pairs.parts(dual)
     residuals = Residuals(pairs.bounds - pairs.use(x) - s, rows + side * v - pairs.rows(x) + a * t, xp.zeros_like(x), 0.0)
@@ -73,7 +71,7 @@ def finish(
     still = Residuals(xp.zeros_like(s), xp.zeros_like(v), costs, 1 - float(a @ m))
     weight = primal**2
     system = NewtonSystem(pairs, weight, xp.ones_like(weight), side, a)
-    d_primal, _, dt = system.step(xp.zeros_like(weight), residuals, _REFINEMENTS)
-    _, d_dual, _ = system.step(-weight * dual, still, _REFINEMENTS)
+    d_primal, _, dt = system.step(xp.zeros_like(weight), residuals, SETTINGS.refinements_of_end)
+    _, d_dual, _ = system.step(-weight * dual, still, SETTINGS.refinements_of_end)
     dual = xp.where(weight > 0, 0.0, dual + d_dual)  # what is left of the others is rounding
-    return xp.maximum(primal + d_primal, _LEAST_PART * primal), pairs.loose(xp.clip(dual, 0.0, None), dual), t + dt
+    return xp.maximum(primal + d_primal, SETTINGS.least_part * primal), pairs.mask_equalities(xp.clip(dual, 0.0, None), dual), t + dt

@@ -30,37 +30,20 @@ import numpy as np
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import DIGITS, NOISE, ROUNDING
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point.finish import Sets, finish, shown
+from fairopt.solvers.interior_point.finish import Sets, finish, read_active_sets
+from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.interior_point.steps import Point, advance, part_of_the_way
 from fairopt.solvers.leximin.levels import Course, bound_of, rise, settle_below
 from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.scaling import ScaledProgram
 
-__all__ = ["Climb", "Face", "LevelPath", "Reached", "climb", "scaled_course"]
+__all__ = ["Face", "LevelCertificate", "LevelPath", "LevelResult", "scaled_course", "solve_level"]
 
 log = logging.getLogger(__name__)
 
-_STEPS = 300  # a first level takes 10 to 30, the next ones 3 to 10; a cap on the way a few
-_HELD = 1e-12  # a settled user may miss its level by this part of it while the others rise
-_ALMOST_HELD = 1e-9  # and by this where a cap is compared with what others reach: the certificate would see it
-_LEAST_GAP = 2e-16  # relative to the level: one unit of rounding
-_CLOSE = 1e-4  # who is above the level by less may belong to it: the path goes on until it shows
-_STALLED, _LOST = 4, 24  # steps that do not halve the error: near the end, and before
-_KEPT = (1e-5, 0.2)  # relative gap down to which points are kept to start again from, and by how much it falls from one to the next
-_MOST_KEPT = 12
-_CAPS = 0.01  # relative gap from which on caps are settled: before, the path would start again for one cap after another
-_FINISH = (1e-6, 0.01)  # relative gap from which on the sets of the end may show, and by how much it falls from one trial to the next
-# Part of the prices that is left to those who rise where the path goes on without the capped. Caps are passed long before an end, and later
-# points lie near an end that changes with them: the path takes hundreds of short steps from there, or gets lost.
-_RESTART = 0.9
-_EXACT = 1e-14  # an error that is rounding
-_DEAR = 1e-10  # part of its cost by which a used pair may cost more than its user's cheapest; rounding leaves 1e-15
-_BLURRED = 1e-3  # of sets: see there
-_LEAST_SLACK = 0.03  # of a limit, or of a user's level, where a level starts
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reached:
+class LevelCertificate:
     """What a point proves: all who rise can reach ``level``, by ``x`` scaled back into the limits; by its prices not all pass ``bound``.
 
     The digits of the limits count for ``x``: what passes a limit by less is not scaled back.
@@ -89,7 +72,7 @@ class Reached:
     @property
     def error(self) -> float:
         """The largest error left: the gap (x is infeasible if it is negative), or the missing levels of settled users."""
-        return max(self.gap, -self.gap - 2 * self.noise, self.missing if self.missing > _HELD else 0.0)
+        return max(self.gap, -self.gap - 2 * self.noise, self.missing if self.missing > SETTINGS.held else 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +127,7 @@ class LevelPath:
     def on(cls, face: Face, pairs: Pairs) -> LevelPath:
         """Return the path to the next level."""
         if face.full.any() or face.tight.any() or (face.bounds != 1).any():
-            pairs.hold(face.bounds, face.full, face.tight)
+            pairs.set_equalities(face.bounds, face.full, face.tight)
         return cls(pairs, face.course, face)
 
     @property
@@ -188,12 +171,12 @@ class LevelPath:
         pairs, xp = self.pairs, self.pairs.xp
         x = pairs.eligible(pairs.lay(face.x), 1.0)
         s, v = pairs.bounds - pairs.use(x), pairs.rows(x) - self._a * face.t - self._rows
-        s, v = xp.maximum(s, _LEAST_SLACK * pairs.bounds), xp.maximum(v, _LEAST_SLACK * pairs.rows(x))
+        s, v = xp.maximum(s, SETTINGS.least_slack * pairs.bounds), xp.maximum(v, SETTINGS.least_slack * pairs.rows(x))
         primal = pairs.point(x, s, v)
         if not pairs.holds:
             return Point(primal, self.even_prices(), face.t)
         product = 1 / float(xp.sum(self._a / v))
-        return Point(pairs.loose(primal), pairs.loose(product / primal), face.t)
+        return Point(pairs.mask_equalities(primal), pairs.mask_equalities(product / primal), face.t)
 
     def even_prices(self) -> Any:
         """Return duals (z, p, m): the same price for the same part of a level; levels cost their users half of the cheapest pair."""
@@ -229,14 +212,14 @@ class LevelPath:
         """Return points where the path may start again, the last one a good start for those who rise: it leaves them most of the prices."""
         a = self._a
         left = np.array([float(a @ self.pairs.parts(point.dual)[2]) for point in points])
-        good = np.flatnonzero(left >= _RESTART)
+        good = np.flatnonzero(left >= SETTINGS.restart)
         chosen = int(good[-1] if good.size else left.argmax())
-        first = max(0, chosen + 1 - _MOST_KEPT)
+        first = max(0, chosen + 1 - SETTINGS.most_kept)
         kept = zip(points[first : chosen + 1], left[first:], strict=False)
         return [Point(point.primal, point.dual / float(part), point.t) for point, part in kept if part > 0]
 
-    def advanced(self, point: Point, now: Reached) -> Point:
-        """Take a step."""
+    def newton_step(self, point: Point, now: LevelCertificate) -> Point:
+        """Take a step of Newton's method."""
         money = self._money(point)
         products = self.pairs.mean(point.primal * point.dual) * self.pairs.n_products  # where rounding hides how near the end is
         part = part_of_the_way(min(now.error, products / money) if money > 0 else now.error)
@@ -247,21 +230,21 @@ class LevelPath:
         m = self.pairs.arrays.numpy(self.pairs.parts(point.dual)[2])[: self.pairs.n_users]
         return point.t + float(self.course.start[self.rising] @ m[self.rising])
 
-    def goes_on_from(self, end: Reached) -> bool:
+    def goes_on_from(self, end: LevelCertificate) -> bool:
         """Is it clear what the next level may use, if there is one?"""
         assert end.sets is not None
-        return end.sets.blurred < _BLURRED or bool((end.saturated == self.rising).all())
+        return end.sets.ambiguity < SETTINGS.ambiguous or bool((end.saturated == self.rising).all())
 
-    def ended(self, reached: Reached) -> Reached:
+    def ended(self, reached: LevelCertificate) -> LevelCertificate:
         """Return the exact end on the sets that a point shows, or the point where its end is worse, with these sets in any case."""
         if reached.sets is not None:
             return reached
         end = self.finished(reached.point)
-        if end is not None and end.error <= max(reached.error, _EXACT):
+        if end is not None and end.error <= max(reached.error, SETTINGS.exact):
             return end
-        return replace(reached, sets=shown(self.pairs, reached.point.primal, reached.point.dual, self._money(reached.point)))
+        return replace(reached, sets=read_active_sets(self.pairs, reached.point.primal, reached.point.dual, self._money(reached.point)))
 
-    def without_dear(self, point: Point, end: Reached, enough: float) -> Reached:
+    def without_dear(self, point: Point, end: LevelCertificate, enough: float) -> LevelCertificate:
         """Return the end without used pairs that its own prices call too dear, where that proves as much.
 
         They are few and have next to nothing, but what they waste counts in full against a user who gets a millionth of all spending.
@@ -272,16 +255,16 @@ class LevelPath:
         _, p, m = pairs.parts(end.point.dual)
         y = m[pairs.n_users :]
         cost = pairs.priced(p, y)
-        cheap = cost - pairs.W * pairs.spread(pairs.cheapest(p, y)) <= _DEAR * cost
+        cheap = cost - pairs.W * pairs.spread(pairs.cheapest(p, y)) <= SETTINGS.dear * cost
         if not self.rising.all() or not end.saturated.all() or not bool(pairs.xp.any(sets.used & ~cheap)):
             return end
         other = self.finished(point, replace(sets, used=sets.used & cheap))
         return other if other is not None and self.proves_all(other, enough) and bool(other.saturated.all()) else end
 
-    def finished(self, point: Point, sets: Sets | None = None) -> Reached | None:
+    def finished(self, point: Point, sets: Sets | None = None) -> LevelCertificate | None:
         """Return what the exact end on the sets of a point, or on given ones, proves."""
-        sets = sets or shown(self.pairs, point.primal, point.dual, self._money(point))
-        best: Reached | None = None
+        sets = sets or read_active_sets(self.pairs, point.primal, point.dual, self._money(point))
+        best: LevelCertificate | None = None
         for smallest in (True, False) if self.pairs.holds else (True,):
             try:
                 end = finish(self.pairs, sets, point.primal, point.dual, point.t, self.side, self._a, self._rows, smallest=smallest)
@@ -290,21 +273,21 @@ class LevelPath:
             reached = replace(self.proved(Point(*end)), sets=sets)
             if best is None or reached.error < best.error:
                 best = reached
-            if best.error <= _EXACT:
+            if best.error <= SETTINGS.exact:
                 break
         return best
 
-    def proves_all(self, reached: Reached, enough: float) -> bool:
+    def proves_all(self, reached: LevelCertificate, enough: float) -> bool:
         """Is everybody who seems to be stopped here, or nearly so, proved to be?
 
-        What this level lacks, however little, those have who rise on: a millionth of it is much for who lives on a millionth of what others
-        have. So nobody who may belong to this level is left to the next.
+        A shortfall at this level is a surplus at higher levels, and can be large relative to a user with a small share. So no user who may
+        belong to this level is left to the next.
         """
         return reached.error <= 0.1 * enough and bool(
             reached.saturated.any() and (self.rises(reached)[reached.close] <= 0.5 * enough).all()
         )
 
-    def rises(self, reached: Reached) -> FloatArray:
+    def rises(self, reached: LevelCertificate) -> FloatArray:
         """Return by how much each user could rise above the level at most, relative to it, (users,); inf where the prices do not tell."""
         course = self.course
         weight = course.rate * reached.user_prices
@@ -312,10 +295,10 @@ class LevelPath:
         # limits counts by itself, as in the certificate: what the digits add would leave everybody unproved where users are many.
         noise = reached.noise if reached.gap > reached.noise else 0.0
         with np.errstate(divide="ignore", invalid="ignore"):  # of those who do not rise
-            could = rise(weight, max(reached.gap + noise, _LEAST_GAP) / reached.relative) * course.rate / course.size(reached.level)
+            could = rise(weight, max(reached.gap + noise, SETTINGS.least_gap) / reached.relative) * course.rate / course.size(reached.level)
         return np.where((weight > 0) & reached.saturated, could, np.inf)
 
-    def stopped(self, reached: Reached, tolerance: float) -> BoolArray:
+    def stopped(self, reached: LevelCertificate, tolerance: float) -> BoolArray:
         """Say who is proved to be stopped where the path ended, (users,)."""
         spent = self.course.size(reached.level) * reached.user_prices
         # Once the gap is rounding, no other prices can prove more: a user with a small share of them is settled by what they do prove.
@@ -323,7 +306,7 @@ class LevelPath:
         settled_by = enough if reached.gap > reached.noise else max(enough, tolerance / 2)
         return np.asarray(self.rising & (self.rises(reached) <= settled_by) & (spent > NOISE * reached.spent))
 
-    def proved(self, point: Point) -> Reached:
+    def proved(self, point: Point) -> LevelCertificate:
         """Return the level and the bound, of a point that need not fulfil anything."""
         pairs, course, rising, n = self.pairs, self.course, self.rising, self.pairs.n_users
         numpy = pairs.arrays.numpy
@@ -352,9 +335,9 @@ class LevelPath:
         relative = float((course.rate[rising] / course.size(reached)[rising]).max())
         wanted = course.size(point.t)
         saturated = rising & (m[:n] * wanted > v[:n] / wanted * self._money(point))
-        close = saturated | (rising & (level <= (1 + _CLOSE) * course.at(reached)))
+        close = saturated | (rising & (level <= (1 + SETTINGS.close) * course.at(reached)))
         noise = DIGITS * spent / sigma * relative
-        return Reached(reached, bound, relative, noise, x, p, y, q, spent, saturated, close, missing, point)
+        return LevelCertificate(reached, bound, relative, noise, x, p, y, q, spent, saturated, close, missing, point)
 
 
 def scaled_course(scaled: ScaledProgram, course: Course, unit: float, now: float = 0.0) -> Course:
@@ -364,26 +347,26 @@ def scaled_course(scaled: ScaledProgram, course: Course, unit: float, now: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Climb:
+class LevelResult:
     """Where a path ended: what its last point proves, who was settled at a cap on the way (``path``), and how many steps it took."""
 
     path: LevelPath
-    reached: Reached
+    reached: LevelCertificate
     steps: int
 
 
-def climb(
+def solve_level(
     path: LevelPath,
     enough: float,
     deadline: Deadline,
     known: Mapping[str, object] = MappingProxyType({}),
     until: float = np.inf,
     start: Point | None = None,
-) -> Climb:
+) -> LevelResult:
     """Follow a path until all who seem to be stopped here are proved to be, up to half of ``enough``, or nothing more is gained.
 
-    ``known`` is what is final already, at the deadline. Nobody asks for prices of a level beyond ``until``. The path starts where
-    `LevelPath.start` says, or at another ``start``.
+    ``known`` is what is final already, at the deadline. The path stops at a level beyond ``until``, whose prices nobody needs. It starts
+    where `LevelPath.start` says, or at another ``start``.
 
     Raises
     ------
@@ -391,41 +374,41 @@ def climb(
         At the deadline.
     """
     points, steps = [start or path.start()], 0
-    point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, _FINISH[0]
-    for _ in range(_STEPS):
+    point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, SETTINGS.sets_below
+    for _ in range(SETTINGS.steps_of_level):
         if deadline.left == 0.0:
             raise deadline.passed(known)
         now = path.proved(point)
-        if now.level > until and now.missing <= _HELD:
-            return Climb(path, now, steps)
+        if now.level > until and now.missing <= SETTINGS.held:
+            return LevelResult(path, now, steps)
         if now.error < trial and not path.proves_all(now, enough):
-            trial = _FINISH[1] * now.error
+            trial = SETTINGS.sets_every * now.error
             end = path.finished(point)
             if end is not None and path.proves_all(end, enough) and path.goes_on_from(end):
                 log.debug("exact on the sets of step %d: t %.9g, gap %.1e", steps, end.level, end.gap)
                 now = path.without_dear(point, end, enough)  # which may pass caps that the point itself has not reached
-        if now.gap < _CAPS and now.missing <= _ALMOST_HELD and (capped := path.capped(now.level)).any():
+        if now.gap < SETTINGS.caps_below and now.missing <= SETTINGS.almost_held and (capped := path.capped(now.level)).any():
             path = path.without(capped)
             if not path.rising.any():
-                return Climb(path, now, steps)
+                return LevelResult(path, now, steps)
             points = path.restarts(points)
-            point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, _FINISH[0]
+            point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, SETTINGS.sets_below
             now = path.proved(point)
         log.debug("step %d: t %.9g, gap %.1e, missing %.1e", steps, now.level, now.gap, now.missing)
         since, mark = (0, now.error) if now.error < 0.5 * mark else (since + 1, mark)
         if best is None or now.error < best.error or path.proves_all(now, enough):
             best = now
-        if path.proves_all(best, enough) or (best.error <= 0.1 * enough and since >= _STALLED):
+        if path.proves_all(best, enough) or (best.error <= 0.1 * enough and since >= SETTINGS.stalled):
             break
-        if since > _LOST:
+        if since > SETTINGS.failed:
             break
-        if _KEPT[0] < now.error < _KEPT[1] * kept:
+        if SETTINGS.kept_above < now.error < SETTINGS.kept_every * kept:
             kept = now.error
             points.append(point)
         try:
-            point = path.advanced(point, now)
+            point = path.newton_step(point, now)
         except np.linalg.LinAlgError:
             break
         steps += 1
     assert best is not None
-    return Climb(path, best, steps)
+    return LevelResult(path, best, steps)

@@ -29,8 +29,9 @@ from fairopt.program import Program, Solution, Stage, TreeFilling
 from fairopt.program.share_limits import ShareLimits
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.interior_point.faces import Faces
-from fairopt.solvers.interior_point.path import LevelPath, Reached, climb, scaled_course
-from fairopt.solvers.leximin.levels import Course, LostError, Proof, Step, settle_below
+from fairopt.solvers.interior_point.path import LevelCertificate, LevelPath, scaled_course, solve_level
+from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.leximin.levels import Course, NotConverged, Proof, Step, settle_below
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree, unit_of_part
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
@@ -38,9 +39,6 @@ from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
 __all__ = ["obstacle_of_tree", "solve_filling"]
 
 log = logging.getLogger(__name__)
-
-_HELD = 1e-12  # a settled user who misses its share by this part of it has it
-_LEAST = 1e-3  # of an even part of a server: what each pair has where a path starts
 
 
 def obstacle_of_tree(program: Program, goal: TreeFilling) -> str:
@@ -52,7 +50,7 @@ def obstacle_of_tree(program: Program, goal: TreeFilling) -> str:
 
 
 def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadline: Deadline, arrays: Arrays = NUMPY) -> Solution | None:
-    """Fill a tree, None where a path got lost on the way.
+    """Fill a tree, None if a path did not converge.
 
     Raises
     ------
@@ -67,8 +65,8 @@ def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadlin
     filling = _Filling(program, tolerance, deadline, arrays)
     try:
         found = solve_tree(program, goal, lambda of_part, level_goal: _Part(filling, of_part, level_goal), settle_below(tolerance))
-    except LostError as lost:
-        log.info("%s", lost)
+    except NotConverged as failure:
+        log.info("%s", failure)
         return None
     return replace(found, iterations=filling.steps, programs_solved=filling.paths)
 
@@ -137,11 +135,11 @@ class _Part:
         mine = scaled_course(scaled, course, unit, now)
         climbing = replace(mine, rising=mine.rising & (mine.rate > 0))  # who waits keeps what it has
         if faces.leave_out_some(climbing):
-            raise LostError(f"stopped after level {len(stages)}: it left nothing for a user whose share still rises")
+            raise NotConverged(f"stopped after level {len(stages)}: no open pair is left for a rising user")
         faces.x = self._start(climbing)
         pairs, face = faces.next(climbing, 0.0)
         enough = settle_below(filling.tolerance)
-        end = climb(LevelPath.on(face, pairs), enough, filling.deadline, final_levels(self.program, stages), until)
+        end = solve_level(LevelPath.on(face, pairs), enough, filling.deadline, final_levels(self.program, stages), until)
         filling.steps, filling.paths = filling.steps + end.steps, filling.paths + 1
         path, reached = end.path, end.reached
         if reached.level <= until:
@@ -152,7 +150,7 @@ class _Part:
             return Step(x, levels, max(t, float(np.nextafter(change, np.inf))))
         proved = path.stopped(reached, filling.tolerance)
         if reached.error > enough or not proved.any():
-            raise LostError(f"no convergence on the way to level {len(stages) + 1}, with an error of {reached.error:.1e}")
+            raise NotConverged(f"no convergence at level {len(stages) + 1}, with an error of {reached.error:.1e}")
 
         part, prices = path.pairs.scaled, np.zeros(filling.rows.size)
         prices[filling.rows] = part.prices(reached.prices, reached.task_prices) * unit
@@ -174,9 +172,9 @@ class _Part:
         left = np.clip(1 - use, 0.0, None)[:, scaled.server]
         room = np.min(np.divide(left, scaled.A, out=np.full(left.shape, np.inf), where=scaled.A > 0), axis=0)
         even = 1 / np.bincount(scaled.server)[scaled.server]
-        return np.where(faces.near(course), np.maximum(last + 0.5 * even * room, _LEAST * even), last)
+        return np.where(faces.near(course), np.maximum(last + 0.5 * even * room, SETTINGS.part_at_start * even), last)
 
-    def _point(self, path: LevelPath, reached: Reached, course: Course) -> tuple[FloatArray, FloatArray]:
+    def _point(self, path: LevelPath, reached: LevelCertificate, course: Course) -> tuple[FloatArray, FloatArray]:
         """Return where a path ends, scaled back into the limits, and its levels; who misses what is rounding has its share."""
         scaled = self.filling.scaled
         x = scaled.tasks(self.filling.faces.point(path, reached))
@@ -184,5 +182,5 @@ class _Part:
         use = np.divide(limits.matrix @ x, limits.bounds, out=np.zeros(len(limits)), where=limits.bounds > 0)
         x /= max(1.0, float(use.max(initial=0.0)))
         levels = self.program.per_user(x * self.program.utilities)
-        held = ~course.rising & (levels < course.start) & (levels >= course.start * (1 - _HELD))
+        held = ~course.rising & (levels < course.start) & (levels >= course.start * (1 - SETTINGS.held))
         return x, np.where(held, course.start, levels)

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.program import AllPairs, AlphaFair, Feature, Leximin, LimitKind, Program, Solution
-from fairopt.solvers.backend import Backend, Deadline, Way
+from fairopt.solvers.backend import NEVER, Backend, Deadline, Method
 
 __all__ = ["Large", "suits_groups", "suits_regions"]
 
@@ -21,7 +21,6 @@ _USERS_FOR_A_SERVER = 2  # with fewer of them the groups would be as many as the
 _MOST_SERVERS = 330  # of alpha-fair goals
 _LEAST_ALPHA, _MOST_ALPHA = 0.7, 2.5  # in this range the path of a round is fast and nearly always converges
 _PAIRS_OF_REGIONS, _LIMITS_OF_REGIONS = 100_000, 600
-_NEVER = float("inf")  # as a residual above which to polish: groups and regions have a polish of their own
 
 _Solve = Callable[[Program, float, Deadline, Solution | None], Solution | None]
 
@@ -46,8 +45,8 @@ class Large(Backend):
         """Of all programs that it suits."""
         return cls.suits(program)
 
-    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
-        """Return the way by groups, or the two ways by regions: the second takes its regions from the answer of the first.
+    def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
+        """Return the method by groups, or the two methods by regions: the second takes its regions from the answer of the first.
 
         Raises
         ------
@@ -55,10 +54,10 @@ class Large(Backend):
             Neither applies.
         """
         if isinstance(program, AllPairs) and (isinstance(program.goal, Leximin) or _has_fast_groups(program)):
-            return (Way(self.name, _guarded(_in_groups), polish_above=_NEVER),)
+            return (Method(self.name, _guarded(_in_groups), polish_above=NEVER),)  # groups have a polish of their own
         if suits_regions(program):
             return tuple(
-                Way(name, _guarded(solve), unless=tolerance, polish_above=tolerance)
+                Method(name, _guarded(solve), skip_below=tolerance, polish_above=tolerance)
                 for name, solve in ((self.name, _in_regions), ("regions of the first answer", _in_regions_again))
             )
         raise Unsupported(
@@ -67,15 +66,15 @@ class Large(Backend):
         )
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
-        """Return the answer of the first way that has one.
+        """Return the answer of the first method that has one.
 
         Raises
         ------
         NoSolution
             At the deadline, or where groups or regions give no answer.
         """
-        for way in self.ways(program, tolerance):
-            found = way.solve(program, tolerance, deadline, None)
+        for method in self.methods(program, tolerance):
+            found = method.solve(program, tolerance, deadline, None)
             if found is not None:
                 return found
         raise NoSolution(f'"{self.name}" did not converge on "{program.name}"; use another solver', {})
@@ -112,7 +111,7 @@ def suits_regions(program: Program) -> bool:
     return not obstacle(program)
 
 
-# Ways ----------------------------------------------------------------------------------------------------------------------------
+# Methods ----------------------------------------------------------------------------------------------------------------------------
 
 
 def _in_groups(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray
 from fairopt.solvers.backend import Deadline, final_levels
-from fairopt.solvers.interior_point.path import Face, LevelPath, Reached, climb
+from fairopt.solvers.interior_point.path import Face, LevelCertificate, LevelPath, solve_level
 from fairopt.solvers.interior_point.steps import Point
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.structure.arrays import NUMPY
@@ -71,21 +71,21 @@ def place(part: ScaledProgram, bounds: FloatArray, levels: FloatArray, deadline:
     path = LevelPath.on(face, lay_out(replace(part, cap=np.full(part.n_users, np.inf)), NUMPY))
     point, known = _start(path, levels), final_levels(part.program, ())
     if enough == 1:
-        end = climb(path, _EXACT, deadline, known, start=point)
+        end = solve_level(path, _EXACT, deadline, known, start=point)
         return _placed(path, end.reached, end.steps)
     reached, steps = path.proved(point), 0
     try:
         while reached.level < enough and steps < _MOST_STEPS:
             if deadline.left == 0.0:
                 raise deadline.passed(known)
-            point, steps = path.advanced(point, reached), steps + 1
+            point, steps = path.newton_step(point, reached), steps + 1
             reached = path.proved(point)
     except np.linalg.LinAlgError:  # the last point is what there is
         pass
     return _placed(path, reached, steps)
 
 
-def _placed(path: LevelPath, reached: Reached, steps: int) -> Placed:
+def _placed(path: LevelPath, reached: LevelCertificate, steps: int) -> Placed:
     return Placed(path.pairs.numbers(reached.x), float(reached.level), steps)
 
 

@@ -31,9 +31,9 @@ from fairopt.program import Leximin, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.interior_point.faces import Faces
 from fairopt.solvers.interior_point.levels import caps_on_the_way, proof_of, unit_of_levels
-from fairopt.solvers.interior_point.path import Climb, Face, LevelPath, climb, scaled_course
+from fairopt.solvers.interior_point.path import Face, LevelPath, LevelResult, scaled_course, solve_level
 from fairopt.solvers.large.placing import place
-from fairopt.solvers.leximin.levels import Course, LostError, Step, Together, exactly, raise_levels, settle_below
+from fairopt.solvers.leximin.levels import Course, NotConverged, Step, Together, exactly, raise_levels, settle_below
 from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.pairs import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
@@ -80,7 +80,7 @@ def _region(scaled: ScaledProgram, level: float, prices: FloatArray) -> Region:
     return Region(level, priced)
 
 
-class _OverlookedError(LostError):
+class _OverlookedError(NotConverged):
     """A level is lower than one before it."""
 
 
@@ -112,8 +112,8 @@ def solve_in_regions(program: Program, goal: Leximin, rough: Solution, tolerance
         except _OverlookedError as overlooked:
             log.info("%s", overlooked)
             regions, steps = solver.known, steps + solver.steps
-        except LostError as lost:
-            log.info("%s", lost)
+        except NotConverged as failure:
+            log.info("%s", failure)
             return None
         else:
             in_order = tuple(sorted(stages, key=lambda stage: stage.value))
@@ -130,14 +130,14 @@ class _Regions:
         self.enough, self.tolerance, self.deadline = settle_below(tolerance), tolerance, deadline
         self.unit = unit_of_levels(scaled)
         self.faces = Faces(scaled, NUMPY)
-        self.last: Climb | None = None
+        self.last: LevelResult | None = None
         self.level = 0.0  # the highest so far
         self.of_level = np.full(scaled.n_users, -1)  # at which each user was on a path last
         self.expects_caps = True
         self.steps = self.window = 0
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
-        """Climb to one level."""
+        """LevelResult to one level."""
         now = self._settled(course, len(stages))
         while True:
             together, most = self._next(now)
@@ -155,8 +155,8 @@ class _Regions:
             return Step(x, None, t, at_cap=at_cap, caps=caps)
         proved = path.stopped(reached, self.tolerance)
         if reached.error > self.enough or not proved.any():
-            raise LostError(f"lost on the way to level {len(stages) + 1} of a region, with an error of {reached.error:.1e}")
-        self.last = Climb(path, path.ended(reached), end.steps)
+            raise NotConverged(f"no convergence at level {len(stages) + 1} of a region, with an error of {reached.error:.1e}")
+        self.last = LevelResult(path, path.ended(reached), end.steps)
         t = float(self.last.reached.level) * self.unit
         proof = proof_of(part, self.last.reached, self.unit, course.start.size)
         region = _region(self.scaled, t, proof.prices)
@@ -173,7 +173,7 @@ class _Regions:
 
         Raises
         ------
-        LostError
+        NotConverged
             There are none.
         """
         now, x = self._settled(course, level), np.where(self.faces.open, 0.0, self.faces.x)
@@ -184,7 +184,7 @@ class _Regions:
             self.steps += point.steps
             log.info("levels that can be had at once, but for %.1e", 1 - point.t)
             if not abs(point.t - 1) <= _TOGETHER:
-                raise LostError(f"the levels of the regions cannot be had at once, but for {1 - point.t:.1e}")
+                raise NotConverged(f"the levels of the regions cannot be had at once, but for {1 - point.t:.1e}")
             x[kept] = point.x
         return self.scaled.tasks(x)
 
@@ -201,7 +201,7 @@ class _Regions:
             faces.settle(path, reached, path.rising & ~now.rising[faces.user], now)
             self.of_level[faces.user], self.level, self.last = level, max(self.level, float(reached.level)), None
             if faces.leave_out_some(now):
-                raise LostError(f"lost after level {level}: it left nothing to somebody who rises")
+                raise NotConverged(f"stopped after level {level}: no open pair is left for a rising user")
         return now
 
     def _next(self, course: Course) -> tuple[BoolArray, float]:
@@ -233,7 +233,7 @@ class _Regions:
                 return region
             region = wider
 
-    def _climbed(self, course: Course, together: BoolArray) -> tuple[LevelPath, Climb]:
+    def _climbed(self, course: Course, together: BoolArray) -> tuple[LevelPath, LevelResult]:
         """Return the path of these users, and where it ends, some of them settled at their caps; tried twice where that is not exact."""
         whole, from_last = self._path(course, together)
         end = self._end(whole)
@@ -244,7 +244,7 @@ class _Regions:
                 return again, other
         return whole, end
 
-    def _end(self, whole: LevelPath) -> Climb:
+    def _end(self, whole: LevelPath) -> LevelResult:
         """Follow a path, without those whose caps are expected to be lower."""
         expected = max(self.level, self.regions[0].level / self.unit) if self.regions else self.level
         if self.expects_caps and expected > 0:
@@ -257,8 +257,8 @@ class _Regions:
                 self.expects_caps = False
         return self._climb(whole)
 
-    def _climb(self, path: LevelPath) -> Climb:
-        end = climb(path, self.enough, self.deadline, final_levels(self.scaled.program, ()))  # none is before all are placed
+    def _climb(self, path: LevelPath) -> LevelResult:
+        end = solve_level(path, self.enough, self.deadline, final_levels(self.scaled.program, ()))  # none is before all are placed
         self.steps += end.steps
         return end
 

@@ -40,7 +40,7 @@ __all__ = [
     "Course",
     "LevelGoal",
     "LevelSolver",
-    "LostError",
+    "NotConverged",
     "Proof",
     "Step",
     "Together",
@@ -58,8 +58,8 @@ _GAIN = 1e-11  # a smaller part of a level is none
 _GAIN_OF_LEAST = 1e-6  # nor is a smaller part of the least by which levels are judged
 
 
-class LostError(Exception):
-    """A solver of levels did not reach the next level. An engine catches this error: it has no answer."""
+class NotConverged(Exception):
+    """A solver of levels did not reach the next level. An engine catches this: the method has no answer."""
 
 
 # The course ----------------------------------------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ class LevelSolver(Protocol):
         ------
         NoSolution
             At the deadline, with the ``stages`` that are final.
-        LostError
+        NotConverged
         """
 
 

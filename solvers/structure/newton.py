@@ -59,8 +59,8 @@ class NewtonSystem:
     """The system at a point, factorised; ``step`` solves it for any right-hand side. ``a`` is None where there is no t."""
 
     def __init__(self, pairs: Pairs, primal: Any, dual: Any, side: Any, a: Any | None) -> None:
-        self.pairs, self.dual, self.side, self.a = pairs, pairs.loose(dual, 1.0), side, a
-        self.ratio = pairs.loose(primal) / self.dual
+        self.pairs, self.dual, self.side, self.a = pairs, pairs.mask_equalities(dual, 1.0), side, a
+        self.ratio = pairs.mask_equalities(primal) / self.dual
         theta, s_p, v_m = pairs.parts(self.ratio)
         used = pairs.A * theta
         H = self._of_servers(used, s_p)
@@ -129,7 +129,7 @@ class NewtonSystem:
                 of_tasks = of_tasks + pairs.of_limited(of_level) * self.l**2
             given = pairs.of_limited(pairs.dot_by_user(theta, mixed * mixed + _REGULAR * pairs.T * pairs.T))
             self.g = xp.sqrt(given + of_tasks + _TINY)
-            rows.append(mixed / pairs.spread(pairs.placed(self.g, 1.0)))
+            rows.append(mixed / pairs.spread(pairs.scatter(self.g, 1.0)))
         return rows
 
     def _to_scaled(self, values: Any) -> Any:
@@ -148,7 +148,7 @@ class NewtonSystem:
         second = values[n:] / self.g
         if not n:
             return second
-        return pairs.xp.concat([values[:n] / self.f - pairs.placed(self.l * second), second])
+        return pairs.xp.concat([values[:n] / self.f - pairs.scatter(self.l * second), second])
 
     def _factorised(self, matrix: Any) -> Callable[[Any], Any]:
         """Return a function that solves with the Schur complement, which may be rank-deficient by rounding."""

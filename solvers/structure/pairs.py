@@ -132,7 +132,7 @@ class Pairs(ABC):
 
     # The same in all of them ---------------------------------------------------------------------------------------------------------
 
-    def hold(self, bounds: FloatArray, full: BoolArray, tight: BoolArray) -> None:
+    def set_equalities(self, bounds: FloatArray, full: BoolArray, tight: BoolArray) -> None:
         """Set the limits' bounds, which of them (slots, servers) stay full, and which rows of users (rows,) stay as they are.
 
         These are equations from now on: a point has s = 0 or v = 0 there, and a price p or m of either sign.
@@ -146,7 +146,7 @@ class Pairs(ABC):
         """Are some limits or rows of users equations?"""
         return self._tight is not None
 
-    def loose(self, values: Any, elsewhere: Any = 0.0) -> Any:
+    def mask_equalities(self, values: Any, elsewhere: Any = 0.0) -> Any:
         """Return values of a point, with ``elsewhere`` for equations."""
         return values if self._tight is None else self.xp.where(self._tight, elsewhere, values)
 
@@ -156,7 +156,7 @@ class Pairs(ABC):
 
     def priced(self, p: Any, y: Any) -> Any:
         """Return A'p + T'y, (pairs,), for prices of limits and of limits on tasks."""
-        return self.cost(p) + self.T * self.spread(self.placed(y)) if self.n_limited else self.cost(p)
+        return self.cost(p) + self.T * self.spread(self.scatter(y)) if self.n_limited else self.cost(p)
 
     def level(self, x: Any) -> Any:
         """Return W x, (users,)."""
@@ -173,7 +173,7 @@ class Pairs(ABC):
         """Return U'q, (pairs,)."""
         if not self.n_limited:
             return self.W * self.spread(q) if self.has_levels else 0.0
-        tasks = self.T * self.spread(self.placed(q[self.n_levels :]))
+        tasks = self.T * self.spread(self.scatter(q[self.n_levels :]))
         return self.W * self.spread(q[: self.n_levels]) + tasks if self.has_levels else tasks
 
     def cheapest(self, p: Any, y: Any) -> Any:
@@ -194,7 +194,7 @@ class Pairs(ABC):
             needs.append(self.xp.reshape(view[r, ...] / self.at_servers(self.bounds[r, :]), (-1,)))
         return 1 / self.xp.clip(self.xp.max(self.xp.stack(needs), axis=0), 1.0, None)
 
-    def placed(self, of_limited: Any, elsewhere: float = 0.0) -> Any:
+    def scatter(self, of_limited: Any, elsewhere: float = 0.0) -> Any:
         """Give a value to every user from those of the users with a second row."""
         return self.xp.take(self.xp.concat([of_limited, self.arrays.floats([elsewhere])]), self._place)
 
@@ -219,16 +219,16 @@ class Pairs(ABC):
         if not self.n_limited:
             return x
         tasks = self.rows(x)[self.n_levels :]
-        return x / self.spread(self.placed(self.xp.clip(2 * tasks, 1.0, None), 1.0))
+        return x / self.spread(self.scatter(self.xp.clip(2 * tasks, 1.0, None), 1.0))
 
     def length(self, values: Any, change: Any) -> float:
         """Return how far one can go, 1 at most, before a value of a point becomes 0."""
-        steepest = -float(self.xp.min(self.loose(change) / self.loose(values, 1.0)))
+        steepest = -float(self.xp.min(self.mask_equalities(change) / self.mask_equalities(values, 1.0)))
         return 1.0 if steepest <= 1 else 1.0 / steepest
 
     def mean(self, products: Any) -> float:
         """Return the mean of the products of a point."""
-        return float(self.xp.sum(self.loose(self.eligible(products)))) / self.n_products
+        return float(self.xp.sum(self.mask_equalities(self.eligible(products)))) / self.n_products
 
 
 class PairTable(Pairs):

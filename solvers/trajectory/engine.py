@@ -25,7 +25,6 @@ Dense linear algebra, cubic in the number of pairs: for pools and clusters that 
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -37,8 +36,9 @@ from fairopt.drawing import draw
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import AlphaFair, Feature, Program, Solution
-from fairopt.solvers.backend import Backend, Deadline, Way
+from fairopt.solvers.backend import ALWAYS, Backend, Deadline, Method, nothing_to_solve
 from fairopt.solvers.trajectory.central_path import CentralPath, Point, falling, solve_rows
+from fairopt.streams import unwarned
 from fairopt.wording import exactly
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ _LONGEST_PATH = 3000  # steps of the integration
 _MATRICES, _MEMORY = 5, 2**30  # square matrices at a time; bytes that a program may take unasked
 _CENTRINGS = 200  # steps of Newton's method at the start
 _FULL = 1e-6  # a limit with this part left is a bottleneck
-_ALWAYS = -1.0  # as a residual above which to polish: where a limit is full at price 0, x is off by the root of the residual
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,10 +133,10 @@ class Trajectory(Backend):
         numbers = _MATRICES * (2 * pairs + limits) ** 2 + 3 * _LONGEST_PATH * (pairs + limits)
         return program.goal.feature is Feature.ALPHA_FAIR and program.goal_as(AlphaFair).alpha == 1 and 8 * numbers <= _MEMORY
 
-    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
-        """Return the one way; its answer is always polished."""
-        (way,) = super().ways(program, tolerance)
-        return (replace(way, polish_above=_ALWAYS),)
+    def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
+        """Return the one method; its answer is always polished."""
+        (method,) = super().methods(program, tolerance)
+        return (replace(method, polish_above=ALWAYS),)  # where a limit is full at price 0, x is off by the root of the residual
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Follow the path to its end; return it with its prices.
@@ -156,7 +155,7 @@ class Trajectory(Backend):
                 "here; use alpha = 1, or another engine for alpha-fair goals (fairopt.SOLVERS)"
             )
         if not program.scaled().n_columns:
-            return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
+            return nothing_to_solve(program)
         path = CentralPath.of(program, goal)
         t, states, evaluations = _integrated(path, deadline)
         y, s = _split(path, states[-1])
@@ -217,8 +216,7 @@ def _integrated(path: CentralPath, deadline: Deadline) -> tuple[FloatArray, Floa
         return _slope(path, state)
 
     times, states, evaluations = [t], [state], 0
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with unwarned(), np.errstate(all="ignore"):
         try:
             run = LSODA(slope, t, state, _LONGEST, rtol=_RTOL, atol=_ATOL)
             while run.status == "running" and len(times) < _LONGEST_PATH and path.c(*_split(path, states[-1])) < _END:

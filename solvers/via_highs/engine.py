@@ -14,11 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.program import Equalize, Feature, Leximin, LimitKind, Nested, Program, Solution, Total, TreeFilling
-from fairopt.solvers.backend import Backend, Deadline, Way
+from fairopt.solvers.backend import Backend, Deadline, Method
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["HiGHS"]
-
-_SIFTED = 0.01  # of the tolerance: many users feel the rounding of the few prices of sifted LPs, so their answer is polished sooner
 
 
 class HiGHS(Backend):
@@ -41,16 +40,16 @@ class HiGHS(Backend):
     package = "highspy"
     requirement = "pip install highspy"
 
-    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
-        """Return the one way; of a leximin that sifting suits two, sifted LPs and, where these fail, the LPs of all users."""
-        everybody = super().ways(program, tolerance)
+    def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
+        """Return the one method; of a leximin that sifting suits two, sifted LPs and, where these fail, the LPs of all users."""
+        everybody = super().methods(program, tolerance)
         if program.goal.feature is Feature.NESTED and not program.integral:
-            return (*everybody, Way("LPs in small units", _nested_in_small_units, unless=tolerance))
+            return (*everybody, Method("LPs in small units", _nested_in_small_units, skip_below=tolerance))
         if program.integral or not _suits_sifting(program):
             return everybody
         return (
-            Way("sifted LPs", _sifted, polish_above=_SIFTED * tolerance),
-            replace(everybody[0], unless=tolerance),
+            Method("sifted LPs", _sifted, polish_above=SETTINGS.sifted_digits * tolerance),
+            replace(everybody[0], skip_below=tolerance),
         )
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:

@@ -18,11 +18,9 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.solvers.highs_model import HighsModel
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.via_highs.level_problem import LevelProblem
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["LevelModel"]
-
-_VANISHING = 1e-6  # part of a user's level
-_MAGNIFIED = 2.0**14  # levels are known to rounding: HiGHS' own tolerance, 1e-10, would be felt by users who take little
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,21 +60,21 @@ class LevelModel:
         scale = np.minimum(unit[users] / per_level, problem.largest)
         worth = scale * per_level / unit[users]
         use = _use(problem, scale)
-        who = np.flatnonzero(members)
+        present = np.flatnonzero(members)
         place = np.cumsum(members) - 1
         # The rows are built by hand, the pairs of each user and then t': SciPy's classes would take as long as the LP.
-        first = np.searchsorted(users, who)
+        first = np.searchsorted(users, present)
         indices = np.insert(np.arange(columns.size), np.append(first[1:], columns.size), columns.size)
         coefficient = -wanted / unit
-        data = np.insert(worth, np.append(first[1:], columns.size), coefficient[who])  # entries of 0 too, which may be changed
-        ends = np.append(first[1:], columns.size) + np.arange(1, who.size + 1)
+        data = np.insert(worth, np.append(first[1:], columns.size), coefficient[present])  # entries of 0 too, which may be changed
+        ends = np.append(first[1:], columns.size) + np.arange(1, present.size + 1)
         matrix = sp.csr_array(
             (
                 np.concatenate([use.data, data]),
                 np.concatenate([use.indices, indices]),
                 np.concatenate([use.indptr, use.indptr[-1] + ends]),
             ),
-            shape=(rows.size + who.size, columns.size + 1),
+            shape=(rows.size + present.size, columns.size + 1),
         )
         lower = course.start / unit * (1 - slack)
         highs = HighsModel(
@@ -84,10 +82,10 @@ class LevelModel:
             np.zeros(columns.size + 1),
             np.full(columns.size + 1, np.inf),
             matrix,
-            np.concatenate([np.full(rows.size, -np.inf), lower[who]]),
-            np.concatenate([np.ones(rows.size), np.full(who.size, np.inf)]),
+            np.concatenate([np.full(rows.size, -np.inf), lower[present]]),
+            np.concatenate([np.ones(rows.size), np.full(present.size, np.inf)]),
             tolerance=1e-10,
-            magnified=_MAGNIFIED,
+            magnified=SETTINGS.magnified,
         )
         by_column = sp.csr_array(use.T)
         return cls(
@@ -103,7 +101,7 @@ class LevelModel:
             coefficient=coefficient,
             lower=lower,
             first=np.flatnonzero(np.diff(users, prepend=-1)),
-            vanishing=np.flatnonzero(worth < _VANISHING),
+            vanishing=np.flatnonzero(worth < SETTINGS.vanishing),
             capped=cap is not None,
         )
 

@@ -28,35 +28,30 @@ from fairopt.program import Feature, Leximin, LimitKind, Program, Solution, Stag
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline, Status, final_levels
 from fairopt.solvers.highs_model import HighsModel, Outcome, solved
-from fairopt.solvers.leximin.levels import Course, LostError, Proof, Together, settle_below, solve_levels
+from fairopt.solvers.leximin.levels import Course, NotConverged, Proof, Together, settle_below, solve_levels
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.levels import CappedLevels, Tried
 from fairopt.solvers.via_highs.responses import Response, Users
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["solve_sifted", "wins"]
 
 log = logging.getLogger(__name__)
 
-_ROUNDS = 40  # of multiplicative-weights prices
-_LOOKS = 8  # perturbed prices, the responses to which are kept, too
-_NEAR, _WIDER = 0.01, 4.0  # size of the perturbation in logarithms, and its growth after an infeasible LP
-_MOST_LPS = 60  # for a level; two or three are usual
-_ROUNDING = 1e-13  # part of a user's level
-_LEAST = 1e-3  # the smallest theta of responses: at 0 no pair would be chosen
 # Numbers of users, and of users for each shared limit, from which on restricted LPs are faster than full LPs. Where users have no limits of
 # their own but tasks, full LPs are faster: the prices of many limits are hard to guess. Measured in benchmarks/results/choices.md.
-_USERS, _USERS_PER_LIMIT = 200, 30
 
 
 def wins(program: Program) -> bool:
-    """Is sifting faster for this leximin of users with limits of their own? See ``_USERS``."""
+    """Is sifting faster for this leximin of users with limits of their own? See ``SETTINGS.sifted_users``."""
     limits = program.limits
     if program.goal.feature is not Feature.LEXIMIN or limits.of_kinds(LimitKind.SLICE, LimitKind.PAST).any():
         return False
     own = limits.keys[limits.kinds == LimitKind.PARALLELISM, 0]
     shared = int(limits.of_servers.sum())
     users = program.members.size
-    return bool(shared > 0 and own.size and users >= max(_USERS, _USERS_PER_LIMIT * shared)) and _one_each(program)
+    many = users >= max(SETTINGS.sifted_users, SETTINGS.sifted_users_per_limit * shared)
+    return bool(shared > 0 and own.size and many) and _one_each(program)
 
 
 def _one_each(program: Program) -> bool:
@@ -73,8 +68,8 @@ def solve_sifted(program: Program, goal: Leximin, tolerance: float, deadline: De
         with np.errstate(all="ignore"):  # an overflow makes an answer that fails its certificate
             solver = CappedLevels(programs, problem)
             found = solve_levels(program, problem.per_level, solver, Together(problem.members), settle_below(tolerance))
-    except LostError as lost:
-        log.info("%s", lost)
+    except NotConverged as failure:
+        log.info("%s", failure)
         return None
     return replace(found, iterations=programs.iterations, programs_solved=programs.programs)
 
@@ -86,7 +81,7 @@ class _SiftedProblem:
     Attributes
     ----------
     problem : LevelProblem
-    who : int array (members,)
+    members : int array (members,)
         Positions of the members among the users of the program.
     user : int array (columns,)
         Position of the user of each pair among the members.
@@ -100,7 +95,7 @@ class _SiftedProblem:
     """
 
     problem: LevelProblem
-    who: IntArray
+    members: IntArray
     user: IntArray
     shared: IntArray
     use: Any
@@ -112,19 +107,19 @@ class _SiftedProblem:
     def of(cls, problem: LevelProblem) -> _SiftedProblem:
         """Return the parts of a problem."""
         limits, own = problem.program.limits, problem.own
-        per_level, who = problem.per_level[problem.columns], np.flatnonzero(problem.members)
-        user = np.searchsorted(who, problem.users)
+        per_level, members = problem.per_level[problem.columns], np.flatnonzero(problem.members)
+        user = np.searchsorted(members, problem.users)
         shared = np.flatnonzero(limits.of_servers & (limits.bounds > 0))
         matrix = limits.matrix[:, problem.columns]
         use: Any = sp.csc_array(matrix[shared] / limits.bounds[shared][:, None] / per_level)
         uneven = own.rows[~own.even]
         uneven = uneven[problem.members[limits.keys[uneven, 0]]]
-        own_row, bound = np.full(who.size, -1), np.full(who.size, np.inf)
-        own_row[np.searchsorted(who, limits.keys[uneven, 0])] = uneven
+        own_row, bound = np.full(members.size, -1), np.full(members.size, np.inf)
+        own_row[np.searchsorted(members, limits.keys[uneven, 0])] = uneven
         bounded = np.flatnonzero(own_row >= 0)
         bound[bounded] = limits.bounds[own_row[bounded]]
         takes = np.asarray(matrix[uneven].sum(axis=0)).ravel() / per_level
-        return cls(problem, who, user, shared, use, sp.csr_array(use.T), own_row, Users(user, takes, bound))
+        return cls(problem, members, user, shared, use, sp.csr_array(use.T), own_row, Users(user, takes, bound))
 
     @property
     def bounded(self) -> IntArray:
@@ -133,7 +128,7 @@ class _SiftedProblem:
 
     def wanted(self, course: Course, cap: FloatArray, t: float) -> FloatArray:
         """Return what everybody shall have when those who rise reach t, (members,)."""
-        return np.asarray(np.where(course.rising, np.minimum(cap, t), course.start)[self.who])
+        return np.asarray(np.where(course.rising, np.minimum(cap, t), course.start)[self.members])
 
     def respond(self, price: FloatArray, wanted: FloatArray, course: Course, cap: FloatArray) -> tuple[Response, Proof]:
         """Return what users do at prices of whole shared limits, and what that proves."""
@@ -142,13 +137,13 @@ class _SiftedProblem:
         full, q = np.zeros(len(limits)), np.zeros(cap.size)
         full[self.shared] = price / limits.bounds[self.shared]
         full[self.own_row[bounded]] = response.y[bounded]
-        q[self.who] = response.q
+        q[self.members] = response.q
         spent = float(price.sum() + response.y[bounded] @ self.responses.bound[bounded])
         return response, Proof.of(course, full, q, spent, cap)
 
     def have(self, pairs: BoolArray) -> BoolArray:
         """Say which members have one of these pairs, (members,)."""
-        return np.asarray(np.bincount(self.user[pairs], minlength=self.who.size) > 0)
+        return np.asarray(np.bincount(self.user[pairs], minlength=self.members.size) > 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +156,7 @@ class _Choice:
     kept: BoolArray
     split: BoolArray
     near: FloatArray
-    width: float = _NEAR
+    width: float = SETTINGS.perturbation
     tries: int = 0
 
     def with_response(self, problem: _SiftedProblem, response: Response) -> tuple[_Choice, bool]:
@@ -174,7 +169,7 @@ class _Choice:
     def with_choices_around(self, problem: _SiftedProblem, wanted: FloatArray, course: Course, cap: FloatArray) -> _Choice:
         """Keep the responses to perturbations of the best prices."""
         rng, choice = np.random.default_rng(0), self
-        for _ in range(_LOOKS):
+        for _ in range(SETTINGS.perturbed_prices):
             price = self.near * np.exp(self.width * rng.uniform(-1, 1, self.near.size))
             choice, _ = choice.with_response(problem, problem.respond(price, wanted, course, cap)[0])
         return choice
@@ -194,7 +189,7 @@ class _SiftedPrograms:
         problem, best = self.problem, None
         t = float(np.minimum(caps, problem.problem.reach)[course.rising].max(initial=0.0))
         near = price = np.full(problem.shared.size, 1.0 / problem.shared.size)
-        for step in range(_ROUNDS):
+        for step in range(SETTINGS.rounds_of_prices):
             response, proof = problem.respond(price, problem.wanted(course, caps, t), course, caps)
             if best is None or proof.bound < best.bound:
                 best, near = proof, price
@@ -202,10 +197,10 @@ class _SiftedPrograms:
             load = problem.use @ response.level
             price = price * np.exp((load / load.max() - 1) * 2 / np.sqrt(step + 1))
             price /= price.sum()
-        choice = _Choice(response.level > 0, np.zeros(problem.who.size, bool), near)
+        choice = _Choice(response.level > 0, np.zeros(problem.members.size, bool), near)
         choice = choice.with_choices_around(problem, problem.wanted(course, caps, t), course, caps)
         # What settled users have now is always possible.
-        held = np.where(course.rising[problem.who][problem.user], choice.kept, self.x[problem.problem.columns] > 0)
+        held = np.where(course.rising[problem.members][problem.user], choice.kept, self.x[problem.problem.columns] > 0)
         self.choice = replace(choice, kept=choice.kept | held, split=choice.split | problem.have(held != choice.kept))
         assert best is not None
         return best.bound, best
@@ -214,19 +209,19 @@ class _SiftedPrograms:
         """Solve an LP, with more split users if it is infeasible; then let all users respond to its prices."""
         problem, choice = self.problem, self.choice
         assert choice is not None
-        wanted, rising = problem.wanted(course, caps, guess), course.rising[problem.who]
+        wanted, rising = problem.wanted(course, caps, guess), course.rising[problem.members]
         while True:
             choice = replace(choice, tries=choice.tries + 1)
-            if choice.tries > _MOST_LPS:
-                raise LostError("level and bound did not meet")
+            if choice.tries > SETTINGS.most_lps:
+                raise NotConverged("level and bound did not meet")
             lp = _SplitLP.of(problem, choice, wanted, rising)
             outcome = lp.model.run(self.deadline.left)
             if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT):
                 break
-            mixing = ~choice.split & (np.bincount(problem.user[choice.kept], minlength=problem.who.size) > 1)
+            mixing = ~choice.split & (np.bincount(problem.user[choice.kept], minlength=problem.members.size) > 1)
             if outcome.status is not Status.INFEASIBLE or not mixing.any():
-                raise LostError(f"HiGHS: {outcome.status.value}")
-            choice = replace(choice, width=choice.width * _WIDER)  # mixtures of sure users use too much: split more of them
+                raise NotConverged(f"HiGHS: {outcome.status.value}")
+            choice = replace(choice, width=choice.width * SETTINGS.wider)  # mixtures of sure users use too much: split more of them
             if choice.width < 1:
                 choice = choice.with_choices_around(problem, wanted, course, caps)
             else:
@@ -237,15 +232,15 @@ class _SiftedPrograms:
 
         theta = float(outcome.x[-1])
         level = lp.levels(problem, outcome, wanted)
-        wrong = problem.have(level < -_ROUNDING * wanted[problem.user])  # mixtures with a negative level on a pair
+        wrong = problem.have(level < -SETTINGS.rounding_of_level * wanted[problem.user])  # mixtures with a negative level on a pair
         level = np.maximum(level, 0.0)
         level /= max(1.0, float((problem.use @ level).max()))
         self.x = np.zeros(self.x.size)
         self.x[problem.problem.columns] = level / problem.problem.per_level[problem.problem.columns]
-        reached = np.bincount(problem.user, weights=level, minlength=problem.who.size)
+        reached = np.bincount(problem.user, weights=level, minlength=problem.members.size)
         price = np.maximum(outcome.row_duals[: problem.shared.size], 0.0)
         near = price if price.any() else choice.near
-        at = np.where(rising, min(max(theta, _LEAST), 1.0), 1.0)
+        at = np.where(rising, min(max(theta, SETTINGS.least_theta), 1.0), 1.0)
         response, proof = problem.respond(near, wanted * at, course, caps)
         choice, new = replace(choice, near=near, split=choice.split | wrong).with_response(problem, response)
         self.choice = choice

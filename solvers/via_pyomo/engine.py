@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from fairopt.errors import FairoptError, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.program import Alternative, Disjunctive, Feature, Program, Solution, Total
-from fairopt.solvers.backend import Backend, Deadline, Status
+from fairopt.solvers.backend import Backend, Deadline, Status, nothing_to_solve
 from fairopt.solvers.highs_model import HighsModel
 from fairopt.solvers.via_pyomo import model as pyomo_model
 from fairopt.solvers.via_pyomo.levels import solve_filling, solve_levels
@@ -56,7 +56,7 @@ class Pyomo(Backend):
         if program.integral and goal.has_levels:
             raise Unsupported(f'"pyomo" does not solve a leximin over whole tasks, as "{program.name}" is here; use highs')
         if not (program.largest() > 0).any():
-            return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), gap=0.0, programs_solved=0)
+            return nothing_to_solve(program)
         engine = pyomo_model.solver(self.within)
         return _SOLVE[goal.feature](program, goal, engine, tolerance, deadline)
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import singledispatch
@@ -33,6 +32,7 @@ from fairopt.instance.tolerances import FITS
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Feature, Leximin, LimitKind, Limits, Program, Total, Tradeoff
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import without_banner
+from fairopt.streams import unwarned
 from fairopt.surroundings import refuse_settings
 
 __all__ = ["COMPONENT", "build", "in_units", "inside", "prices", "require_solved", "run", "solver", "status_of", "values", "with_duals"]
@@ -85,8 +85,7 @@ def inside() -> Iterator[None]:
         for find in finders:
             find.__defaults__ = (False, *find.__defaults__[1:])  # cwd: by default it looks there first
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with unwarned():
             yield
     except (FairoptError, KeyboardInterrupt):
         raise

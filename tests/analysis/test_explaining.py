@@ -19,6 +19,7 @@ from fairopt.analysis import rerun
 from fairopt.analysis.explanation.room import Room
 from fairopt.cli import app
 from fairopt.instance import FloatArray
+from fairopt.models.drf import DRF
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -397,6 +398,27 @@ def test_a_notion_that_overrides_yardstick_is_heard() -> None:
             return "CPU alone"
 
     assert fo.explain(fo.solve(example("drf.yaml"), Cpu), "A").sentences[1] == "It is measured by CPU alone."
+
+
+def test_an_override_of_the_former_name_may_call_what_it_overrides() -> None:
+    """``super().yardstick()`` is what the base class says under either name, through a chain of classes that use both."""
+
+    class Old(DRF):
+        def yardstick(self, instance: fo.Instance, user: int) -> str:
+            return f"old({super().yardstick(instance, user)})"
+
+    class New(Old):
+        def describe_measure(self, instance: fo.Instance, user: int) -> str:
+            return f"new({super().describe_measure(instance, user)})"
+
+    class Older(New):
+        def yardstick(self, instance: fo.Instance, user: int) -> str:
+            return f"older({super().yardstick(instance, user)})"
+
+    instance = example("drf.yaml")
+    base = DRF().describe_measure(instance, 0)
+    assert Older().describe_measure(instance, 0) == Older().yardstick(instance, 0) == f"older(new(old({base})))"
+    assert New().yardstick(instance, 0) == f"new(old({base}))"
 
 
 # Users with nothing, odd labels, allocations of all kinds ---------------------------------------------------------------------------

@@ -146,6 +146,16 @@ def test_kai_counts_thousandths_of_cores_and_millions_of_bytes() -> None:
     assert any("GPU, CPU and memory only: pods are not" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("name", ["gpu", "nvidia.com/gpu"])
+def test_kai_takes_the_name_that_kubernetes_has_for_a_gpu(name: str) -> None:
+    """4 accelerators in 4 whole tasks: the quota of KAI's one "gpu", and none is left out."""
+    pool = fo.Instance([[64, 4]], [[1, 1]], users=["a"], resources=["cpu", "accelerator"])
+    found = fo.export_kai(fo.solve(pool, "drfh"), resources={"accelerator": name})
+    _, leaf = documents(found.text)
+    assert leaf["spec"]["resources"]["gpu"]["quota"] == 4
+    assert not any("not in the export" in note for note in found.notes)
+
+
 # YuniKorn ------------------------------------------------------------------------------------------------------------------------
 
 

@@ -76,6 +76,16 @@ def test_bad_conditions_have_status_2(cluster: Path, condition: str, message: st
     assert message in flat(run("compare", cluster, "--fail-if", condition, status=2).stderr)
 
 
+def test_a_regret_of_nothing_is_refused(cluster: Path) -> None:
+    """Exact allocations have no regret, unless of whole tasks, or against a reference: a wrong command line, not a failed check."""
+    for measure in ("regret", "level", "total"):
+        refused = flat(run("compare", cluster, "--fail-if", f"{measure} > 0.1", status=2).stderr)
+        assert f"--fail-if: {measure} is measured of schedules and of your own allocations; give --schedules or --allocation" in refused
+    run("compare", cluster, "--fail-if", "envy > 0.1")
+    run("compare", cluster, "--integral", "--fail-if", "regret > 1")
+    run("compare", cluster, "--notions", "drfh,tsf", "--reference", "tsf", "--fail-if", "regret > 1")
+
+
 def test_an_impossible_allocation_is_said_to_pass_for_nothing(cluster: Path) -> None:
     """1,000 tasks of each, of another cluster: nobody falls short, and the warning says that this proves little."""
     own = held(cluster, "other", 1000, 1000)
@@ -171,6 +181,17 @@ def test_an_allocation_is_audited_by_the_measure_of_a_notion(cluster: Path) -> N
     assert "max-min is violated" in flat(run(*arguments, "--fail-on", "max-min", status=1).stderr)
     own = held(cluster, "now", 3, 2)
     run(*arguments, "--fail-on", "max-min")
-    refused = run("audit", cluster, "--allocation", own, "--notion", "proportional:alpha=2", status=2)
-    assert "with --allocation a notion has no options; give --notion proportional" in flat(refused.stderr)
+    audited = run("audit", cluster, "--allocation", own, "--notion", "proportional:alpha=2", "--properties", "max-min")
+    assert "Audit of given, measured by proportional:alpha=2" in flat(audited.stdout)
     assert 'did you mean "drfh"' in flat(run("audit", cluster, "--allocation", own, "--notion", "drfhh", status=2).stderr)
+
+
+def test_an_explanation_is_measured_by_the_notion_with_its_options(cluster: Path) -> None:
+    """The exact allocations of alpha 0, the largest total, and of alpha 1 differ, and so does what either would give."""
+    own = held(cluster, "now", 1, 2)
+    for spec in ("proportional:alpha=0", "proportional"):
+        exact = fo.solve(fo.load(cluster), "proportional", alpha=0 if spec.endswith("0") else 1).tasks_per_user[1]
+        text = flat(run("explain", cluster, "--user", "b", "--allocation", own, "--notion", spec).stdout)
+        assert f"The exact allocation of {spec}, of divisible tasks, would give it {exact:.3g} instead of 2." in text
+    data = json.loads(run("explain", cluster, "--user", "b", "--allocation", own, "--notion", "proportional:alpha=0", "--json").stdout)
+    assert data["question"]["allocation"]["options"]["alpha"] == 0

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from support.command_line import EXAMPLES
 from typer.testing import CliRunner
@@ -17,6 +21,17 @@ def offered(line: str) -> list[str]:
     asked = {"_FAIROPT_COMPLETE": "complete_fish", "_TYPER_COMPLETE_ARGS": words, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     result = CliRunner().invoke(app, [], prog_name="fairopt", env=asked)
     return [entry.partition("\t")[0] for entry in result.stdout.splitlines() if entry]
+
+
+def test_an_entry_is_one_line() -> None:
+    """The help of an option is not broken, whatever the width of the terminal: a shell reads an entry from each line."""
+    asked = {"_FAIROPT_COMPLETE": "complete_fish", "_TYPER_COMPLETE_ARGS": "fairopt solve --", "COLUMNS": "60"}
+    asked["_TYPER_COMPLETE_FISH_ACTION"] = "get-args"
+    command = [sys.executable, "-c", "import sys; sys.argv = ['fairopt']; from fairopt.cli import main; main()"]
+    found = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True).stdout.splitlines()
+    assert len(found) > 20
+    assert all(line.startswith("--") and "\t" in line for line in found)
+    assert any("Default: tdm if FILE gives rates, otherwise rdm." in line for line in found)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,20 @@ def test_with_the_other_script_alone_the_limits_are_printed(tmp_path: Path) -> N
 def test_json_has_the_files_the_placement_and_the_notes() -> None:
     """For other programs."""
     found = json.loads(run("export", "kueue", LAB, "--json", "--headroom", "1", "--flavor", "dgx=model=A100,net=ib").stdout)
-    assert set(found) == {"schema", "command", "question", "kind", "notion", "units", "users", "groups", "names", "notes", "files"}
+    assert set(found) == {
+        "schema",
+        "version",
+        "command",
+        "question",
+        "kind",
+        "notion",
+        "units",
+        "users",
+        "groups",
+        "names",
+        "notes",
+        "files",
+    }
     assert "model: A100" in found["files"]["queues"]
     for user in found["users"]:
         assert sum(user["placed"].values()) == user["whole"]

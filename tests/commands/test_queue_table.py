@@ -313,8 +313,11 @@ def test_the_picture_of_queues(tmp_path: Path) -> None:
 
 
 def test_the_legend_does_not_contradict_the_rule() -> None:
-    """The column adds up shares of users; what is compared is the dominant share of a queue, a column of its own."""
+    """The column has what is compared: the dominant share of what a queue holds, which is no sum of its users' shares."""
     text = flat(run("solve", QUEUES).stdout)
-    assert "share: of a queue, its users' shares added up. dominant: the largest part of the cluster that it holds." in text
+    assert (
+        "share: of a queue, the dominant share of everything its users hold. dominant: the largest part of the cluster that it holds."
+        in text
+    )
     assert "queues are compared by their dominant shares (--queue-share dominant)" in text
     assert "the share of a queue" not in text

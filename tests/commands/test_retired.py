@@ -61,8 +61,12 @@ def test_values_stay_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     [
         (["worst-case", "drfh:first-fit", "--tries", 3, "--users", 2, "--json"], ["--keep", 1], ["--keep-regret", 1]),
         (["arrivals", DRF, "--resource", "cpu", *TASKS, "--csv"], ["--step", 0.5, "--jobs", 1], ["--load-step", 0.5, "--workers", 1]),
-        (["export", "slurm", DRF, "--level", "account-user"], ["--user", "A=ann"], ["--user-of", "A=ann"]),
-        (["export", "yarn", DRF], ["--scheduler", "fair"], ["--yarn-scheduler", "fair"]),
+        (
+            ["export", "slurm", DRF, "--level", "account-user", "--placement-time-limit", 1000],
+            ["--user", "A=ann"],
+            ["--user-of", "A=ann"],
+        ),
+        (["export", "yarn", DRF, "--placement-time-limit", 1000], ["--scheduler", "fair"], ["--yarn-scheduler", "fair"]),
     ],
     ids=["worst-case", "arrivals", "slurm", "yarn"],
 )
@@ -118,6 +122,24 @@ def test_a_window_of_two_words() -> None:
     new = run(*command, "--window", "2026-11-22T15:00/2026-11-22T16:00", status=2)
     assert "is now" not in new.stderr
     assert "is no period; give START/END" in flat(run(*command, "--window=2026", status=2).stderr)
+
+
+def test_an_option_behind_a_start_is_no_end(tmp_path: Path) -> None:
+    """A START alone is refused, whatever option follows it; no file named like the option's value appears."""
+    command = ["import", "slurm", "--nodes", "no-nodes.json", "--jobs", "no-jobs.json", "--window", "2026-11-22T15:00"]
+    for more in (["-o", tmp_path / "cluster.yaml"], ["--current", tmp_path / "held.csv"], []):
+        refused = flat(run(*command, *more, status=2).stderr)
+        assert '"2026-11-22T15:00" is no period; give START/END' in refused
+        assert "is now" not in refused
+
+
+def test_a_value_attached_to_a_short_option(tmp_path: Path) -> None:
+    """-oFOLDER of study is --resume FOLDER, as -o FOLDER is; -o of other commands stays."""
+    study = ["study", DRF, "--workers", 1]
+    assert "-o is now --resume" in flat(run(*study, f"-o{tmp_path / 'one.parquet'}").stderr)
+    assert (tmp_path / "one.parquet").exists()
+    run("solve", DRF, f"-o{tmp_path / 'two.json'}")
+    assert (tmp_path / "two.json").exists()
 
 
 def test_what_is_rewritten_is_in_the_reference() -> None:

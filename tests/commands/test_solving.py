@@ -187,10 +187,10 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
         ([PAPER, "--notion", "psdsf", "--order", "asynchronous", "--delay", str(2**63)], "the delay of psdsf is 9223372036854775808; give"),
         (
             [PAPER, "--notion", "psdsf", "--prefer", "utilization", "--order", "random"],
-            "without turns of servers; leave order and seed out",
+            "without turns of servers; leave --order and --seed out",
         ),
-        ([PAPER, "--notion", "psdsf", "--delay", "2"], 'have a delay; use order="asynchronous"'),
-        ([PAPER, "--notion", "psdsf", "--formulation", "market"], 'resource division has none; use sharing="tdm"'),
+        ([PAPER, "--notion", "psdsf", "--delay", "2"], "have a delay; use --order asynchronous"),
+        ([PAPER, "--notion", "psdsf", "--formulation", "market"], "resource division has none; use --sharing tdm"),
         ([PAPER, "--tolerance", "0"], "error: tolerance is 0"),
         ([PAPER, "--time-limit", "-1"], "error: time_limit is -1"),
         ([PAPER, "--plot", "picture.bmp"], 'error: cannot tell the format of the picture "picture.bmp"'),

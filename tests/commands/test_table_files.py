@@ -43,7 +43,7 @@ def test_the_means_of_a_study(tmp_path: Path) -> None:
     printed = run("study", PAPER, "--workers", "1", "--backend", "threading", "--csv", "--table", tmp_path / "means.tex").stdout
     assert printed.startswith("instance,entry,")
     assert (tmp_path / "means.tex").read_text().startswith("\\begin{tabular}")
-    assert "end its name in .csv, .parquet, .xlsx, .md or .tex" in flat(run("study", PAPER, "--table", "means.dat", status=2).stderr)
+    assert "end its name in .csv, .parquet, .xlsx, .md, .tex or .html" in flat(run("study", PAPER, "--table", "means.dat", status=2).stderr)
 
 
 def test_instances_in_every_kind_of_file(tmp_path: Path) -> None:

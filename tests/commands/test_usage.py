@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from fairopt.cli import app
 from fairopt.commands.usage import choices_of
 
 LAB = EXAMPLES / "gpu-lab"
+QUEUES = EXAMPLES / "research-queues.yaml"
 
 
 @pytest.mark.parametrize(
@@ -30,12 +32,57 @@ LAB = EXAMPLES / "gpu-lab"
         (["explore", LAB, "--port", "-1"], "--port: give a number >= 0; see: fairopt explore --help"),
         (["solve"], "Missing argument 'FILE'; see: fairopt solve --help"),
         (["solve", LAB, "--zzz", "drf"], "No such option: --zzz; see: fairopt solve --help"),
+        (["compare", LAB, "--schedule", "x"], 'No such option: --schedule (did you mean "--schedules"?); see: fairopt compare --help'),
+        (["slove", LAB], "No such command 'slove' (did you mean \"solve\"?); see: fairopt --help"),
+        (["import", "slrum"], "No such command 'slrum' (did you mean \"slurm\"?); see: fairopt import --help"),
+        (["explain", LAB], "--user: name what to explain, as in --user vision; --queue names a queue; see: fairopt explain --help"),
         (["import", "slurm", "--nodes", "x"], "Missing option '--jobs'; see: fairopt import slurm --help"),
     ],
 )
 def test_it_is_one_line(words: list[object], message: str) -> None:
     """The option, what is wrong, and where the help is."""
     assert flat(run(*words, status=2).stderr) == f"error: {message}"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["explain", LAB, "--user", "vision", "--schedule", "drfh:best-fit", "--guarantees", "clamp"], "--guarantees: it is a rule of"),
+        (["audit", LAB, "--schedule", "drfh:best-fit", "--queue-share", "sum"], "--queue-share: it is a rule of a notion, and a schedule"),
+        (
+            ["audit", LAB, "--allocation", "held.csv", "--guarantees", "clamp"],
+            "name the notion that measures your allocation with --notion",
+        ),
+        (["compare", LAB, "--notions", "", "--schedules", "drfh", "--guarantees", "clamp"], "it is a rule of a notion; give --notions"),
+        (["export", "kueue", LAB, "--allocation", "held.csv", "--notion", "drfh"], "--notion: it is about an allocation that is computed"),
+        (["simulate", LAB / "jobs.csv", "--cluster", LAB, "--reference", "zzz"], "--reference: it measures several schedulers"),
+        (["history", LAB / "log.csv", "--cluster", LAB, "--sharing", "tdm"], "--sharing: a log says what jobs held"),
+        (["export", "slurm", LAB, "--sharing", "tdm"], "solve with --sharing rdm, which divides resources"),
+    ],
+)
+def test_what_a_command_would_not_use_is_refused(words: list[object], message: str) -> None:
+    """An option without an effect is a mistake of whoever gives it."""
+    assert message in flat(run(*words, status=2).stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["solve", LAB, "--exact", "--integral"], "--exact divides tasks, and --integral does not; leave one of them out"),
+        (["solve", LAB, "--digits", 3], "--digits needs --exact; floats have about 15"),
+        (["solve", LAB, "--notion", "psdsf", "--delay", 3], "only asynchronous servers have a delay; use --order asynchronous"),
+        (["schedule", QUEUES, "--stop", "first-block"], "--stop first-block is an algorithm for a flat list of users"),
+        (["solve", LAB, "--notion", "psdsf:delay=3"], "use --order asynchronous"),
+        (["audit", LAB, "--notion", "psdsf:delay=3"], "use order=asynchronous"),
+        (["explain", QUEUES, "--queue", "research", "--against", "bob"], "leave --against out, or name a user"),
+        (["worst-case", "rpsdsf:best-fit"], "such as --notion drfh"),
+    ],
+)
+def test_a_message_names_options(words: list[object], message: str) -> None:
+    """Not the arguments of Python that stand behind them; of notions, options as the command line writes them."""
+    said = flat(run(*words, status=2).stderr)
+    assert message in said
+    assert not re.search("=True|=False|=['\"]", said)
 
 
 def _leaves() -> list[tuple[str, Any]]:

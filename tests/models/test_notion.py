@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -87,3 +87,47 @@ def test_an_option_may_be_stated_by_the_class() -> None:
     assert other.queue_share == "dominant"
     assert own != other
     assert DRFH().queue_share is None
+
+
+def test_an_argument_overrides_what_the_class_states_also_with_the_default() -> None:
+    """``tree="filling"`` of a class that states "nested" is the filling, made directly and by `fo.solve`."""
+
+    class Nested(DRFH):
+        name = "nested-drfh"
+        tree = "nested"
+
+    make: Any = Nested
+    assert make().tree == "nested"
+    assert make(tree="filling").tree == "filling"
+    assert make(tree="filling") != make()
+    assert repr(make(tree="filling")) == "Nested(formulation='leximin', tree='filling')"
+    assert repr(make()) == "Nested(formulation='leximin')"
+    assert fo.solve(TREE, make, tree="filling").tasks_per_user == pytest.approx(fo.solve(TREE, "drfh").tasks_per_user)
+    assert fo.solve(TREE, make).tasks_per_user == pytest.approx(fo.solve(TREE, "drfh", tree="nested").tasks_per_user)
+
+    class Summed(DRFH):
+        name = "summed"
+        queue_share = "sum"
+
+    own: Any = Summed
+    assert own(queue_share=None).queue_share is None
+    assert DRFH.tree == "filling"
+
+
+def test_a_notion_need_not_call_the_post_init_of_its_base() -> None:
+    """The options of trees are there before its own ``__post_init__`` runs."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Doubled(fo.ShareNotion):
+        times: float = 2.0
+        name: ClassVar[str] = "doubled"
+        queue_share = "sum"
+
+        def __post_init__(self) -> None:
+            own: Any = self
+            assert (own.tree, own.guarantees, own.queue_share) == ("filling", "surplus", "sum")
+
+        def share_per_task(self, instance: fo.Instance) -> Any:
+            return self.times * instance.demands[:, 0]
+
+    assert Doubled(3.0).options == {"times": 3.0, "guarantees": "surplus", "queue_share": "sum", "tree": "filling"}

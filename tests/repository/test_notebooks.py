@@ -42,7 +42,7 @@ def test_notebook_runs_and_ends_with_a_figure(path: Path, kernel: KernelManager)
     Nor the seconds of plain Python after which a kernel is compiled: a user would run the notebook in a process of its own.
     """
     notebook = read(path)
-    afresh = '%reset -f\n%matplotlib inline\n__import__("fairopt.solvers.compiled", fromlist=["_spent"])._spent.clear()'
+    afresh = '%reset -f\n__import__("fairopt.solvers.compiled", fromlist=["_spent"])._spent.clear()'
     notebook.cells.insert(0, nbformat.v4.new_code_cell(afresh))  # type: ignore[no-untyped-call]
     client = NotebookClient(notebook, km=kernel, timeout=PATIENCE, startup_timeout=PATIENCE, iopub_timeout=PATIENCE)
     try:
@@ -52,6 +52,24 @@ def test_notebook_runs_and_ends_with_a_figure(path: Path, kernel: KernelManager)
             client.kc.stop_channels()
     last = [cell for cell in notebook.cells if cell.cell_type == "code"][-1]
     assert any("image/png" in output.get("data", {}) for output in last.outputs)
+
+
+@pytest.mark.parametrize("before", ["", "%matplotlib inline", "import matplotlib.pyplot as plt"], ids=["bare", "inline", "pyplot"])
+def test_a_picture_is_displayed_once(before: str, kernel: KernelManager) -> None:
+    """As the value of a cell, whether pyplot is there or not; a semicolon hides it."""
+    draw = "fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), 'drf').plot()"
+    cells = [f"%reset -f\n{before}\nimport fairopt as fo", draw, f"{draw};"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])  # type: ignore[no-untyped-call]
+    client = NotebookClient(notebook, km=kernel, timeout=PATIENCE, startup_timeout=PATIENCE, iopub_timeout=PATIENCE)
+    try:
+        client.execute()
+    finally:
+        if client.kc is not None:
+            client.kc.stop_channels()
+    shown, hidden = ([each for each in cell.outputs if each.output_type != "stream"] for cell in notebook.cells[1:])  # matplotlib may warn
+    (output,) = shown
+    assert {"image/png", "image/svg+xml"} <= output.data.keys()
+    assert hidden == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

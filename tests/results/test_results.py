@@ -87,7 +87,7 @@ ELSEWHERE = {"given": "a result in Python only", "regret": "a result in Python o
 
 def validate(found: Any) -> dict[str, Any]:
     """Check a result against the declaration of its command, which says more of an error than the choice among all does."""
-    assert set(found) >= {"schema", "command", "question", "units"}
+    assert set(found) >= {"schema", "version", "command", "question", "units"}
     assert found["schema"] == 1
     declared = {"$ref": f"#/$defs/{found['command']}", "$defs": VALIDATOR.schema["$defs"]}
     jsonschema.Draft202012Validator(declared).validate(found)

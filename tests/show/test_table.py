@@ -95,7 +95,7 @@ def test_markdown_and_latex() -> None:
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    assert r"399 $\pm$ 12" in to_latex(TABLE)
+    assert r"$399 \pm 12$" in to_latex(TABLE)
 
 
 def test_html() -> None:

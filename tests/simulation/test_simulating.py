@@ -666,7 +666,7 @@ def test_the_command(folder: Path) -> None:
     assert (data["kind"], data["jobs_finished"]) == ("exact, fluid", 3)
     run(*base, "--by", "time", "-o", str(folder / "samples.parquet"))
     assert set(pd.read_parquet(folder / "samples.parquet")["quantity"]) == {"utilization", "share", "running", "waiting"}
-    assert run(*base, "--csv").stdout.splitlines()[0] == "job,user,submit_s,tasks,ended,started_s,finished_s,completion_s,name"
+    assert run(*base, "--csv").stdout.splitlines()[0] == "job,user,submit_s,tasks,tasks_ended,ended,started_s,finished_s,completion_s,name"
     assert "ends in .parquet; leave --json out" in " ".join(
         run(*base, "--json", "-o", str(folder / "a.parquet"), status=2).stderr.replace("│", " ").split()
     )

@@ -11,7 +11,7 @@ import pytest
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Program, Solution
-from fairopt.solvers.backend import Way
+from fairopt.solvers.backend import Method
 from fairopt.solvers.interior_point import market, paths
 from fairopt.solvers.interior_point.engine import InteriorPoint
 from fairopt.solving import policy
@@ -25,21 +25,21 @@ MANY = fo.generate("uniform", users=2000, servers=5, resources=3, weights=5, see
 def reached(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the programs that the engine has solved to the end."""
     names: list[str] = []
-    ways = InteriorPoint.ways
+    methods = InteriorPoint.methods
 
-    def recorded(self: InteriorPoint, program: Program, tolerance: float) -> list[Way]:
-        def record(way: Way) -> Way:
+    def recorded(self: InteriorPoint, program: Program, tolerance: float) -> list[Method]:
+        def record(method: Method) -> Method:
             def solve(program: Program, *rest: Any) -> Solution | None:
-                solution = way.solve(program, *rest)
+                solution = method.solve(program, *rest)
                 if solution is not None:
                     names.append(program.name)
                 return solution
 
-            return replace(way, solve=solve)
+            return replace(method, solve=solve)
 
-        return [record(way) for way in ways(self, program, tolerance)]
+        return [record(method) for method in methods(self, program, tolerance)]
 
-    monkeypatch.setattr(InteriorPoint, "ways", recorded)
+    monkeypatch.setattr(InteriorPoint, "methods", recorded)
     return names
 
 
@@ -102,8 +102,8 @@ def test_a_market_that_is_not_exact_enough_ends_at_best_response(monkeypatch: py
     expected = exact.tasks[program.pair_users, program.pair_servers]
     assert certify(program, Solution(expected)).worst <= 1e-9
 
-    rough = Way("rough", lambda program, *_: Solution(expected * (1 - 1e-7)))  # time is left over
-    monkeypatch.setattr(InteriorPoint, "ways", lambda *_: (rough,))
+    rough = Method("rough", lambda program, *_: Solution(expected * (1 - 1e-7)))  # time is left over
+    monkeypatch.setattr(InteriorPoint, "methods", lambda *_: (rough,))
     monkeypatch.setattr(InteriorPoint, "wins", lambda *_: True)
     polished = fo.solve(small, "psdsf", sharing="tdm")
     assert polished.details["finished_by"] == "active sets"

@@ -134,6 +134,14 @@ def test_what_has_no_optimum_is_told_apart() -> None:
     assert {status_of(each) for each in statuses.__members__.values()} <= set(Status)
 
 
+def test_an_interrupted_run_without_a_time_limit_is_no_answer() -> None:
+    """HiGHS says kInterrupt where something stops it from outside; there is no limit to name."""
+    stopped = Outcome(status_of(highspy.HighsModelStatus.kInterrupt), np.empty(0), np.empty(0), 0.0, 0)
+    with pytest.raises(fo.NoSolution, match="the solver was interrupted before it had an answer; 1 level was final by then") as caught:
+        solved(stopped, Deadline(None), {"levels": [0.5]})
+    assert caught.value.known == {"levels": [0.5]}
+
+
 def test_only_an_optimum_is_passed_on() -> None:
     """Else NoSolution, with what is known."""
     found = model().run(np.inf)

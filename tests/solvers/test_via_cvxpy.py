@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from strategies import instances
 
 import fairopt as fo
+from fairopt.solvers import via_cvxpy
 from fairopt.solvers.backend import Status
 
 
@@ -77,3 +80,35 @@ def test_time_limits_reach_the_solver_inside(solver: str) -> None:
     with pytest.raises(fo.NoSolution, match=r"time limit of 0\.05 s"):
         fo.solve(instance, "proportional", alpha=2, solver=solver, time_limit=0.05)
     assert time.process_time() - started < 5
+
+
+def test_every_program_is_counted() -> None:
+    """One for a total, at alpha = 1 and for a trade-off; two for another alpha; one a level."""
+    pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]], tasks=[2, np.inf])
+    asked: list[tuple[str, dict[str, Any], int]] = [
+        *(("efficiency", {}, 1), ("proportional", {}, 1), ("proportional", {"alpha": 2}, 2)),
+        *(("fds", {"beta": 2, "lam": -1}, 1), ("drf", {}, 2)),
+    ]
+    for notion, options, programs in asked:
+        allocation = fo.solve(pool, notion, solver="cvxpy", **options)
+        assert allocation.details["programs_solved"] == programs, notion
+
+
+def test_a_second_solve_that_fails_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """The answer at alpha = 1 is what the polish starts from, which finds that at alpha = 2."""
+    monkeypatch.setattr(via_cvxpy._Task, "power_mean", lambda self, *_: 1 / self.x[0])  # no concave goal: CVXPY refuses it
+    pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
+    with caplog.at_level(logging.INFO, "fairopt"):
+        allocation = fo.solve(pool, "proportional", alpha=2, solver="cvxpy")
+    assert '"cvxpy" goes on without an answer at alpha = 2: CVXPY with CLARABEL failed' in caplog.text
+    np.testing.assert_allclose(allocation.tasks_per_user, fo.solve(pool, "proportional", alpha=2).tasks_per_user, rtol=1e-7)
+
+
+@pytest.mark.parametrize("solver", ["cvxpy", "pyomo"])
+def test_a_tree_in_which_nobody_has_a_task(solver: str) -> None:
+    """0 for all, in each part of the filling: guarantees and surplus."""
+    queues = [fo.Queue("team", guarantee={"cpu": 2}), fo.Queue("inner", parent="team", guarantee={"cpu": 1})]
+    tree = fo.Instance([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "memory"], queues=queues, queue_of=["inner", None], tasks=[0, 0])
+    allocation = fo.solve(tree, "drfh", solver=solver)
+    assert allocation.tasks_per_user.tolist() == [0, 0]
+    assert allocation.certificate.worst == 0

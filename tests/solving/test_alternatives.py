@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 from scipy.optimize import linprog
 
 import fairopt as fo
-from fairopt.solving import alternatives
+from fairopt.solving import alternatives, fractions
+from fairopt.solving.enclosures import answer_in_floats
 
 
 def best_by_enumeration(instance: fo.Instance, prefer: list[int]) -> float:
@@ -78,11 +80,15 @@ def test_all_psdsf_allocations() -> None:
 
 
 def test_what_is_not_proved_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too many programs: the point is exact, and branch and cut's word is named."""
+    """Too many programs: the point is exact, and the gap is the one that branch and cut reports, not 0."""
     monkeypatch.setattr(alternatives, "_MOST", 1)
+    monkeypatch.setattr(fractions, "answer_in_floats", lambda *given: replace(answer_in_floats(*given), gap=3e-9))
     pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]], tasks=[4, 3])
     allocation = fo.solve(pool, "bbf", prefer=[-1, 0], exact=True)
     assert allocation.exact is not None
     assert allocation.exact.tasks_per_user.tolist() == [4, Fraction(5, 3)]
     assert not allocation.certificate.exact
+    assert allocation.certificate.reported_gap
+    assert allocation.certificate.optimality == allocation.certificate.worst == allocation.details["gap"] == 3e-9
+    assert allocation.to_dict()["certificate"]["reported_gap"] is True
     assert "by branch and cut" in allocation.proof

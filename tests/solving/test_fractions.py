@@ -16,6 +16,10 @@ import pytest
 import fairopt as fo
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.aggregation import unmerged
+from fairopt.program import Solution, Stage
+from fairopt.solving import formulate
+from fairopt.solving.answer import levels_of
 
 POOL = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
 CORNERS = {
@@ -100,3 +104,17 @@ def test_time_limits_hold() -> None:
     many = fo.Instance(rng.uniform(1, 2, (20, 3)), rng.uniform(1, 2, (80, 3)))
     with pytest.raises(fo.NoSolution, match="no answer within the time limit"):
         fo.solve(many, "drfh", exact=True, time_limit=1e-4)
+
+
+@pytest.mark.parametrize(("same", "levels"), [(None, [["a"], ["b"], ["c"]]), (0.0, [["a", "b"], ["c"]])])
+def test_each_step_of_a_proof_is_a_level_of_its_own(same: float | None, levels: list[list[str]]) -> None:
+    """Also where its value is 0, as that of the step before: their prices differ."""
+    instance = fo.Instance([[9, 18]], [[1, 4], [3, 1], [1, 1]], users=["a", "b", "c"])
+    program = formulate(instance, "drf")
+    values = ((0.0, 0, [1.0, 0.0]), (0.0, 1, [0.0, 1.0]), (0.5, 2, [1.0, 0.0]))
+    stages = tuple(Stage(value, np.array([user]), np.array(prices)) for value, user, prices in values)
+    found = levels_of(program, Solution(np.zeros(3), stages), unmerged(instance), "rdm", [{}] * 3, same=same)
+    assert [list(level.users) for level in found] == levels
+    assert [level.prices is not None and level.prices[0].tolist() for level in found] == [
+        prices for value, user, prices in values if not (same == 0 and user == 1)
+    ]

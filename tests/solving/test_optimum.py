@@ -16,6 +16,7 @@ from fairopt.instance.aggregation import merge
 from fairopt.models.drfh import DRFH
 from fairopt.models.share_notion import ShareNotion
 from fairopt.solvers import candidates
+from fairopt.solving import best_found, notion_of
 from fairopt.solving.optimum import _require
 from fairopt.wording import figure
 
@@ -304,3 +305,16 @@ def test_a_steep_goal_beyond_double_precision_is_told_what_to_do(alpha: float, a
         _require(Certificate(0.0, 1.0, 1.0), program, engines, 1e-8)
     assert advice in str(refused.value)
     assert ('"max-min"' in str(refused.value)) == (alpha > 1)
+
+
+def test_the_best_found_is_checked_by_the_tolerance_of_the_caller() -> None:
+    """Whole tasks that exceed a limit by a millionth: refused by 1e-8, taken by 1e-5, which the answer keeps in its question."""
+    instance = fo.Instance([[9 * (1 - 1e-6), 18]], [[1, 4], [3, 1]])
+    known = {"tasks": np.array([[3.0], [2.0]]), "value": 0.5, "bound": 0.7, "solver": "highs"}
+    notion, error = notion_of("drfh"), fo.NoSolution("no answer within 1 s", known)
+    with pytest.raises(fo.CertificateError, match=r"feasibility 1\.0e-06, optimality nan"):
+        best_found(instance, notion, "rdm", error)
+    found = best_found(instance, notion, "rdm", error, tolerance=1e-5)
+    assert found is not None
+    assert found.certificate.feasibility == pytest.approx(1e-6, rel=1e-5)
+    assert found.to_dict()["question"]["tolerance"] == 1e-5

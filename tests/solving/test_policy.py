@@ -11,7 +11,7 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Feature, Program, Solution
 from fairopt.solvers import candidates
-from fairopt.solvers.backend import Backend, Deadline, Way
+from fairopt.solvers.backend import Backend, Deadline, Method
 from fairopt.solvers.via_highs.engine import HiGHS
 from fairopt.solving import policy
 from fairopt.solving.policy import find
@@ -27,18 +27,18 @@ def answer(factor: float) -> Solution:
 
 
 def engine(called: str, *steps: Callable[[], Solution | None], **options: float) -> Backend:
-    """Return an engine whose ways are these steps, named after it and numbered."""
+    """Return an engine whose methods are these steps, named after it and numbered."""
 
     class Made(Backend):
         name = called
         title = "made for a test"
         features = frozenset({Feature.LEXIMIN, Feature.SEVERAL_SERVERS})
 
-        def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
-            return [Way(f"{called} {k}", lambda *_, step=step: step(), **options) for k, step in enumerate(steps, 1)]
+        def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
+            return [Method(f"{called} {k}", lambda *_, step=step: step(), **options) for k, step in enumerate(steps, 1)]
 
         def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
-            raise AssertionError("the policy takes the ways")
+            raise AssertionError("the policy takes the methods")
 
     return Made()
 
@@ -63,7 +63,7 @@ def _no_polish(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_good_answer_ends_it_and_is_certified_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither another way nor another engine is tried."""
+    """Neither another method nor another engine is tried."""
     certified = []
 
     def counted(program: Program, solution: Solution) -> fo.Certificate:
@@ -87,7 +87,7 @@ def test_the_next_way_then_the_next_engine() -> None:
 
 
 def test_the_second_way_is_named_where_it_is_better() -> None:
-    """The engine is the same; what finished it is its other way."""
+    """The engine is the same; what finished it is its other method."""
     found = find(PROGRAM, [engine("one", lambda: answer(0.99), lambda: GOOD)], 1e-8, NEVER)
     assert (found.engine, found.finished_by, found.engines) == ("one", "one 2", ("one",))
 
@@ -103,7 +103,7 @@ def test_of_poor_answers_the_best_one_counts() -> None:
 
 
 def test_within_the_tolerance_no_other_engine_is_asked() -> None:
-    """A digit more is asked of the engine's own ways only."""
+    """A digit more is asked of the engine's own methods only."""
     found = find(PROGRAM, [engine("one", lambda: answer(1 - 1e-9), lambda: None), engine("two", never)], 1e-8, NEVER)
     assert found.engine == "one"
     assert 1e-9 < found.certificate.worst <= 1e-8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import importlib.util
+import tracemalloc
 import zipfile
 from decimal import Decimal
 from fractions import Fraction
@@ -287,6 +288,30 @@ def test_refused_workbooks(sheets: dict[str, list[list[Any]]], message: str) -> 
     with pytest.raises(InvalidInstance) as caught:
         formats.load("lab.xlsx")
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("filled", ["header", "rows"])
+def test_a_sheet_as_wide_as_can_be_is_refused_at_once(filled: str) -> None:
+    """A value in column XFD, of the header or of every one of 1,000 rows: 16 million cells are not looked at one by one."""
+    workbook = openpyxl.Workbook()
+    sheet = workbook.worksheets[0]
+    sheet.title = "servers"
+    sheet.append(["name", "cpu"])
+    for row in range(2, 1002):
+        sheet.cell(row, 1, f"s{row}")
+        sheet.cell(row, 2, 4)
+    for row in range(2, 1002) if filled == "rows" else (1,):
+        sheet.cell(row, 16_384, "x")
+    workbook.create_sheet("users").append(["name", "cpu"])
+    workbook["users"].append(["a", 1])
+    workbook.save("lab.xlsx")
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidInstance, match=r"^lab.xlsx, sheet servers: column 3 has no name; name it or remove it$"):
+            formats.load("lab.xlsx")
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_missing_sheet() -> None:

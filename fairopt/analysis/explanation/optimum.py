@@ -14,15 +14,17 @@ from typing import Any
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import number
+from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.errors import FairoptError
 from fairopt.instance import IntArray
 from fairopt.instance.tolerances import WRITTEN
-from fairopt.models import CRITERIA, NOTIONS, Notion
+from fairopt.models import Notion
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import solve
+from fairopt.specs import written
 from fairopt.wording import figure
 
-__all__ = ["against_optimum", "notion_of_allocation"]
+__all__ = ["against_optimum"]
 
 _REFERENCE = "drfh"  # the notion to compare with, if the allocation has none
 
@@ -30,7 +32,7 @@ _REFERENCE = "drfh"  # the notion to compare with, if the allocation has none
 def against_optimum(allocation: Allocation, users: Sequence[int] | IntArray, deadline: Deadline) -> str:
     """Return what the exact allocation of the notion would give these users together."""
     notion: Notion | str = notion_of_allocation(allocation) or _REFERENCE
-    name = notion if isinstance(notion, str) else notion.name
+    name = notion if isinstance(notion, str) else written(notion) if allocation.measured_by else notion.name
     sharing: Any = allocation.sharing
     try:
         if deadline.left == 0.0:
@@ -44,11 +46,3 @@ def against_optimum(allocation: Allocation, users: Sequence[int] | IntArray, dea
     same = abs(would - has) <= rounding * max(would, has)
     how_many = "as much" if same else f"{figure(would)} instead of {figure(has)}"
     return f"The exact allocation of {name}, of divisible tasks, would give it {how_many}."
-
-
-def notion_of_allocation(allocation: Allocation) -> Notion | None:
-    """Return the notion with its options; if these are not recorded, the notion of that name without options, or None."""
-    if allocation.question is not None:
-        return allocation.question.notion
-    kind = {**NOTIONS, **CRITERIA}.get(allocation.notion)
-    return None if kind is None else kind()

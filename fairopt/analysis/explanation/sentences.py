@@ -12,11 +12,12 @@ import numpy as np
 from fairopt.allocation import GIVEN, Allocation, Greedy, Optimum
 from fairopt.analysis.explanation import Gain, Number, none_helps, number
 from fairopt.analysis.explanation.gains import part_more
-from fairopt.analysis.explanation.optimum import against_optimum, notion_of_allocation
+from fairopt.analysis.explanation.optimum import against_optimum
 from fairopt.analysis.explanation.queues import in_words, of_weight_0, path_of, stops_of
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.weights import OF_WEIGHTS, idle_weight, more_weight
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
+from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import NOTHING, WRITTEN
 from fairopt.program import LimitKind, Program

@@ -38,6 +38,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation, Optimum
 from fairopt.analysis.measures import Violation, takes_part, violations
+from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.certificate import allocation_excess
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.fractions import from_rationals
@@ -106,9 +107,8 @@ class Case:
     @cached_property
     def notion(self) -> Notion | None:
         """The notion with its options (of a schedule, its criterion); None for given allocations of no notion."""
-        if self.allocation.question is not None:
-            return self.allocation.question.notion
-        return NOTIONS[self.allocation.notion]() if self.allocation.notion in NOTIONS else None
+        found = notion_of_allocation(self.allocation)
+        return found if self.allocation.question is not None or self.allocation.notion in NOTIONS else None
 
     @cached_property
     def exact(self) -> bool:

@@ -247,7 +247,7 @@ def worst_case(
     keep_regret = keep_regret if keep is None else keep
     name, run, criterion = scheduler(schedule)
     if notion is None and (criterion is None or (isinstance(criterion, str) and criterion not in NOTIONS)):
-        raise Unsupported(f'name the notion that "{name}" is measured against, such as worst_case(schedule, "drfh")')
+        raise Unsupported(f'name the notion that "{name}" is measured against, such as notion="drfh"')
     chosen = notion_of(criterion if notion is None else notion, **options)
     _check(users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, workers, keep_regret)
     size = SmallInstances(users, servers, resources, (capacities[0], capacities[1]), (demands[0], demands[1]), tuple(vary))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,13 +22,37 @@ from fairopt.show.table import Column, Style, Table, names, numbers, words
 from fairopt.show.terminal import fits
 from fairopt.wording import figure, percent, plural
 
-__all__ = ["promised", "queue_blocks"]
+__all__ = ["Tree", "promised", "queue_blocks", "tree_of"]
 
 _USERS = 20  # more are left out
 _QUEUES = 40
 
 _Row: TypeAlias = tuple[int, QueueHoldings | int]  # how far it is indented; a queue, or the position of a user
 _Alone: TypeAlias = dict[int, int]  # by the node of a queue of one user: this user, where both have one row
+
+
+class Tree(NamedTuple):
+    """The rows of a tree that are shown.
+
+    Attributes
+    ----------
+    table : Table
+    holders : list of QueueHoldings or int
+        What each row is about: a queue, or the position of a user. The last one is the cluster.
+    left_out : str
+        What is not shown: "30 users and 5 queues below level 2"; "" for nothing.
+    """
+
+    table: Table
+    holders: list[QueueHoldings | int]
+    left_out: str
+
+
+def tree_of(allocation: Allocation, *, everything: bool = False) -> Tree:
+    """Return the tree as one table, with guarantees and limits."""
+    allocation = allocation.as_known
+    rows, alone, left_out = _rows(allocation, everything=everything)
+    return Tree(_table(allocation, rows, alone, with_bounds=True), [each for _, each in rows], left_out)
 
 
 def queue_blocks(allocation: Allocation, width: int, *, everything: bool = False) -> Iterator[Block]:
@@ -38,6 +62,19 @@ def queue_blocks(allocation: Allocation, width: int, *, everything: bool = False
     fractions; the dominant share is in percent.
     """
     allocation = allocation.as_known
+    rows, alone, left_out = _rows(allocation, everything=everything)
+    tables = [_table(allocation, rows, alone, with_bounds=True)]
+    if not fits(tables[0], width):
+        bounds = _bounds_table(allocation, rows, alone)
+        tables = [_table(allocation, rows, alone, with_bounds=False), *([bounds] if len(bounds) else [])]
+    yield from tables
+    if left_out:
+        yield f"Not shown: {left_out}; --all shows everything."
+    yield _legend(allocation, tables)
+
+
+def _rows(allocation: Allocation, *, everything: bool) -> tuple[list[_Row], _Alone, str]:
+    """Return the rows of the tree, which of them are a queue with its only user, and what is left out."""
     instance, tree = allocation.instance, allocation.instance.tree
     holdings = {each.node: each for each in allocation.queue_holdings()}
     with_users = everything or instance.n_users <= _USERS
@@ -59,19 +96,13 @@ def queue_blocks(allocation: Allocation, width: int, *, everything: bool = False
     hidden = sum(each.depth > depth for each in holdings.values())
     if hidden:
         left_out.append(plural(hidden, "queue") + f" below level {depth}")
-    tables = [_table(allocation, rows, alone, with_bounds=True)]
-    if not fits(tables[0], width):
-        bounds = _bounds_table(allocation, rows, alone)
-        tables = [_table(allocation, rows, alone, with_bounds=False), *([bounds] if len(bounds) else [])]
-    yield from tables
-    if left_out:
-        yield f"Not shown: {' and '.join(left_out)}; --all shows everything."
-    yield _legend(allocation, tables)
+    return rows, alone, " and ".join(left_out)
 
 
 _COLUMNS = {
     "share": "share: of a queue, its users' shares added up.",
     "share / weight": "share / weight: of a queue, its users' added up.",
+    "dominant share": "share: of a queue, the dominant share of everything its users hold.",
     "dominant": "dominant: the largest part of the cluster that it holds.",
     "guarantee": "guarantee: met, or used only in part where its users ask for no more.",
     "borrowed": "borrowed: held beyond the guarantee.",
@@ -88,15 +119,24 @@ _RULES = {
 def _legend(allocation: Allocation, tables: Sequence[Table]) -> str:
     """Explain the columns that are shown, and say by which rules the tree was filled."""
     shown = {column.title for table in tables for column in table.columns}
+    rules = _rules(allocation)
+    if rules is not None and rules[1] == "dominant" and "share" in shown:
+        shown = shown - {"share"} | {"dominant share"}
     lines = [" ".join(text for name, text in _COLUMNS.items() if name in shown)]
     if allocation.queue_prices:
         lines.append("price (dual): upper bound on the gain in its users' level, or in the objective, per extra unit of the limit.")
-    if any(level.part for level in allocation.levels) and isinstance(allocation.question, Optimum):
-        notion = allocation.question.notion
-        if isinstance(notion, ShareNotion):
-            rule, share = notion.guarantees, notion.queue_share or notion.default_queue_share
-            lines.append(f"Rules: {_RULES[rule]} (--guarantees {rule}); {_RULES[share]} (--queue-share {share}).")
+    if rules is not None:
+        rule, share = rules
+        lines.append(f"Rules: {_RULES[rule]} (--guarantees {rule}); {_RULES[share]} (--queue-share {share}).")
     return "\n".join(lines)
+
+
+def _rules(allocation: Allocation) -> tuple[str, str] | None:
+    """Return the rules by which the tree was filled: guarantees, and the share of a queue; None where it was not filled."""
+    if not (any(level.part for level in allocation.levels) and isinstance(allocation.question, Optimum)):
+        return None
+    notion = allocation.question.notion
+    return (notion.guarantees, notion.queue_share or notion.default_queue_share) if isinstance(notion, ShareNotion) else None
 
 
 def _deepest(holdings: list[QueueHoldings], *, everything: bool) -> int:
@@ -165,7 +205,10 @@ def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_
         numbers("tasks", of(lambda each: each.tasks, lambda n: tasks[n]), alike=True),
     ]
     if allocation.shares_to_show is not None:
-        columns.append(numbers(allocation.share_heading, of(lambda each: each.share, lambda n: shares[n]), alike=True))
+        rules = _rules(allocation)
+        dominates = rules is not None and rules[1] == "dominant"
+        shared = of(lambda each: each.dominant_share if dominates else each.share, lambda n: shares[n])
+        columns.append(numbers(allocation.share_heading, shared, alike=True))
     most = of(
         lambda each: dominant(each.dominant_share, each.dominant_resource),
         lambda n: dominant(tasks[n] * parts[n], allocation.dominant_resources[n]),

@@ -25,7 +25,7 @@ def side_by_side_blocks(found: SideBySide) -> Iterator[Block]:
     frame = found.to_frame()
     yield Table.of(
         names("scheduler", map(str, frame.index)),
-        numbers("ended", frame["ended"], 6),
+        numbers("jobs ended", frame["jobs_ended"], 6),
         numbers("wait", frame["wait_s"], unit="s", missing="-"),
         numbers("slow", frame["slowdown"], missing="-"),
         numbers("bounded", frame["bounded_slowdown"], missing="-"),

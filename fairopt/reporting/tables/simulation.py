@@ -61,9 +61,7 @@ def simulation_blocks(found: Simulation) -> Iterator[Block]:
     if found.settling is not None:
         yield from _settling(found.settling, found.details["period"])
     yield GAP
-    yield Note(
-        "ended: jobs that ended. done: part of the tasks that ended.\ncompletion: mean time from submission to end of a job.", style="soft"
-    )
+    yield Note("completion: mean time from submission to end of the jobs that ended.", style="soft")
 
 
 def _jobs(kind: str, frame: pd.DataFrame) -> Table:
@@ -72,9 +70,9 @@ def _jobs(kind: str, frame: pd.DataFrame) -> Table:
         names(kind, map(str, frame.index)),
         *([numbers("weight", frame["weight"], 6)] if "weight" in frame else []),
         numbers("jobs", frame["jobs"], 6),
-        numbers("ended", frame["finished"], 6),
+        numbers("jobs ended", frame["jobs_ended"], 6),
         numbers("tasks", frame["tasks"], 6),
-        percents("done", frame["completion_ratio"]),
+        percents("tasks ended", frame["completion_ratio"]),
         numbers("completion", frame["mean_completion_s"], unit="s", missing="-"),
     )
 

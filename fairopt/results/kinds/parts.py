@@ -54,6 +54,7 @@ def kind(command: str, words: str, asked: Schema, keys: dict[str, Schema]) -> Sc
     """The result of a command: its head and its keys."""
     head: dict[str, Schema] = {
         "schema": {"const": 1, "description": "Number of the schema."},
+        "version": text("The version of fairopt that computed it."),
         "command": {"const": command, "description": "What this result is: the command that prints it."},
         "question": asked,
         "units": mapping({"type": "string"}, "The unit of each resource of which it is known."),
@@ -83,7 +84,7 @@ OF_SCHEDULE = {
     "seed": SEED,
     "stop": text("When it stops."),
 }
-OF_GIVEN = {"notion": text("The notion that measures it."), "sharing": SHARING}
+OF_GIVEN = {"notion": text("The notion that measures it."), "options": _OPTIONS["options"], "sharing": SHARING}
 MADE = define("made", question("How an allocation was made: all arguments of fairopt.solve or fairopt.schedule.", OF_SOLVE | OF_SCHEDULE))
 
 CERTIFICATE = define(
@@ -99,6 +100,7 @@ CERTIFICATE = define(
             "greedy": flag("Is it a greedy schedule, which is not an optimum?"),
             "approximate": flag("Is it approximate by design?"),
             "best_found": flag("Is it the best found within the time limit, and not proved?"),
+            "reported_gap": optional(flag("Is optimality the gap that branch and cut reports, and not recomputed?")),
             "exact": optional(flag("Is it proved in fractions?")),
             "radius": optional(number("Of an irrational answer in fractions: how far the optimum may be.", "fraction")),
             "distance": optional(nullable(number("How far the tasks of a single user may be from the optimum.", "fraction"))),

@@ -23,9 +23,9 @@ from fairopt.solvers import choose
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point import paths
 from fairopt.solvers.interior_point.engine import InteriorPoint
-from fairopt.solvers.interior_point.finish import finish, shown
+from fairopt.solvers.interior_point.finish import finish, read_active_sets
 from fairopt.solvers.interior_point.levels import solve_levels
-from fairopt.solvers.interior_point.path import LevelPath, climb
+from fairopt.solvers.interior_point.path import LevelPath, solve_level
 from fairopt.solvers.interior_point.steps import Point, advance, length_with_cuts, part_of_the_way
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
@@ -278,7 +278,7 @@ def test_the_finish_is_exact(layout: str, users: int, servers: int, part: float)
     for _ in range(40):
         end = reached = path.proved(point)
         if reached.gap < 1e-5:
-            sets = shown(pairs, point.primal, point.dual, point.t)
+            sets = read_active_sets(pairs, point.primal, point.dual, point.t)
             end = path.proved(Point(*finish(pairs, sets, point.primal, point.dual, point.t, side, a, rows)))
         if abs(end.gap) <= 1e-13:
             break
@@ -300,7 +300,7 @@ def test_an_end_goes_without_dear_pairs() -> None:
     """A pair that costs its user too much, put among the used ones with next to nothing, is found and dropped; the level stays proved."""
     scaled = ScaledProgram.of(fo.formulate(spread_instance(60, 8, 3, seed=2), "drfh"))
     path = LevelPath.first(PairTable(scaled, NUMPY), float(scaled.reach.min()) / 60)
-    reached = climb(path, 1e-9, NEVER).reached
+    reached = solve_level(path, 1e-9, NEVER).reached
     assert reached.saturated.all()
     end = path.ended(reached)
     assert end.sets is not None

@@ -10,19 +10,19 @@ import fairopt as fo
 from fairopt.instance import FloatArray
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.faces import Faces
-from fairopt.solvers.interior_point.path import Climb, LevelPath, climb, scaled_course
+from fairopt.solvers.interior_point.path import LevelPath, LevelResult, scaled_course, solve_level
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.pairs import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 
-def first_level(instance: fo.Instance) -> tuple[ScaledProgram, Faces, Climb, Course]:
-    """Climb to the first level of DRFH, settle whom it stops, and return the course of the others in parts of their reach."""
+def first_level(instance: fo.Instance) -> tuple[ScaledProgram, Faces, LevelResult, Course]:
+    """LevelResult to the first level of DRFH, settle whom it stops, and return the course of the others in parts of their reach."""
     scaled = ScaledProgram.of(fo.formulate(instance, "drfh"))
     unit = float(scaled.reach.min())
     faces = Faces(scaled, NUMPY)
-    end = climb(LevelPath.first(lay_out(scaled, NUMPY), unit), 1e-9, Deadline(None))
+    end = solve_level(LevelPath.first(lay_out(scaled, NUMPY), unit), 1e-9, Deadline(None))
     path, reached = end.path, end.path.ended(end.reached)
     stopped = path.stopped(reached, 1e-8)
     level = reached.level * unit
@@ -61,7 +61,7 @@ def test_a_server_that_is_full_is_left_by_who_has_another() -> None:
     assert face.bounds.tolist() == [[1.0]]
     assert not face.full.any()
     assert not face.tight.any()
-    second = climb(LevelPath.on(face, pairs), 1e-9, Deadline(None))
+    second = solve_level(LevelPath.on(face, pairs), 1e-9, Deadline(None))
     assert scaled.tasks(faces.point(second.path, second.reached)) == pytest.approx([1.0, 0.0, 1.5, 1.5], rel=1e-7)
 
 

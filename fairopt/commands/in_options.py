@@ -1,0 +1,68 @@
+"""Messages of the library in the words of the command line: ``--sharing tdm`` in the place of ``sharing="tdm"``.
+
+The library does not know who calls it, so its messages name arguments of Python. `in_options` renames those that are options of the command
+that runs; of the others, such as options of a notion, it only drops Python's quotation marks.
+
+>>> OPTIONS.update({"exact": "--exact", "sharing": "--sharing"}), FLAGS.add("exact")
+(None, None)
+>>> in_options('leave exact out, or use sharing="tdm", with order="asynchronous"')
+'leave --exact out, or use --sharing tdm, with order=asynchronous'
+>>> in_options('"proportional:alpha=2" needs exact=True or --exact; use fairopt.solve')
+'"proportional:alpha=2" needs --exact; use fairopt solve'
+>>> OPTIONS.clear(), FLAGS.clear()
+(None, None)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["FLAGS", "OPTIONS", "in_options", "knows"]
+
+OPTIONS: dict[str, str] = {}
+"""The options of the command that runs, by the names of arguments."""
+FLAGS: set[str] = set()
+"""Those that take no value."""
+
+_ARGUMENT = re.compile(r"""(?<![\w.:"'-])(?P<name>[a-z_]+)=(?P<value>"[^"\s]*"|'[^'\s]*'|True\b|False\b|)""")
+_LEFT_OUT = re.compile(r"(?<=\bleave )[a-z_]+(?:(?:, | and | or )[a-z_]+)*(?= out\b)")
+_TWICE = re.compile(r"(--[\w-]+(?: [\w-]+)?)(?: or \1| \(\1\))")
+_CALL = re.compile(r"\bfairopt\.([a-z_]+)\b(?![.(])")
+_CALLED = ("solve", "schedule", "compare", "audit", "explain", "frontier", "simulate", "history", "study", "what_if", "worst_case")
+
+
+def knows(command: Any) -> None:
+    """Have the messages of a command name its options: from the time when it reads its arguments."""
+    parse = command.parse_args
+
+    def parse_args(context: Any, arguments: list[str]) -> Any:
+        OPTIONS.clear()
+        FLAGS.clear()
+        for part in command.params:
+            if part.param_type_name == "option" and not part.hidden:
+                word = max(part.opts, key=len)
+                OPTIONS[word.removeprefix("--").replace("-", "_")] = word
+                if part.is_flag:
+                    FLAGS.add(word.removeprefix("--").replace("-", "_"))
+        return parse(context, arguments)
+
+    command.parse_args = parse_args
+
+
+def in_options(message: str) -> str:
+    """Return a message with options of the command in the place of arguments."""
+    message = _ARGUMENT.sub(_option, message)
+    message = _LEFT_OUT.sub(lambda found: re.sub(r"[a-z_]+", lambda word: OPTIONS.get(word[0], word[0]), found[0]), message)
+    message = _CALL.sub(lambda found: f"fairopt {found[1].replace('_', '-')}" if found[1] in _CALLED else found[0], message)
+    return _TWICE.sub(r"\1", message)
+
+
+def _option(found: re.Match[str]) -> str:
+    name, value = found["name"], found["value"].strip("\"'")
+    if name not in OPTIONS:
+        return f"{name}={value}"
+    if name in FLAGS:
+        return f"no {OPTIONS[name]}" if value == "False" else OPTIONS[name]
+    follows = found.string[found.end() : found.end() + 1]
+    return f"{OPTIONS[name]}{' ' if value or follows.isalnum() else ''}{value}"
