@@ -22,6 +22,7 @@ version = release = fo.__version__
 extensions = [
     "myst_nb",  # Markdown by myst_parser, and notebooks
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     # Our own, in docs/_ext.
@@ -49,6 +50,7 @@ nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 
 autodoc_member_order = "bysource"
+autosummary_generate = False  # the page of each class is a file of its own, which may say more
 autodoc_typehints = "signature"
 autodoc_type_aliases = {"npt.ArrayLike": "ArrayLike", **{name: name for name in ("FloatArray", "IntArray", "BoolArray", "Sharing")}}
 autodoc_preserve_defaults = True

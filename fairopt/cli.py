@@ -24,7 +24,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import fairopt as fo
-from fairopt.commands.said import INTERRUPTED, SAID
+from fairopt.commands.said import INTERRUPTED, SAID, WRITTEN
 from fairopt.registry import FILES, line_at_fault
 from fairopt.streams import claim_stdout, quiet_libraries
 
@@ -187,6 +187,7 @@ def _start(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     SAID.clear()
+    WRITTEN.clear()
 
 
 _PANELS = {  # sections of the help, and their commands: module, help in one line, example; a module is imported when its command runs
@@ -230,7 +231,7 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
         ),
         "explore": (
             "exploring",
-            "Open a page in the browser with sliders for FILE: see how the allocation, an explanation and the frontier change.",
+            "Open a page in the browser with sliders for FILE: see how allocations, an explanation and the frontier change.",
             "examples/gpu-lab --notion drfh",
         ),
         "report": (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fairopt.solvers.rational import EXACT_GOALS, largest_exactly, points_near, seconds_of_a_level, solve_exactly
     from fairopt.solvers.via_highs.memory import RememberedLevels
     from fairopt.solvers.via_highs.pareto import Pareto, pareto_frontier
-    from fairopt.solvers.via_highs.placement import Placed, pack_servers, place_whole
+    from fairopt.solvers.via_highs.placement import Placed, pack_servers, place_numbers, place_whole
     from fairopt.solvers.via_highs.warm_start import RepeatedLevels
     from fairopt.solvers.via_pyomo.engine import to_model
 
@@ -58,6 +58,7 @@ __all__ = [
     "pack_servers",
     "pareto_frontier",
     "place_arrivals",
+    "place_numbers",
     "place_whole",
     "points_near",
     "polishes",
@@ -87,7 +88,7 @@ __getattr__ = door(  # a name is imported when it is first used: nobody needs ev
         "rational": ["EXACT_GOALS", "largest_exactly", "points_near", "seconds_of_a_level", "solve_exactly"],
         "via_highs.memory": ["RememberedLevels"],
         "via_highs.pareto": ["Pareto", "pareto_frontier"],
-        "via_highs.placement": ["Placed", "pack_servers", "place_whole"],
+        "via_highs.placement": ["Placed", "pack_servers", "place_numbers", "place_whole"],
         "via_highs.warm_start": ["RepeatedLevels"],
         "via_pyomo.engine": ["to_model"],
     },

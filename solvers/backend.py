@@ -16,9 +16,10 @@ from fairopt.errors import NoSolution, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program, Solution, Stage, TreeFilling
 from fairopt.wording import figure, plural
 
-__all__ = ["Backend", "Deadline", "Method", "Status", "final_levels", "nothing_to_solve"]
+__all__ = ["ALWAYS", "NEVER", "Backend", "Deadline", "Method", "Status", "final_levels", "nothing_to_solve"]
 
 
+ALWAYS, NEVER = -1.0, float("inf")  # as residuals above which to polish (`Method.polish_above`)
 _FOUND: set[str] = set()  # packages that were looked up once: every solve asks for them
 
 

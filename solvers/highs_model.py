@@ -15,7 +15,9 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.streams import unheard
 
-__all__ = ["HighsModel", "Outcome", "Status", "solved", "without_banner"]
+__all__ = ["DUAL_SIMPLEX", "PRIMAL_SIMPLEX", "HighsModel", "Outcome", "Status", "solved", "without_banner"]
+
+DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4  # HiGHS's numbers, as values of ``simplex_strategy``
 
 
 @cache
@@ -60,6 +62,7 @@ class Outcome:
     row_duals: FloatArray
     gap: float
     iterations: int
+    bound: float = float("nan")  # of whole numbers: on the goal
 
 
 def solved(outcome: Outcome, deadline: Deadline, known: Mapping[str, object]) -> Outcome:
@@ -169,6 +172,14 @@ class HighsModel:
         extended.valid = True
         self._highs.setBasis(extended)
 
+    def guess(self, x: FloatArray) -> None:
+        """Give a whole point from which branch and cut starts."""
+        import highspy
+
+        solution = highspy.HighsSolution()
+        solution.col_value = x.tolist()
+        self._highs.setSolution(solution)
+
     def forget(self) -> None:
         """Drop the last basis and answer: the next run starts afresh."""
         self._highs.clearSolver()
@@ -256,6 +267,7 @@ class HighsModel:
             float(self._info("mip_gap")) if self._integral else 0.0,
             max(0, int(self._info("simplex_iteration_count")))
             + max(0, int(self._info("ipm_iteration_count"))),  # -1 where it does not apply
+            float(self._info("mip_dual_bound")) if self._integral else float("nan"),
         )
 
     def _info(self, name: str) -> Any:

@@ -154,7 +154,6 @@ def test_python_runs_the_package_without_the_folder(traps: Path) -> None:
 
 def test_the_page_that_explores_opens_nothing(traps: Path) -> None:
     """From its start to Ctrl-C."""
-    pytest.importorskip("panel")
     words = script(traps, "explore cluster.yaml --no-browser")
     with subprocess.Popen(words, cwd=traps, env=environment(traps), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

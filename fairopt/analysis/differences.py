@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -156,12 +157,53 @@ class Differences:
 
     def groups(self) -> list[tuple[str, tuple[Difference, ...]]]:
         """Return the differences in groups that are told as one: each by itself where there are few, else those of one kind."""
-        if len(self.all) <= _FEW:
-            return [(difference.what, (difference,)) for difference in self.all]
-        groups: dict[str, list[Difference]] = {}
-        for difference in self.all:
-            groups.setdefault(difference.group, []).append(difference)
-        return [(own[0].what if len(own) == 1 else _title(group, own), tuple(own)) for group, own in groups.items()]
+        told = self.told()
+        if len(told) <= _FEW:
+            return told
+        groups: dict[str, list[tuple[str, tuple[Difference, ...]]]] = {}
+        for what, own in told:
+            groups.setdefault(what if what.startswith("resources.") else own[0].group, []).append((what, own))
+        return [
+            several[0]
+            if len(several) == 1
+            else (_title(group, [own[0] for _, own in several]), tuple(chain.from_iterable(own for _, own in several)))
+            for group, several in groups.items()
+        ]
+
+    def told(self) -> list[tuple[str, tuple[Difference, ...]]]:
+        """Return the differences one by one; those that cannot be without each other, as a queue and its users, are one."""
+        parts = [*self._queues(), *self._of_resources()]
+        first = {id(own[0]): (what, own) for what, own in parts}
+        inside = {id(each) for _, own in parts for each in own[1:]}
+        return [first.get(id(each), (each.what, (each,))) for each in self.all if id(each) not in inside]
+
+    def _queues(self) -> Iterator[tuple[str, tuple[Difference, ...]]]:
+        """Yield queues that come or go, each with the queues and users in it that come or go too: these cannot be without the queue."""
+        found: dict[tuple[str, bool], list[Difference]] = {}
+        for each in self.all:
+            if each.key or each.kind == "servers":
+                continue
+            new = each.before is None
+            instance = self._instances[new]
+            parent = {queue.name: queue.parent for queue in instance.queues}
+            changed = {other.name for other in self.all if other.kind == "queues" and not other.key and (other.before is None) == new}
+            top = each.name if each.kind == "queues" else instance.queue_of[instance.index(each.name)]
+            while top in changed and parent[top] in changed:
+                top = parent[top]
+            if top in changed:
+                found.setdefault((str(top), new), []).append(each)
+        for (top, _), own in found.items():
+            own.sort(key=lambda each: (each.kind == "users", each.name != top))
+            parts = [plural(number, kind[:-1]) for kind in ("queues", "users") if (number := sum(each.kind == kind for each in own[1:]))]
+            yield f"{own[0].what}{f', with {joined(parts)} in it' if parts else ''}", tuple(own)
+
+    def _of_resources(self) -> Iterator[tuple[str, tuple[Difference, ...]]]:
+        """Yield resources that come or go: the amounts of servers, users and queues mean nothing without each other."""
+        before, after = (set(instance.resources) for instance in self._instances)
+        for resource in self._resources:
+            own = tuple(each for each in self.all if each.resource == resource and each.key in _AMOUNTS[each.kind])
+            if own and resource not in before & after:
+                yield f"resources.{resource} is {'gone' if resource in before else 'new'}", own
 
     def only(self, chosen: Sequence[Difference]) -> Instance:
         """Return the first instance with some of the differences.

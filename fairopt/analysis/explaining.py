@@ -34,7 +34,7 @@ from fairopt.analysis.explanation import Explanation, Gain, number
 from fairopt.analysis.explanation.gains import gains, prices_of_level
 from fairopt.analysis.explanation.optimum import against_optimum
 from fairopt.analysis.explanation.queue_gains import gains_of_queue, what_would_help
-from fairopt.analysis.explanation.queues import about_queue, stops_of
+from fairopt.analysis.explanation.queues import about_queue, queue_in_short, stops_of
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.sentences import Sentences
 from fairopt.analysis.explanation.weights import idle_weight
@@ -143,7 +143,7 @@ def explain(
         told = (*about_queue(view, node), *idle_weight(allocation, node=node), *what_would_help(would, tasks))
         if not isinstance(allocation.question, Optimum):
             told = (*told, against_optimum(allocation, below, deadline))
-        return Explanation(None, None, tasks, told, (), would, queue, allocation.instance.units, question)
+        return Explanation(None, None, tasks, told, (), would, queue, allocation.instance.units, question, queue_in_short(view, node))
     if allocation.instance.n_servers > _MANY:
         allocation = merged_servers(allocation)
     instance = allocation.instance
@@ -165,7 +165,8 @@ def explain(
     if stopped and allocation.question is not None:
         cells = sorted(room.cells, key=lambda cell: not room.bottleneck(*cell))
         found = gains(allocation, n, cells, resolves=resolves, deadline=deadline, done=done)
-    told = (*sentences.standing(), *sentences.stops(), *sentences.worth(deadline), *sentences.helps(found), *sentences.versus())
+    standing, stops = sentences.standing(), sentences.stops()
+    told = (*standing, *stops, *sentences.worth(deadline), *sentences.helps(found), *sentences.versus())
     return Explanation(
         user=user,
         against=None if sentences.other is None else instance.users[sentences.other],
@@ -175,4 +176,5 @@ def explain(
         gains=found,
         units=instance.units,
         question=question,
+        brief=(standing[0], *(stops[:1] or standing[1:2])),
     )

@@ -126,6 +126,8 @@ class WhatIf(ShowsItself):
     differences : tuple of Difference
     effects : dict
         By the name of a row: a tuple of `Effect`; empty where there is only one group of differences.
+    groups : tuple of (str, tuple of Difference)
+        What is told as one: a difference, a queue with all that comes or goes with it, or one of many of a kind.
     """
 
     names: tuple[str, str]
@@ -134,6 +136,7 @@ class WhatIf(ShowsItself):
     differences: tuple[Difference, ...]
     effects: dict[str, tuple[Effect, ...]]
     question: Mapping[str, Any] = field(default_factory=dict)
+    groups: tuple[tuple[str, tuple[Difference, ...]], ...] = ()
 
     @property
     def users(self) -> tuple[str, ...]:
@@ -253,8 +256,7 @@ class WhatIf(ShowsItself):
         import pandas as pd
 
         lines = [f"What if: {plural(len(self.differences), 'difference')}, {plural(len(self.users), 'user')}"]
-        groups = next(iter(self.effects.values()), ())
-        listed = [_told(effect.what, effect.differences) for effect in groups] or [str(each) for each in self.differences[:_SHOWN]]
+        listed = [_told(what, own) for what, own in self.groups[:_SHOWN]]
         lines += [f"{j}. {text}" for j, text in enumerate(listed, 1)]
         for row in self.rows:
             changes = self.changes(row)
@@ -351,7 +353,7 @@ def what_if(
             if done is not None:
                 done(row.name)
     question = {**first.question, "names": names, "effects": effects}
-    return WhatIf(names, first, second, differences.all, found, plain(question))
+    return WhatIf(names, first, second, differences.all, found, plain(question), tuple(groups if found else differences.told()))
 
 
 def _made(differences: Differences, own: Sequence[Difference]) -> Instance | str:

@@ -140,6 +140,7 @@ class Holdings:
         headroom: float | None,
         counted: Callable[[Instance], Measures],
         groups: Mapping[str, str] | None = None,
+        time_limit: float | None = None,
     ) -> Holdings:
         """Return what the whole tasks near an allocation hold.
 
@@ -151,13 +152,15 @@ class Holdings:
             How the scheduler counts the resources of an instance.
         groups : mapping, optional
             The names of groups of server rows, by row.
+        time_limit : float, optional
+            Seconds of the search for a placement on fewer rows and servers.
 
         Raises
         ------
         InvalidInstance, Unsupported
         """
         check_headroom(headroom)
-        whole = whole_tasks(allocation, groups)
+        whole = whole_tasks(allocation, groups, time_limit)
         return cls(whole, counted(whole.instance))
 
     def root_name(self, name: str) -> str:

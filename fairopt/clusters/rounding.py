@@ -32,12 +32,12 @@ from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.kept_parts import without_breaking
 from fairopt.program.placement import WholePlacement
 from fairopt.program.queue_limits import Row
-from fairopt.solvers import Placed, place_whole
+from fairopt.solvers import Placed, place_numbers, place_whole
+from fairopt.validation import check_seconds
 from fairopt.wording import did_you_mean, figure, joined, named, plural
 
 __all__ = ["Group", "Whole", "whole_tasks"]
 
-_TIME = 30.0  # seconds for the three programs together
 _FEW = 600  # pairs of user and single server, for one program over all of them
 _MOST = 5  # names in a sentence
 
@@ -111,7 +111,7 @@ class Whole:
         return given(instance, tasks, "rdm")
 
 
-def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None) -> Whole:
+def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, time_limit: float | None = 2.0) -> Whole:
     """Round an allocation to whole tasks, and place them.
 
     Parameters
@@ -119,6 +119,8 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None) 
     allocation : Allocation
     names : mapping, optional
         Name of the group of server rows: rows of one name are in groups of that name, rows of different names never in one group.
+    time_limit : float, optional
+        Seconds of the search for a placement on fewer rows and servers; None: no limit.
 
     Raises
     ------
@@ -128,6 +130,8 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None) 
         The allocation exceeds a limit; a name is given for a row that is not there.
     """
     instance = allocation.instance
+    if time_limit is not None:
+        check_seconds("placement_time_limit", time_limit)
     if allocation.sharing != "rdm":
         raise Unsupported(
             "under time division users take turns on whole servers, which no quota or limit of a scheduler can express; "
@@ -145,30 +149,57 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None) 
             )
     groups, small = _grouped(instance, names or {})
     per_user = np.where(instance.zero_demand, 0.0, allocation.tasks_per_user)
-    program, placed, packed, together = without_breaking(small, lambda rows: _rounded(small, per_user, rows))
+    budget = _Budget(np.inf if time_limit is None else time_limit)
+    program, placed, packed, together = without_breaking(small, lambda rows: _rounded(small, per_user, rows, budget))
     tasks = np.column_stack([each.placed for each in packed])
     notes = list(_said(instance, per_user, program, tasks))
-    if (together or not placed.fewest) and tasks.any():
+    if tasks.any() and not placed.fewest:
+        notes.append(_gained(placed, int((tasks > 0).sum()), budget))
+    elif together and tasks.any():
         notes.append("this placement has the fewest pairs of user and row found within the search limit; one with fewer may exist")
     return Whole(allocation, groups, tasks, packed, tuple(notes))
 
 
+@dataclass(slots=True)
+class _Budget:
+    """Seconds that searches for fewer pairs and servers share, and what they took."""
+
+    left: float
+    spent: float = 0.0
+
+    def take(self, placed: Placed) -> None:
+        self.left, self.spent = max(self.left - placed.seconds, 0.0), self.spent + placed.seconds
+
+
+def _gained(placed: Placed, pairs: int, budget: _Budget) -> str:
+    """Return a note on a search for fewer pairs that ended without a proof: what it gained, and how to search longer."""
+    if not placed.before:
+        return "there are too many pairs of user and row to search for the fewest; one with fewer may exist"
+    gain = f"{placed.before:,} pairs of user and row at first, {pairs:,} now" if pairs < placed.before else "none was found"
+    least = f"; at least {placed.least:,} are needed" if 0 < placed.least < pairs else ""
+    return (
+        f"the search for fewer pairs of user and row ended after {budget.spent:.1f} s: {gain}{least} "
+        "(placement_time_limit= searches longer)"
+    )
+
+
 def _rounded(
-    small: Instance, per_user: FloatArray, rows: Sequence[Row]
+    small: Instance, per_user: FloatArray, rows: Sequence[Row], budget: _Budget
 ) -> tuple[tuple[WholePlacement, Placed, tuple[Packed, ...], bool], FloatArray]:
     """Return the program within these rows of queues, its answer, the single servers, and whether one program packed them together.
 
     Beside them, the tasks, (users, groups).
     """
     program = WholePlacement.of(small, per_user, rows)
-    placed = place_whole(program, _TIME)
+    placed = place_whole(program, budget.left)
+    budget.take(placed)
     wanted = np.zeros((small.n_users, small.n_servers))
     wanted[program.pair_users, program.pair_servers] = placed.x
     aim = np.maximum(wanted.sum(axis=1), program.floors + (0.0 if placed.rounded else program.parts > 0))
     packed = _on_single_servers(small, program, wanted, aim)
     together = None
     if _worth(program, np.column_stack([each.placed for each in packed])) < _worth(program, wanted) - FITS:
-        together = _together(small, per_user, program, packed, rows)
+        together = _together(small, per_user, program, packed, rows, wanted, budget)
     packed = together or packed
     return (program, placed, packed, together is not None), np.column_stack([each.placed for each in packed])
 
@@ -248,15 +279,31 @@ def _worth(program: WholePlacement, tasks: FloatArray) -> float:
 
 
 def _together(
-    instance: Instance, per_user: FloatArray, program: WholePlacement, packed: tuple[Packed, ...], rows: Sequence[Row]
+    instance: Instance,
+    per_user: FloatArray,
+    program: WholePlacement,
+    packed: tuple[Packed, ...],
+    rows: Sequence[Row],
+    wanted: FloatArray,
+    budget: _Budget,
 ) -> tuple[Packed, ...] | None:
-    """Return a better packing of few servers, by one program over all of them; None if there is none."""
+    """Return a better packing of few servers, by one program over all of them; None if there is none.
+
+    At first each user stays on the rows where it is wanted; on others, too, if that would not do.
+    """
     if not instance.counts.any() or instance.n_users * instance.counts.sum() > _FEW:
         return None
     single, row = expand(instance)
     each = WholePlacement.of(single, per_user, [replace(each, servers=each.servers[row]) for each in rows])
     tasks = np.zeros((single.n_users, single.n_servers))
-    tasks[each.pair_users, each.pair_servers] = place_whole(each, _TIME).x
+    there = wanted[each.pair_users, row[each.pair_servers]] > 0
+    tasks[each.pair_users, each.pair_servers] = place_numbers(replace(each, most=np.where(there, each.most, 0.0)))
+    if _worth(program, tasks) < _worth(program, wanted) - FITS:
+        anywhere = place_whole(each, budget.left)
+        budget.take(anywhere)
+        others = np.zeros_like(tasks)
+        others[each.pair_users, each.pair_servers] = anywhere.x
+        tasks = others if _worth(program, others) > _worth(program, tasks) + FITS else tasks
     if (tasks.T @ instance.demands > single.capacities * (1 + FITS)).any():
         return None
     if _worth(program, tasks) <= _worth(program, np.column_stack([group.placed for group in packed])) + FITS:

@@ -52,6 +52,7 @@ def export_yarn(
     labels: Mapping[str, str] | None = None,
     resources: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
+    placement_time_limit: float | None = 2.0,
 ) -> Export:
     """Write an allocation as queues of YARN.
 
@@ -68,6 +69,8 @@ def export_yarn(
     units : mapping, optional
         Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
         the resources, else cores and GiB. Memory under another name, without a unit, is refused.
+    placement_time_limit : float, optional
+        Seconds of the search for a placement on fewer rows and servers; None: no limit.
 
     Raises
     ------
@@ -93,7 +96,9 @@ def export_yarn(
     def counted(instance: Instance) -> Measures:
         return measures(instance, _key, _SMALLEST, grammar=_RESOURCE, keys=resources, units=units, system="YARN")
 
-    return _File(Holdings.of(allocation, headroom, counted, labels), headroom, dict(labels or {})).export(scheduler)
+    return _File(Holdings.of(allocation, headroom, counted, labels, time_limit=placement_time_limit), headroom, dict(labels or {})).export(
+        scheduler
+    )
 
 
 def _key(resource: str) -> str | None:

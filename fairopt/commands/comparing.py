@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.conditions import read_condition
-from fairopt.commands.console import Bar, check_picture, choose_form, draw, hand_over, say, work
+from fairopt.commands.console import Bar, Form, check_picture, choose_form, draw, hand_over, say, work, write_figure
 from fairopt.commands.options import (
     Changes,
     Everything,
@@ -37,7 +37,12 @@ from fairopt.commands.what_ifs import compare_two
 from fairopt.reporting.tables.allocation import Choice
 from fairopt.reporting.tables.comparison import comparison_blocks
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["compare"]
+
+_COLUMNS = 6  # users beside each other on a page
 
 
 def compare(
@@ -160,13 +165,11 @@ def compare(
     )
     draw(comparison, plot)
     if plot_queues is not None:
-        from fairopt.plots import save_figure
-
-        save_figure(comparison.plot(by="queue"), plot_queues)
+        write_figure(lambda: comparison.plot(by="queue"), plot_queues)
     hand_over(
         lambda: comparison.to_dict(by),
-        lambda: comparison.to_frame(by=by),
-        lambda width: comparison_blocks(comparison, width, by, choice),
+        lambda: _frame(comparison, by, form),
+        lambda width: comparison_blocks(comparison, width, by, choice, everything=everything),
         form,
         output,
     )
@@ -184,3 +187,12 @@ def compare(
         say("failed", sentence)
     if broken:
         raise typer.Exit(1)
+
+
+def _frame(comparison: fo.Comparison, by: Literal["user", "queue", "owner"], form: Form) -> pd.DataFrame:
+    """Return the table of --by; in Markdown and LaTeX, where a page has no room for a column for each of many users, turned on its side."""
+    frame = comparison.to_frame(by=by)
+    if by != "user" or form not in ("md", "tex") or comparison.instance.n_users <= _COLUMNS:
+        return frame
+    empty = [column for column in frame if (frame[column].isna() | (frame[column] == "")).all()]
+    return frame.drop(columns=empty).astype(object).T.rename_axis("of each allocation")

@@ -25,7 +25,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands.in_options import in_options
-from fairopt.commands.said import INTERRUPTED, SAID
+from fairopt.commands.said import INTERRUPTED, SAID, WRITTEN
 from fairopt.files import is_device, write_files
 from fairopt.formats import FILES
 from fairopt.formats.results import KINDS, Kind, rendered, require
@@ -36,6 +36,7 @@ from fairopt.wording import printable
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
     from rich.status import Status
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "show",
     "table_form",
     "work",
+    "write_figure",
 ]
 
 T = TypeVar("T")
@@ -193,9 +195,9 @@ def present(
 ) -> None:
     """Draw, print or write an allocation."""
     if plot is not None:
-        from fairopt.plots import plot_allocation, save_figure
+        from fairopt.plots import plot_allocation
 
-        save_figure(plot_allocation(allocation), plot)
+        write_figure(lambda: plot_allocation(allocation), plot)
     hand_over(
         lambda: allocation.to_dict() | {"seconds": seconds, "phases_s": seconds, "time_s": sum(seconds.values())},
         allocation.to_frame,
@@ -214,12 +216,11 @@ def hand_over(
 ) -> None:
     """Print or write a result in one of its forms: JSON, a table, or what people read, for a width of so many characters."""
     if form == "json":
-        deliver(as_text(data()), output)
+        deliver(work("writing the result", lambda: as_text(data())), output)
     elif form == "page":
         show(page, output)
     else:
-        frame = table()
-        deliver(rendered(named(frame) if form == "csv" else frame, form, str(output)), output)
+        deliver(work("writing the table", lambda: rendered(named(table()) if form == "csv" else table(), form, str(output))), output)
 
 
 def named(frame: pd.DataFrame) -> pd.DataFrame:
@@ -241,20 +242,23 @@ def draw(
 ) -> None:
     """Write the picture of a result, where one is wanted."""
     if path is not None:
-        from fairopt.plots import save_figure
+        write_figure(found.plot, path)
 
-        save_figure(found.plot(), path)
+
+def write_figure(make: Callable[[], Figure], path: Path) -> None:
+    """Draw a figure and write it."""
+    from fairopt.plots import save_figure
+
+    work(f"drawing {path}", lambda: save_figure(make(), path))
+    WRITTEN.add(str(path))
 
 
 def draw_envy(allocation: fo.Allocation, path: Path) -> None:
     """Write the picture of the envy matrix."""
     from fairopt.analysis.measures import envy_matrix
-    from fairopt.plots import plot_envy, save_figure
+    from fairopt.plots import plot_envy
 
-    def draw() -> None:
-        save_figure(plot_envy(envy_matrix(allocation), allocation.instance.users, allocation.notion), path)
-
-    work("drawing the envy matrix", draw)
+    write_figure(lambda: plot_envy(envy_matrix(allocation), allocation.instance.users, allocation.notion), path)
 
 
 def say(kind: str, message: str) -> None:
@@ -347,7 +351,10 @@ def work(what: str, task: Callable[[], T], bar: Bar | None = None, ended: thread
             finished.wait()
     except KeyboardInterrupt:
         if ended is None:
-            say("interrupted", "there is no result, and no file was changed")
+            say(
+                "interrupted",
+                "there is no result, and no file was changed" if not WRITTEN else f"written so far: {', '.join(sorted(WRITTEN))}",
+            )
         raise
     finally:
         if signals is not None:
@@ -416,11 +423,16 @@ def show(page: Callable[[int], Iterable[Block]], output: Path | None = None) -> 
     """Print what people read, made for the width that there is, or write it as text of 100 columns."""
     if output is None:
         console = Console(highlight=False)
-        print_blocks(console, map(_in_options, page(console.width)))
+        print_blocks(console, _blocks(page, console.width))
     else:
         written = Console(file=io.StringIO(), width=100, highlight=False)
-        print_blocks(written, map(_in_options, page(written.width)))
+        print_blocks(written, _blocks(page, written.width))
         deliver(written.file.getvalue(), output)  # type: ignore[attr-defined]
+
+
+def _blocks(page: Callable[[int], Iterable[Block]], width: int) -> list[Block]:
+    """Return the blocks of a page, in the words of the command line."""
+    return work("preparing the tables", lambda: [_in_options(block) for block in page(width)])
 
 
 def _in_options(block: Block) -> Block:

@@ -1,23 +1,19 @@
-"""``fairopt explore``: a page on this machine to drag weights, counts, alpha and guarantees, and to see the new allocation."""
+"""``fairopt explore``: a page on this machine to drag weights, counts, capacities, demands and guarantees."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sys
 import webbrowser
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
-import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import work
 from fairopt.commands.options import Changes, File, Sharing
 from fairopt.specs import read_notion
-from fairopt.wording import installing
 
 __all__ = ["explore"]
 
@@ -34,14 +30,14 @@ def explore(
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 chooses a free one.")] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address only.")] = False,
 ) -> None:
-    """Open a page in the browser with sliders for FILE: see how the allocation, an explanation and the frontier change.
+    """Open a page in the browser with sliders for FILE: see how allocations, an explanation and the frontier change.
+
+    Weights, numbers of servers, capacities, demands and guarantees can be changed, and two or three notions stand side by side.
 
     The page is for this machine only: it is served on 127.0.0.1, its address has a secret token, and it loads nothing from the network.
     FILE is read once and never written. The page saves to another file, and shows the command line that gives the same instance.
     Press Ctrl-C to end it.
     """
-    if find_spec("panel") is None:
-        raise fo.SolverUnavailable(f"fairopt explore needs panel; install it with: {installing('explore')}")
     read_notion(notion)  # an unknown one is refused before anything is served
     from fairopt.reporting.exploring.exploration import Exploration
 
@@ -53,7 +49,7 @@ def explore(
     from fairopt.reporting.exploring.serving import serve
 
     logging.getLogger("fairopt").setLevel(logging.ERROR)  # the page shows what engines warn of
-    turn = asyncio.Lock()
+    page = Page(explored, notion)
 
     def started(address: str) -> None:
         typer.echo(f"{address}\nCtrl-C ends it.")
@@ -62,12 +58,12 @@ def explore(
             webbrowser.open(address)
 
     try:
-        serve(lambda nonce: Page(explored, notion, turn).template(nonce), port=port, started=started)
+        serve(page.site(), port=port, started=started)
     except OSError as error:
         raise typer.BadParameter(
             f"port {port} cannot be used: {error.strerror}; leave --port out, or give another", param_hint="--port"
         ) from None
     typer.echo("ended")
-    if turn.locked():  # an engine is computing in its thread, which cannot be stopped
+    if page.turn.locked():  # an engine is computing in its thread, which cannot be stopped
         sys.stdout.flush()
         os._exit(0)

@@ -48,6 +48,13 @@ Borrowed = Annotated[
     ),
 ]
 TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of the exact allocation.")]
+PlacementTimeLimit = Annotated[
+    float,
+    typer.Option(
+        metavar="SECONDS",
+        help="Time limit of the search for a placement of whole tasks on fewer rows and servers.",
+    ),
+]
 Everything = Annotated[bool, typer.Option("--all", help="Show all users, however many there are.")]
 
 
@@ -67,6 +74,7 @@ _NAMED = {
     "resource_name": _pairs("NAME=KEY", _RESOURCE, "--resource-name", "resources"),
     "unit": _pairs("NAME=UNIT", _UNIT, "--unit", "units"),
 }
+_PLACED = {"placement_time_limit": Option(PlacementTimeLimit, 2.0)}
 _LAST = {
     "sharing": Option(Sharing),
     "guarantees": Option(Guarantees),
@@ -86,7 +94,7 @@ def _exporter(
 
     Its own options follow.
     """
-    taken = own | _NAMED
+    taken = own | _NAMED | _PLACED
 
     def run(given: dict[str, Any]) -> None:
         values = arguments(taken, given)

@@ -14,6 +14,7 @@ from fairopt.commands import completion
 from fairopt.commands.console import Bar, check_instance, check_page, choose_form, draw, hand_over, table_form, work
 from fairopt.commands.options import ClusterChanges, Guarantees, Json, QueueShare, Resume, Sharing, at_least_one, read_period, with_rules
 from fairopt.commands.outputs import Written
+from fairopt.commands.said import WRITTEN
 from fairopt.files import write_files
 from fairopt.formats.results import rendered
 from fairopt.reporting.tables.histories import history_blocks
@@ -170,9 +171,11 @@ def history(
     if report is not None:
         from fairopt.reporting.histories import write_history_page
 
-        write_history_page(found, report)
+        work(f"writing {report}", lambda: write_history_page(found, report))
+        WRITTEN.add(str(report))
     if instance is not None:
-        fo.save(found.instance, instance)
+        work(f"writing {instance}", lambda: fo.save(found.instance, instance))
+        WRITTEN.add(str(instance))
     for path, allocation in ((held, "held"), (due, "due")):
         if path is not None:
             write_files({path: rendered(_table(getattr(found, allocation)), kinds[path], str(path))})

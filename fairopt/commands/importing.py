@@ -13,6 +13,7 @@ from fairopt.commands.console import as_text, check_instance, deliver, show, tab
 from fairopt.commands.declared import NEEDED, Option, arguments, assigned, declared, file, files
 from fairopt.commands.options import Json, read_period
 from fairopt.commands.outputs import Written, guarded
+from fairopt.commands.said import WRITTEN
 from fairopt.formats.results import rendered
 from fairopt.reporting.tables.imports import import_blocks
 
@@ -198,11 +199,15 @@ def _run(read: Callable[[], fo.Import], output: Path | None, current: Path | Non
         raise fo.InvalidInstance(f"{current} cannot be written: the exports do not say where tasks run; leave --current out")
     if output is not None:
         work(f"writing {output}", lambda: fo.save(imported.instance, output))
+        WRITTEN.add(str(output))
     if current is not None:
-        held = imported.current_csv() if kind == "csv" else rendered(imported.current_frame(), kind, str(current))  # type: ignore[arg-type]
+        held = work(
+            f"writing {current}",
+            lambda: imported.current_csv() if kind == "csv" else rendered(imported.current_frame(), kind, str(current)),  # type: ignore[arg-type]
+        )
         deliver(held or "", current)
     if as_json:
-        typer.echo(as_text(imported.to_dict()), nl=False)
+        typer.echo(work("writing the result", lambda: as_text(imported.to_dict())), nl=False)
     else:
         show(lambda width: import_blocks(imported, everything=everything))
         for path in (output, current):

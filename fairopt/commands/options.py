@@ -278,7 +278,7 @@ def read_utility(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
     from fairopt.formats.tables import MATRIX
     from fairopt.tables import read
 
-    rows = read(path, MATRIX).aligned(instance.users, instance.servers)
+    rows = work(f"reading {path}", lambda: read(path, MATRIX).aligned(instance.users, instance.servers))
     return as_written([[row[server] for server in instance.servers] for row in rows])
 
 

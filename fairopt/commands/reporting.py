@@ -25,7 +25,7 @@ from fairopt.commands.options import (
     words,
 )
 from fairopt.commands.outputs import Written
-from fairopt.reporting.composing import NOTIONS, check_page, default_notions
+from fairopt.reporting.composing import NOTIONS, check_date, check_page, default_notions
 from fairopt.reporting.findings import number_of_steps
 
 __all__ = ["report"]
@@ -66,6 +66,10 @@ def report(
     ] = 60.0,
     changes: Changes = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page. Default: the name of FILE.")] = None,
+    date: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Date on the page. Default: today.")] = None,
+    one_page: Annotated[
+        bool, typer.Option("--one-page", help="Write one page for print: who gets what under the first notion, and complaints.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write a report on FILE: one HTML page with interactive charts, their tables, certificates, and the commands to reproduce it.
@@ -73,15 +77,18 @@ def report(
     If a part fails, the page says why and shows the rest. Exit status 3: no notion has an allocation.
     """
     check_file(output, "--output")
-    check_page(output)
+    check_page(output, one_page=one_page)
+    day = check_date(date)
     greedy = words(schedules)
     instance = read_instance(file, changes)
-    wanted = with_rules(default_notions(instance) if notions is None else words(notions), guarantees, queue_share)
+    wanted = with_rules(
+        default_notions(instance)[: 1 if one_page else None] if notions is None else words(notions), guarantees, queue_share
+    )
     users = explain or []
     own: dict[str, Path] = {}
     for path in allocation or []:
         own[path.stem if path.stem not in own else str(path)] = path
-    bar = Bar("the report", number_of_steps(wanted, greedy, users, len(own)) + 1)
+    bar = Bar("the report", number_of_steps(wanted, greedy, users, len(own), one_page=one_page) + 1)
     found = work(
         "writing the report",
         lambda: fo.report(
@@ -96,6 +103,8 @@ def report(
             seed=seed,
             time_limit=time_limit,
             title=" with ".join([file.name, *(changes or [])]) if title is None else title,
+            date=day,
+            one_page=one_page,
             done=lambda name: bar.advance(what=name),
         ),
         bar,
@@ -103,6 +112,10 @@ def report(
     if as_json:
         typer.echo(as_text(found.to_dict()), nl=False)
     else:
-        typer.echo(f"{found.path} ({found.path.stat().st_size / 1e6:.1f} MB)")
+        typer.echo(f"{found.path} ({_size(found.path.stat().st_size)})")
     if not found.findings.solved:
         raise typer.Exit(3)
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.0f} kB"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairopt.commands import completion
-from fairopt.commands.console import Bar, as_text, show, work
+from fairopt.commands.console import Bar, as_text, show, work, write_figure
 from fairopt.commands.options import Json, Workers
 from fairopt.commands.outputs import Written
 from fairopt.results import result
@@ -98,10 +98,8 @@ def reproduce(
         bar if number else None,
     )
     if plots is not None:
-        from fairopt.plots import save_figure
-
         for name, figure in pictures.items():
-            save_figure(figure(), plots / f"{name}.png")
+            write_figure(figure, plots / f"{name}.png")
     seconds = time.perf_counter() - started
     unexpected = sum(row.verdict is Verdict.DIFFERS for _, rows in results for row in rows)
     if as_json:

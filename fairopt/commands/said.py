@@ -5,8 +5,10 @@ Reading two files, or reading and solving, may find the same warning, and it is 
 
 from __future__ import annotations
 
-__all__ = ["INTERRUPTED", "SAID"]
+__all__ = ["INTERRUPTED", "SAID", "WRITTEN"]
 
 INTERRUPTED = 130
 SAID: set[str] = set()
-"""Emptied when a command starts."""
+"""Warnings; emptied when a command starts."""
+WRITTEN: set[str] = set()
+"""Files; emptied when a command starts."""

@@ -179,7 +179,7 @@ def simulate(
         if report is not None:
             from fairopt.reporting.side_by_side import write_side_by_side_page
 
-            write_side_by_side_page(several, report)
+            work(f"writing {report}", lambda: write_side_by_side_page(several, report))
         hand_over(several.to_dict, lambda: several.to_frame().reset_index(), lambda width: side_by_side_blocks(several), form, output)
         if not several.complete:
             raise typer.Exit(INTERRUPTED)

@@ -11,7 +11,7 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
+from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work, write_figure
 from fairopt.commands.options import (
     Changes,
     Csv,
@@ -216,9 +216,7 @@ def solve(
             present(found, seconds, form, everything, output, plot, choice)
         raise
     if plot_queues is not None:
-        from fairopt.plots import save_figure
-
-        save_figure(allocation.plot(by="queue"), plot_queues)
+        write_figure(lambda: allocation.plot(by="queue"), plot_queues)
     if plot_envy is not None:
         draw_envy(allocation, plot_envy)
     if plot_path is not None or plot_polytope is not None:
@@ -228,17 +226,15 @@ def solve(
 
 def _draw_path(allocation: fo.Allocation, path: Path | None, polytope: Path | None) -> None:
     """Draw the path to the answer, and the path inside its polytope beside the DRF allocation."""
-    from fairopt.plots import save_figure
-
     trace = allocation.trace
     if trace is None:
         if allocation.tasks.any():
             raise fo.Unsupported(f'the engine "{allocation.solver}" does not record how it reaches its answer; leave --plot-path out')
         raise fo.InvalidInstance("no task fits on any server, so there is no path to draw; leave --plot-path and --plot-polytope out")
     if path is not None:
-        save_figure(trace.plot(), path)
+        write_figure(trace.plot, path)
     if polytope is not None:
-        save_figure(trace.plot_polytope(_beside(allocation)), polytope)
+        write_figure(lambda: trace.plot_polytope(_beside(allocation)), polytope)
 
 
 def _beside(allocation: fo.Allocation) -> dict[str, FloatArray]:

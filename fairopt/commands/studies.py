@@ -11,7 +11,7 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import INTERRUPTED, Bar, as_text, choose_form, deliver, named, say, show, table_form, work
+from fairopt.commands.console import INTERRUPTED, Bar, as_text, choose_form, deliver, named, say, show, table_form, work, write_figure
 from fairopt.commands.options import (
     Changes,
     Guarantees,
@@ -179,7 +179,7 @@ def study(
         if interrupted.args:
             say("interrupted", str(interrupted))
         raise typer.Exit(INTERRUPTED) from None
-    means = summary(frame)
+    means = work("averaging", lambda: summary(frame))
     every = [name for name in frame.columns if name in MEASURES or name.startswith("use of ")]
 
     def paper(names: list[str] | None) -> fo.StudyTable:
@@ -192,9 +192,11 @@ def study(
     elif table is not None:
         deliver(rendered(paper(chosen or every).to_frame() if own else means, kind, str(table)), table)
     if plot is not None and not frame["tasks"].isna().all():
-        from fairopt.plots import plot_study, save_figure
+        from fairopt.plots import plot_study
+        from fairopt.studies.titles import entry_title
 
-        save_figure(plot_study(frame), plot)
+        short = {name: entry_title(name) for name in frame["entry"].unique()} if own or kind in _PAPER else {}
+        write_figure(lambda: plot_study(frame, titles=short | titles), plot)  # names as in the table beside it
     if form == "csv":
         deliver(rendered(named(paper(chosen or every).to_frame() if own else means), "csv"), None)
     elif form == "json":

@@ -9,6 +9,9 @@
 ``users.vision.tasks=``                         removes the key, so that its default holds
 ``servers.big={capacity: {gpu: 8}}``            adds an entry, or replaces the present one
 ``users.vision=``                               removes the entry
+``queues.lab=``                                 removes the queue, the queues in it, and their users
+``servers.old=``                                removes the servers, also where users and quotas name them
+``resources.gpu=``                              removes the resource everywhere
 ==============================================  ==========================================================================
 
 Names may hold dots and signs: the longest matching name of the file counts. A row of servers whose count changes has no ``hosts`` any more,
@@ -40,6 +43,7 @@ from pydantic import BaseModel
 from fairopt.errors import InvalidInstance
 from fairopt.formats.entries import ENTRIES, Document, Quota, each_of
 from fairopt.formats.messages import Path, Source
+from fairopt.formats.removals import leave_out, without_resource
 from fairopt.formats.syntax import read_value
 from fairopt.formats.units import OPERATORS, calculated
 from fairopt.instance import Instance
@@ -99,6 +103,7 @@ class Changed:
             change = self._parsed(text, value)
             self._changes.append(change)
             self._apply(change)
+        leave_out(self.data, self._origin, self._removed())
         self._forget_hosts()
 
     @property
@@ -133,6 +138,14 @@ class Changed:
                 if each.get("weight", 1) not in (0, None):
                     yield kind, name, change.text
 
+    def _removed(self) -> dict[str, set[str]]:
+        """Return the names of entries that are removed and do not come back, by kind."""
+        removed: dict[str, set[str]] = {kind: set() for kind in ENTRIES}
+        for change in self._changes:
+            if len(change.path) == 2 and change.path[0] in ENTRIES:
+                (removed[change.path[0]].add if change.value is None else removed[change.path[0]].discard)(change.path[1])
+        return removed
+
     # Reading a change -------------------------------------------------------------------------------------------------------------
 
     def _parsed(self, text: str, value: object) -> _Change:
@@ -150,6 +163,8 @@ class Changed:
             if not rest.startswith("."):
                 refuse(f"name the {kind[:-1]} and what to change, such as {kind}.{_example(self.data, kind)}")
             rest = self._in_list(refuse, rest[1:], path)
+        if kind == "resources" and rest.startswith("."):
+            return self._of_resource(refuse, shown, rest[1:], value)
         sign = rest[0] if rest[:1] in OPERATORS else ""
         if not _ends(rest):
             if path == ["units"]:
@@ -163,6 +178,18 @@ class Changed:
         if sign and calculated("+", plain, plain) is None:
             refuse(f"{sign}= needs a number, found {found(plain)}")
         return _Change(shown, tuple(path), sign, plain)
+
+    def _of_resource(self, refuse: _Refusal, shown: str, rest: str, value: object) -> _Change:
+        """Return a change that removes a resource: there is no other."""
+        known = self._resources()
+        name, rest = _first(rest, known, dots=True)
+        if name not in known:
+            refuse.unknown("resource", name, known)
+        if rest[0] != "=" or (value is ... and rest[1:].strip()) or (value is not ... and value is not None):
+            refuse(
+                f"a resource has no value; nothing after = removes it, and servers and users name its amounts: servers.NAME.capacity.{name}"
+            )
+        return _Change(shown, ("resources", name), "", None)
 
     def _in_list(self, refuse: _Refusal, rest: str, path: list[str]) -> str:
         """Add a name and the keys of its entry to the path, and return the rest of the text."""
@@ -222,6 +249,9 @@ class Changed:
         """Make a change in a copy of what it touches."""
         refuse = _Refusal(f"{self._source.place(())} with {brief(change.text)}")
         kind, *rest = change.path
+        if kind == "resources" and rest:
+            without_resource(self.data, rest[0])
+            return
         if kind not in ENTRIES:
             _put(refuse, self.data, kind, Document, change)
             return

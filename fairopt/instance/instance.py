@@ -80,6 +80,12 @@ __all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "require_instance"
 class Instance(ShowsItself):
     """A cluster and the users who share it. Immutable; its arrays are read-only.
 
+    Weights, eligibility, counts, tasks, parallelism, guarantees, queue_of, hosts, attributes and owners may also be mappings by label, as
+    in `replace`; a label that is left out has the default. No notion reads hosts, attributes and owners.
+
+    Numbers may be ints, floats, `fractions.Fraction` or `decimal.Decimal`. The arrays hold floats; what these do not mean, such as 1/3, is
+    kept beside them in `exact`, for answers in fractions.
+
     Parameters
     ----------
     capacities : array (servers, resources)
@@ -124,12 +130,6 @@ class Instance(ShowsItself):
     users, servers, resources : sequences of unique strings, optional
         Labels; default ``user-1``, ``server-1``, ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be
         equal and in the same order; nothing is aligned by guess.
-
-    Weights, eligibility, counts, tasks, parallelism, guarantees, queue_of, hosts, attributes and owners may also be mappings by label, as
-    in `replace`; a label that is left out has the default. No notion reads hosts, attributes and owners.
-
-    Numbers may be ints, floats, `fractions.Fraction` or `decimal.Decimal`. The arrays hold floats; what these do not mean, such as 1/3, is
-    kept beside them in `exact`, for answers in fractions.
 
     Raises
     ------

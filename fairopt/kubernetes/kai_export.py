@@ -44,6 +44,7 @@ def export_kai(
     headroom: float | None = None,
     resources: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
+    placement_time_limit: float | None = 2.0,
 ) -> Export:
     """Write an allocation as queues of KAI.
 
@@ -57,6 +58,8 @@ def export_kai(
     units : mapping, optional
         Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
         the resources, else cores and GiB. Memory under another name, without a unit, is refused.
+    placement_time_limit : float, optional
+        Seconds of the search for a placement on fewer rows and servers; None: no limit.
 
     Raises
     ------
@@ -79,7 +82,7 @@ def export_kai(
         known = measures(instance, _key, _SMALLEST, grammar=QUALIFIED_NAME, keys=keys, units=units, system="KAI")
         return {resource: measure for resource, measure in known.items() if measure.key in _KEYS}
 
-    holdings = Holdings.of(allocation, headroom, counted)
+    holdings = Holdings.of(allocation, headroom, counted, time_limit=placement_time_limit)
     holders, known = holdings.holders, holdings.measures
     root = holdings.root_name(_ROOT)
     names = holdings.queue_names(LABEL_VALUE, root)

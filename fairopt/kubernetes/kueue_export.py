@@ -51,6 +51,7 @@ def export_kueue(
     flavors: Mapping[str, Mapping[str, str]] | None = None,
     resources: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
+    placement_time_limit: float | None = 2.0,
 ) -> Export:
     """Write an allocation as objects of Kueue.
 
@@ -66,6 +67,8 @@ def export_kueue(
     units : mapping, optional
         Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
         the resources, else cores and GiB. Memory under another name, without a unit, is refused.
+    placement_time_limit : float, optional
+        Seconds of the search for a placement on fewer rows and servers; None: no limit.
 
     Raises
     ------
@@ -93,7 +96,13 @@ def export_kueue(
                     '"-", "_" and ".", such as model=A100'
                 )
     groups = {row: ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) for row, labels in given.items()}
-    holdings = Holdings.of(allocation, headroom, lambda instance: kubernetes_measures(instance, resources, units, "Kueue"), groups)
+    holdings = Holdings.of(
+        allocation,
+        headroom,
+        lambda instance: kubernetes_measures(instance, resources, units, "Kueue"),
+        groups,
+        time_limit=placement_time_limit,
+    )
     return _Objects(holdings, headroom, given).export()
 
 

@@ -47,6 +47,7 @@ def export_resourcequota(
     headroom: float = 1.0,
     resources: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
+    placement_time_limit: float | None = 2.0,
 ) -> Export:
     """Write an allocation as a ResourceQuota for each namespace.
 
@@ -59,6 +60,8 @@ def export_resourcequota(
     units : mapping, optional
         Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
         the resources, else cores and GiB. Memory under another name, without a unit, is refused.
+    placement_time_limit : float, optional
+        Seconds of the search for a placement on fewer rows and servers; None: no limit.
 
     Raises
     ------
@@ -83,7 +86,12 @@ def export_resourcequota(
         requests.cpu: '28'
         requests.memory: 336Gi
     """
-    holdings = Holdings.of(allocation, headroom, lambda instance: kubernetes_measures(instance, resources, units, "Kubernetes"))
+    holdings = Holdings.of(
+        allocation,
+        headroom,
+        lambda instance: kubernetes_measures(instance, resources, units, "Kubernetes"),
+        time_limit=placement_time_limit,
+    )
     holders, measures, there = holdings.holders, holdings.measures, holdings.capacity.sum(axis=0)
     hard: dict[str, dict[str, int]] = {}
     for h, holder in enumerate(holders):

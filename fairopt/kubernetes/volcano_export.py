@@ -40,6 +40,7 @@ def export_volcano(
     headroom: float | None = None,
     resources: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
+    placement_time_limit: float | None = 2.0,
 ) -> Export:
     """Write an allocation as queues of Volcano.
 
@@ -52,6 +53,8 @@ def export_volcano(
     units : mapping, optional
         Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
         the resources, else cores and GiB. Memory under another name, without a unit, is refused.
+    placement_time_limit : float, optional
+        Seconds of the search for a placement on fewer rows and servers; None: no limit.
 
     Raises
     ------
@@ -68,7 +71,9 @@ def export_volcano(
     >>> export_volcano(fo.solve(lab, "drfh"))
     Export(volcano: 17 whole tasks of 2 users, queues)
     """
-    holdings = Holdings.of(allocation, headroom, lambda instance: kubernetes_measures(instance, resources, units, "Volcano"))
+    holdings = Holdings.of(
+        allocation, headroom, lambda instance: kubernetes_measures(instance, resources, units, "Volcano"), time_limit=placement_time_limit
+    )
     holders, measures = holdings.holders, holdings.measures
     names = holdings.queue_names(LABEL_VALUE, *_BUILT_IN)
     ceilings = holdings.ceilings(headroom)

@@ -32,6 +32,7 @@ def export_yunikorn(
     headroom: float | None = None,
     resources: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
+    placement_time_limit: float | None = 2.0,
 ) -> Export:
     """Write an allocation as queues of YuniKorn.
 
@@ -44,6 +45,8 @@ def export_yunikorn(
     units : mapping, optional
         Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
         the resources, else cores and GiB. Memory under another name, without a unit, is refused.
+    placement_time_limit : float, optional
+        Seconds of the search for a placement on fewer rows and servers; None: no limit.
 
     Raises
     ------
@@ -64,7 +67,9 @@ def export_yunikorn(
 
     vcores = {resource: "vcore" for resource in allocation.instance.resources if resource.lower() in ("cpu", "vcore", "vcores")}
     keys = {**vcores, **(resources or {})}
-    holdings = Holdings.of(allocation, headroom, lambda instance: kubernetes_measures(instance, keys, units, "YuniKorn"))
+    holdings = Holdings.of(
+        allocation, headroom, lambda instance: kubernetes_measures(instance, keys, units, "YuniKorn"), time_limit=placement_time_limit
+    )
     holders, measures = holdings.holders, holdings.measures
     names = holdings.queue_names(YUNIKORN, _ROOT)
     ceilings = holdings.ceilings(headroom)

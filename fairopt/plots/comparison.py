@@ -18,11 +18,11 @@ import numpy as np
 from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
-from fairopt.plots.colours import looks
+from fairopt.plots.colours import edge, looks
 from fairopt.plots.labels import tree_ticks
 from fairopt.plots.share_dots import MOST, draw_share_dots, inches, marks_of, row_name
-from fairopt.plots.sheets import sheet
-from fairopt.plots.style import LOG_FROM, percent_axis, room_beside, short_label, short_labels, size_of
+from fairopt.plots.sheets import is_narrow, sheet
+from fairopt.plots.style import HATCH_OF_KIND, LOG_FROM, percent_axis, room_beside, short_label, short_labels, size_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,14 +39,6 @@ _QUEUES = 30
 _MARKS = 6  # of a curve
 _LAYERS = 10  # more rows of servers than this are one bar
 _DARK_TO_LIGHT = ("#08306B", "#2171B5", "#6BAED6", "#C6DBEF")
-_HATCH_OF_KIND = {
-    "exact": "",
-    "exact, whole tasks": "\\\\\\",
-    "whole tasks, best found": "...",
-    "greedy": "///",
-    "approximate": "///",
-    "given": "xx",
-}
 
 
 def plot_comparison(
@@ -94,7 +86,11 @@ def plot_comparison(
     below = max(height - used, 0.7 * used)
     split = len(panels) > 2 or height > 1.3 * used
     options: dict[str, Any] = {"width_ratios": (1.15, 1)}
-    if split:  # bars on the right are no thicker than they need to be
+    down = is_narrow(figsize) and ax is None
+    if down:  # a column of a paper
+        heights = (max(groups * (len(rows) + 1), dots, 1), 1.4 * number, *([12] if len(panels) > 2 else []))
+        options = {"mosaic": [[panel] for panel in panels], "height_ratios": heights}
+    elif split:  # bars on the right are no thicker than they need to be
         rest = panels[2] if len(panels) > 2 else "."
         options |= {"mosaic": [["users", "use of the cluster"], ["users", rest]], "height_ratios": (used, below)}
     page = sheet(ax, figsize, (11.0, height + legend), panels, **options)
@@ -112,7 +108,9 @@ def plot_comparison(
     for axes in page.axes:
         axes.spines[["top", "right"]].set_visible(False)
     handles, labels = left.get_legend_handles_labels()
-    if handles:
+    if handles and down:
+        page.legend_above(left, 2, handles, labels)
+    elif handles:
         page.legend(handles, labels, loc="outside lower left", at=0, ncols=2, fontsize=9)
     handles, labels = right.get_legend_handles_labels()
     if handles:
@@ -179,8 +177,8 @@ def _bars(axes: Axes, rows: list[Row], names: list[str], values: list[FloatArray
     for j, (row, own) in enumerate(zip(rows, values, strict=True)):
         look: dict[str, Any] = {
             "color": colours[row.name].colour,
-            "hatch": _HATCH_OF_KIND[row.kind],
-            "edgecolor": "white",
+            "hatch": HATCH_OF_KIND[row.kind],
+            "edgecolor": edge(colours[row.name].colour),
             "linewidth": 0.3,
         }
         bars = axes.barh(y + j, own, height=0.85, label=row_name(row), **look)
@@ -229,7 +227,7 @@ def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
 
 
 def _use_bars(axes: Axes, comparison: Comparison, rows: list[Row], layers: FloatArray, things: tuple[str, ...]) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.colors import LinearSegmentedColormap, to_hex
 
     servers = short_labels(comparison.instance.servers)
     several = layers.shape[1] > 1
@@ -241,9 +239,9 @@ def _use_bars(axes: Axes, comparison: Comparison, rows: list[Row], layers: Float
         axes.barh(y, 1.0, height=0.85, color="#EEEEEE")
         start = np.zeros(len(rows))
         for i in range(layers.shape[1]):
-            colour = ramp(i / (layers.shape[1] - 1)) if several else _DARK_TO_LIGHT[1]
+            colour = to_hex(ramp(i / (layers.shape[1] - 1))) if several else _DARK_TO_LIGHT[1]
             label = servers[i] if several and r == 0 else None
-            axes.barh(y, layers[:, i, r], left=start, height=0.85, color=colour, edgecolor="white", linewidth=0.5, label=label)
+            axes.barh(y, layers[:, i, r], left=start, height=0.85, color=colour, edgecolor=edge(colour), linewidth=0.5, label=label)
             start += layers[:, i, r]
         for position, part in zip(y, start, strict=True):
             axes.annotate(

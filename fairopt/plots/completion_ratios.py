@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import COLOURS, GREY, looks, percent_axis
+from fairopt.plots.style import GREY, LINES, looks, percent_axis
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def plot_completion_ratios(
     ['more, best-fit: 1 user', 'as many: 0 users', 'fewer: 1 user']
     """
     page = sheet(ax, figsize, (6.4, 7.0))
+    from matplotlib.colors import to_rgba
+
     (axes,) = page.axes
     (first, x), (second, y) = ((name, np.asarray(values, float)) for name, values in ratios.items())
     known = np.isfinite(x) & np.isfinite(y)
@@ -66,15 +68,14 @@ def plot_completion_ratios(
     signs = np.where(np.abs(y - x) <= _SAME, 0, np.sign(y - x))
     axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
     look = looks(ratios)
-    for sign, colour, words in ((1, look[second][0], f"more, {second}"), (0, COLOURS[7], "as many"), (-1, look[first][0], "fewer")):
+    for sign, colour, words in ((1, look[second][0], f"more, {second}"), (0, LINES[7], "as many"), (-1, look[first][0], "fewer")):
         own = order[signs[order] == sign]
         axes.scatter(
             x[own],
             y[own],
             s=(2 * radius[own]) ** 2,
-            facecolors=colour,
+            facecolors=to_rgba(colour, 0.35),
             edgecolors=colour,
-            alpha=0.35,
             linewidths=0.8,
             clip_on=False,
             label=f"{words}: {plural(own.size, 'user')}",

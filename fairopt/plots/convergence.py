@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import COLOURS, GREY, LOG_FROM, STYLES, short_labels
+from fairopt.plots.style import GREY, LINES, LOG_FROM, STYLES, short_labels
 from fairopt.wording import figure, plural
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ def _residuals(axes: Axes, trace: Sweeps) -> None:
     known = np.isfinite(trace.violations)
     violation = np.maximum(trace.violations[known], floor)
     axes.plot(
-        sweeps[known], violation, color=COLOURS[5], linestyle="--", marker="s", markersize=7, label="largest violation of the condition"
+        sweeps[known], violation, color=LINES[5], linestyle="--", marker="s", markersize=7, label="largest violation of the condition"
     )
-    axes.plot(sweeps[:-1], change[:-1], color=COLOURS[0], marker=mark, markersize=4, label="largest change of a sweep")
+    axes.plot(sweeps[:-1], change[:-1], color=LINES[0], marker=mark, markersize=4, label="largest change of a sweep")
     axes.plot(
-        sweeps[-1:], change[-1:], color=COLOURS[0], marker="D", markerfacecolor="white", linestyle="", label="change of the exact finish"
+        sweeps[-1:], change[-1:], color=LINES[0], marker="D", markerfacecolor="white", linestyle="", label="change of the exact finish"
     )
     axes.set_yscale("log")
     shown = np.concatenate([change, violation])
@@ -122,11 +122,11 @@ def _floor(trace: Sweeps) -> float:
 def _tasks(axes: Axes, trace: Sweeps) -> None:
     """Draw every user: up to eight in a colour each, more in grey."""
     sweeps = np.arange(1, len(trace.tasks) + 1)
-    few = trace.tasks.shape[1] <= len(COLOURS)
+    few = trace.tasks.shape[1] <= len(LINES)
     mark = "o" if sweeps.size <= _MARKED and few else ""
     names = short_labels(trace.users) if few else []
     for n, tasks in enumerate(trace.tasks.T):
-        look: dict[str, Any] = {"color": COLOURS[n], "linestyle": STYLES[n % 4]} if few else {"color": GREY, "linewidth": 0.6, "alpha": 0.6}
+        look: dict[str, Any] = {"color": LINES[n], "linestyle": STYLES[n % 4]} if few else {"color": GREY, "linewidth": 0.6, "alpha": 0.6}
         axes.plot(sweeps, tasks, marker=mark, markersize=3, label=names[n] if few else None, **look)
     if sweeps.size <= _FEW:
         axes.set_xlim(0.5, sweeps.size + 0.5)

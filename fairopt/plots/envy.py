@@ -10,6 +10,7 @@ import numpy as np
 
 from fairopt import wording
 from fairopt.instance import FloatArray
+from fairopt.plots.colours import contrast
 from fairopt.plots.sheets import sheet
 from fairopt.plots.style import GREY, WHITE_TO_DARK, short_labels
 
@@ -21,6 +22,7 @@ __all__ = ["plot_envy"]
 
 _MOST = 40  # users that have a row and a column
 _NUMBERS = 12  # users up to which each cell has its number
+_LIGHT = 4.58  # contrast of a cell to white from which it is better to white than to black
 _LABEL = 16
 _LINE = 32  # characters above a narrow picture
 
@@ -61,7 +63,7 @@ def plot_envy(
     >>> plot_envy(envy, instance.users).axes[0].get_xlabel()
     'user who is envied'
     """
-    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.colors import LinearSegmentedColormap, to_hex
 
     number = len(users)
     shown = np.arange(number)
@@ -98,7 +100,7 @@ def plot_envy(
                     ha="center",
                     va="center",
                     fontsize=8,
-                    color="white" if value > 0.55 * largest else "black",
+                    color="white" if contrast(to_hex(ramp(value / largest))) >= _LIGHT else "black",
                 )
     axes.set_ylabel("user who envies")
     axes.set_xlabel("user who is envied")

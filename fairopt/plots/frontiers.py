@@ -72,7 +72,7 @@ def plot_frontier(
     axes.set_ylim(-0.04 * top, top)
     outline = np.vstack([(min(left, 0.0), frontier.largest_share), frontier.vertices, (frontier.largest_total, 0.0)])
     beyond = np.vstack([outline, (frontier.largest_total, -top), (2 * right, -top), (2 * right, 2 * top), (min(left, 0.0), 2 * top)])
-    axes.fill(*beyond.T, facecolor="#EEEEEE", edgecolor="#D5D5D5", hatch="/", linewidth=0, zorder=0)
+    axes.fill(*beyond.T, facecolor="#E4E4E4", linewidth=0, zorder=0)
     axes.plot(
         *outline.T, color=GREY, linewidth=0.8, linestyle=(0, (2, 3)), zorder=1
     )  # at its ends one goal worsens and the other gains nothing

@@ -18,7 +18,7 @@ from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import COLOURS, STYLES, short_label, short_labels
+from fairopt.plots.style import LINES, STYLES, short_label, short_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,7 +124,7 @@ def _plane(axes: Axes, trace: Trace, plane: list[int], third: list[int], points:
         ends = edge[[int(np.argmin(edge @ [-1, 1])), int(np.argmax(edge @ [-1, 1]))]]
         full = bool(trace.bottlenecks[j])
         name = short_label(trace.limits[j], _LABEL) + (" (full)" if full else "")
-        axes.plot(*ends.T, color=COLOURS[j % len(COLOURS)], linestyle=STYLES[j % 4], linewidth=3.2 if full else 1.4, zorder=3, label=name)
+        axes.plot(*ends.T, color=LINES[j % len(LINES)], linestyle=STYLES[j % 4], linewidth=3.2 if full else 1.4, zorder=3, label=name)
     axes.set_xlim(0, 1.04 * box[0])
     axes.set_ylim(0, 1.04 * box[1])
     axes.spines[["top", "right"]].set_visible(False)

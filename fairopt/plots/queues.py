@@ -1,6 +1,6 @@
 """What each queue holds of a resource, as a bar, with marks for its guarantee and its limit; or its dominant share.
 
-A queue is followed by those below it, indented. What is missing of a guarantee is hatched at the end of the bar.
+A queue is followed by those below it, indented. What is missing of a guarantee is a dashed outline at the end of the bar.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import numpy as np
 from fairopt import wording
 from fairopt.errors import InvalidInstance
 from fairopt.instance.units import bare_amount
+from fairopt.plots.colours import edge
 from fairopt.plots.labels import tree_ticks
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import COLOURS, GREY, headline, percent_axis, room_beside, short_label, short_labels
+from fairopt.plots.style import COLOURS, headline, percent_axis, room_beside, short_label, short_labels, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +28,7 @@ __all__ = ["plot_queues"]
 
 _MOST = 60  # queues; with more, the deepest are left out
 _MISSING = "#D55E00"
+_TITLE = 70  # characters of a line
 _CHARACTER, _GAP = 0.015, 0.03  # a character of a note, and what is before it, as parts of the width of the axes
 
 
@@ -82,7 +84,7 @@ def plot_queues(
     y = np.arange(len(shown))
     held = np.array([each.dominant_share if resource is None else each.used[resource] / capacity[resource] for each in shown])
     colours = [COLOURS[(each.depth - 1) % len(COLOURS)] for each in shown]
-    axes.barh(y, held, height=0.62, color=colours, edgecolor="white")
+    axes.barh(y, held, height=0.62, color=colours, edgecolor=[edge(colour) for colour in colours])
     marks: dict[str, list[tuple[float, int]]] = {"guarantee": [], "limit": []}
     missing = np.zeros(len(shown))
     for row, each in enumerate(shown):
@@ -94,7 +96,7 @@ def plot_queues(
             if bound.resource == resource and not bound.group:
                 marks["limit"].append((bound.amount / capacity[resource], row))
     if missing.any():
-        axes.barh(y, missing, left=held, height=0.62, color=_MISSING, hatch="///", edgecolor="white", label="missing of a guarantee")
+        axes.barh(y, missing, left=held, height=0.62, color="white", edgecolor=_MISSING, linestyle="--", label="missing of a guarantee")
     for (name, points), shape in zip(marks.items(), (">", "|"), strict=True):
         if points:
             axes.plot(*zip(*points, strict=True), shape, color="black", markersize=9 if shape == "|" else 6, label=name, linestyle="")
@@ -116,11 +118,12 @@ def plot_queues(
     axes.set_ylim(max(len(shown), 1) - 0.5, -0.6)
     axes.set_xlim(0, max(largest, 1e-12) * room_beside(axes))
     percent_axis(axes.xaxis)
-    axes.set_xlabel("dominant share" if resource is None else short_label(f"part of the {resource} of the cluster", 60))
-    axes.set_title("What each queue holds" if resource is None else short_label(f"What each queue holds of {resource}", 60), loc="left")
+    axes.set_xlabel("dominant share" if resource is None else wrapped(f"part of the {resource} of the cluster", _TITLE))
+    axes.set_title("What each queue holds" if resource is None else wrapped(f"What each queue holds of {resource}", _TITLE), loc="left")
     axes.spines[["top", "right"]].set_visible(False)
-    if axes.get_legend_handles_labels()[1]:
-        axes.legend(loc="lower right", frameon=False, fontsize=9, labelcolor=GREY)
+    handles, labels = axes.get_legend_handles_labels()
+    if handles:
+        page.legend(handles, labels, loc="outside lower right", ncols=3, fontsize=9)
     page.headline(headline(allocation), title)
     page.caption(f"{wording.plural(len(every) - len(shown), 'queue')} below level {depth} not shown" if len(shown) < len(every) else "")
     return page.figure

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import looks, percent_axis, short_label
+from fairopt.plots.style import looks, percent_axis, short_label, wrapped
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def plot_row_utilization(
             axes.step(times, values, where="post", color=colour, linestyle=style, linewidth=width, label=short_label(name, 60))
         heading = f"{cluster.resources[resource]} of {cluster.servers[i]}" if titles is None else titles[k]
         number = cluster.counts[i]
-        axes.set_title(short_label(heading, 60) + (f" ({plural(number, 'server')})" if number != 1 else ""), loc="left")
+        axes.set_title(wrapped(heading + (f" ({plural(number, 'server')})" if number != 1 else ""), 80), loc="left")
         axes.set_ylim(0, 1.05)
         percent_axis(axes.yaxis)
         axes.margins(x=0.0)

@@ -41,6 +41,8 @@ def row_name(row: Row) -> str:
 
 def draw_share_dots(axes: Axes, comparison: Comparison, rows: Sequence[Row]) -> None:
     """Draw the weighted dominant shares of up to 40 users in every allocation, those first on whom the allocations differ most."""
+    from matplotlib.ticker import MaxNLocator
+
     instance = comparison.instance
     shares = np.array([row.dominant_shares for row in rows])
     chosen = _order(shares)[:MOST]
@@ -78,6 +80,8 @@ def draw_share_dots(axes: Axes, comparison: Comparison, rows: Sequence[Row]) -> 
         axes.set_xlim(0, 1.6 * largest)
     else:
         axes.set_xlim(0, 1.06 * largest)
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        axes.xaxis.set_major_formatter(lambda value, _: wording.figure(value))
     axes.set_xlabel("weighted dominant share")
     axes.grid(axis="x", color="#EEEEEE", linewidth=0.6)
     axes.set_axisbelow(True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairopt import wording
+from fairopt.plots.colours import edge
 from fairopt.plots.sheets import sheet
 from fairopt.plots.style import COLOURS, GREY, HATCHES, LOG_FROM, headline, room_beside, short_labels
 
@@ -21,6 +22,7 @@ __all__ = ["draw_users", "plot_shares", "rows_of_users"]
 _BARS = 30  # more users than this are a curve
 _CURVE_HEIGHT = 12  # height of a curve, in bars
 _LEVELS = 6  # levels that are marked
+_APART = 22  # pixels between two of them: their notes stand above their lines
 
 
 def plot_shares(
@@ -82,7 +84,8 @@ def _user_bars(axes: Axes, allocation: Allocation, first: str) -> None:
     lengths = tasks if first == "tasks" or shares is None else shares
     y = np.arange(len(users))
     apart = len(users) <= len(COLOURS)
-    bars = axes.barh(y, lengths, height=0.7, color=COLOURS[: len(users)] if apart else GREY, edgecolor="white")
+    colours = COLOURS[: len(users)] if apart else [GREY] * len(users)
+    bars = axes.barh(y, lengths, height=0.7, color=colours, edgecolor=[edge(colour) for colour in colours])
     if apart:
         for bar, hatch in zip(bars, HATCHES, strict=False):
             bar.set_hatch(hatch)
@@ -115,7 +118,7 @@ def _user_curve(axes: Axes, allocation: Allocation) -> None:
     levels = [level for level in allocation.levels if not level.part]  # of a tree they are times, and no shares
     for level in sorted(levels, key=lambda level: -len(level.users))[:_LEVELS]:
         height = float(span.transform((0.0, level.value))[1])
-        if any(abs(height - other) < 14 for other in drawn):  # pixels: the texts would touch
+        if any(abs(height - other) < _APART for other in drawn):
             continue
         drawn.append(height)
         axes.axhline(level.value, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)

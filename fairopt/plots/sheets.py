@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.errors import Unsupported
-from fairopt.plots.style import GREY, renderer_of, short_label
+from fairopt.plots.style import GREY, renderer_of, short_label, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Sheet", "sheet"]
+__all__ = ["Sheet", "is_narrow", "sheet"]
+
+_NARROW = 6.0  # inches
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +34,10 @@ class Sheet:
         text = short_label(words, len(words)) if title is None else title
         if self.own:
             if text:
-                self.figure.suptitle(text, fontweight="bold", x=0.01, horizontalalignment="left")
+                drawn = self.figure.suptitle(text, fontweight="bold", x=0.01, horizontalalignment="left")
+                room = 0.98 * self.figure.bbox.width / drawn.get_window_extent(renderer_of(self.figure)).width
+                if room < 1 and title is None:
+                    drawn.set_text(wrapped(words, max(int(room * len(words)), 20)))
         elif title is not None:
             self.axes[0].set_title(text, loc="left")
 
@@ -64,6 +69,11 @@ class Sheet:
         if text and self.own:
             lines = [short_label(line, len(line)) for line in textwrap.wrap(text, int(14 * self.figure.get_figwidth()))]
             self.figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=9, color=GREY)
+
+
+def is_narrow(figsize: tuple[float, float] | None) -> bool:
+    """Say whether a new figure is too narrow for panels side by side, as a column of a paper is."""
+    return figsize is not None and figsize[0] < _NARROW
 
 
 def _fitted(place: Figure | Axes, part: float, *entries: Any, ncols: int = 1, **options: Any) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import COLOURS, GREY, STYLES, percent_axis, percent_labels, short_labels
+from fairopt.plots.style import GREY, LINES, STYLES, percent_axis, percent_labels, short_labels
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def plot_simulation(
 def _steps(axes: Axes, times: FloatArray, values: FloatArray, names: list[str]) -> None:
     """Draw a line for each column, with a legend above the axes."""
     for j, name in enumerate(names):
-        colour, style = COLOURS[j % len(COLOURS)], STYLES[j % len(STYLES)]
+        colour, style = LINES[j % len(LINES)], STYLES[j % len(STYLES)]
         axes.step(times, values[:, j], where="post", color=colour, linestyle=style, linewidth=1.5, label=name)
     axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4, fontsize=9, borderaxespad=0.2)
 
@@ -130,7 +130,7 @@ def _users(panels: Sequence[Axes], times: FloatArray, values: FloatArray, names:
             if other != j:
                 axes.step(times, values[:, other], where="post", color="#DDDDDD", linewidth=0.6, zorder=1)
         if exact is not None:
-            axes.step(times, exact[:, j], where="post", color=COLOURS[1], linewidth=4.5, alpha=0.5, zorder=2)
+            axes.step(times, exact[:, j], where="post", color=LINES[1], linewidth=4.5, zorder=2)
         axes.step(times, values[:, j], where="post", color="black", linewidth=1.2, label=name, zorder=3)
         axes.set_title(name, loc="left", fontsize=9, color="black")
         axes.set_ylim(0, 1.06 * largest)
@@ -141,7 +141,7 @@ def _users(panels: Sequence[Axes], times: FloatArray, values: FloatArray, names:
 
 def _approach(axes: Axes, times: FloatArray, regret: Any) -> None:
     """Draw distance and condition on a logarithmic axis that ends where rounding begins."""
-    for word, colour, style in (("distance", COLOURS[0], "-"), ("condition", COLOURS[5], "--")):
+    for word, colour, style in (("distance", LINES[0], "-"), ("condition", LINES[5], "--")):
         values = np.maximum(regret[word].to_numpy(float), _ROUNDING)
         axes.step(times, values, where="post", color=colour, linestyle=style, linewidth=1.5, label=word)
     axes.set_yscale("log")

@@ -7,7 +7,7 @@ allocation, else white inside. Marks in one place share one label.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from fairopt.errors import Unsupported
 from fairopt.plots.colours import MARKS, WHOLE, looks
 from fairopt.plots.labels import label_points, together
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import percent_labels, short_label
+from fairopt.plots.style import percent_labels, short_label, wrapped
 from fairopt.studies.sweep import summary
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def plot_study(
     frame: pd.DataFrame,
     fairness: Literal["smallest_share", "jain"] = "smallest_share",
     *,
+    titles: Mapping[str, str] | None = None,
     ax: Axes | Sequence[Axes] | None = None,
     figsize: tuple[float, float] | None = None,
     title: str | None = None,
@@ -50,6 +51,8 @@ def plot_study(
         Of `fairopt.study`.
     fairness : "smallest_share" or "jain"
         What is drawn upwards.
+    titles : mapping, optional
+        Other names of entries and instances, as in `fairopt.study_table`.
     ax : matplotlib Axes, or a sequence of them, optional
         Draw into these axes, one for each instance.
     figsize : (float, float), optional
@@ -74,6 +77,7 @@ def plot_study(
     """
     if fairness not in _FAIRNESS:
         raise Unsupported(f'there is no picture of "{fairness}"; choose from {", ".join(_FAIRNESS)}')
+    called = dict(titles or {})
     means = summary(frame).dropna(subset=["efficiency", fairness])
     names = list(dict.fromkeys(means.index.get_level_values("instance")))[:_MOST]
     if not names:
@@ -94,7 +98,7 @@ def plot_study(
                 place[0], place[1], yerr=error[1], xerr=error[0], color=colour, marker=marks[entry], markersize=6, linewidth=1.0, **style
             )
         _limits(axes, places, errors)
-        axes.set_title(short_label(str(name), 40), loc="left", fontsize=10)
+        axes.set_title(wrapped(called.get(str(name), str(name)), 44), loc="left", fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
         percent_labels(axes.xaxis)
         axes.set_xlabel("efficiency")
@@ -111,7 +115,7 @@ def plot_study(
         part = means.xs(name, level="instance")
         places = part[["efficiency", fairness]].to_numpy(float)
         groups = together(places, axes)
-        texts = [", ".join(short_label(str(part.index[j]), _NAME) for j in group) for group in groups]
+        texts = [", ".join(short_label(called.get(str(part.index[j]), str(part.index[j])), _NAME) for j in group) for group in groups]
         errors = np.nan_to_num(part[["efficiency error", f"{fairness} error"]].to_numpy(float))
         sides = np.eye(2)[None] * errors[:, None]  # each error along its axis
         lines = [np.array([place - side, place + side]) for place, own in zip(places, sides, strict=True) for side in own if side.any()]
@@ -137,4 +141,4 @@ def _limits(axes: Axes, places: np.ndarray, errors: np.ndarray) -> None:
     for axis, least, most in zip((axes.xaxis, axes.yaxis), low - room, high + room, strict=True):
         axis.set_view_interval(least, most, ignore=True)
         marks = axis.get_major_locator().tick_values(least, most)
-        axis.set_ticks([mark for mark in marks if max(least, 0.0) <= mark <= most])  # no measure is below 0
+        axis.set_ticks([mark for mark in marks if max(least, 0.0) <= mark <= min(most, 1.0)])  # no measure is below 0 or above 1

@@ -1,6 +1,8 @@
 """What all pictures share: colours, labels, axes, and how files are written.
 
-The colours are those of Okabe and Ito (2008), which colour-blind readers can tell apart; hatches and line styles help in print.
+The colours are those of Okabe and Ito (2008), which colour-blind readers can tell apart; hatches and line styles help in print. Bars of a
+light colour have a dark edge, and lines a darker one of its hue. A hatch says which user it is, or which kind of allocation, with other
+patterns for each, and nothing else.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import textwrap
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -18,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
-from fairopt.plots.colours import PLACEMENTS, STYLES, looks
+from fairopt.plots.colours import PLACEMENTS, STYLES, ink, looks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +36,9 @@ __all__ = [
     "COLOURS",
     "GREY",
     "HATCHES",
+    "HATCH_OF_KIND",
     "LABEL",
+    "LINES",
     "LOG_FROM",
     "PLACEMENTS",
     "STYLES",
@@ -50,12 +55,22 @@ __all__ = [
     "short_labels",
     "size_of",
     "style",
+    "wrapped",
 ]
 
 log = logging.getLogger(__name__)
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-HATCHES = ("", "///", "", "\\\\\\", "", "xx", "||", "--")  # lines: dots make large files
+LINES = tuple(map(ink, COLOURS))  # the same colours, dark enough for lines
+HATCHES = ("", "||", "", "--", "", "++", "", "----")  # of users: straight lines, and no dots, which make large files
+HATCH_OF_KIND = {  # of allocations: slanted lines and dots
+    "exact": "",
+    "exact, whole tasks": "\\\\\\",
+    "whole tasks, best found": "...",
+    "greedy": "///",
+    "approximate": "xxxx",
+    "given": "xx",
+}
 GREY = "#555555"
 WHITE_TO_DARK = ("#FFFFFF", "#C6DBEF", "#6BAED6", "#2171B5", "#08306B")  # from nothing to much
 LABEL = 22  # longest label, in characters
@@ -136,6 +151,15 @@ def short_label(label: str, length: int = LABEL) -> str:
     """Shorten a label, and escape what matplotlib would read as mathematics."""
     short = label if len(label) <= length else f"{label[: length - 1]}…"
     return "".join(c if c.isprintable() else "?" for c in short).replace("$", r"\$")
+
+
+def wrapped(text: str, length: int) -> str:
+    """Return a title in lines of at most so many characters, none of them cut; a longer word is broken.
+
+    >>> wrapped("What each queue holds of gpu", 20)
+    'What each queue\\nholds of gpu'
+    """
+    return "\n".join(short_label(line, len(line)) for line in textwrap.wrap(text, length)) or short_label(text)
 
 
 def short_labels(labels: Sequence[str], length: int = LABEL) -> list[str]:

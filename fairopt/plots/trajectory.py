@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import COLOURS, LABEL, STYLES, percent_axis, short_labels
+from fairopt.plots.style import LABEL, LINES, STYLES, percent_axis, short_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,9 +50,9 @@ def plot_trajectory(
         (right, trace.utilization[:, full], [trace.limits[j] for j in full]),
     ):
         for j, name in enumerate(short_labels(names, 2 * LABEL)):
-            label = name if len(names) <= len(COLOURS) else None
-            axes.plot(trace.t, values[:, j], color=COLOURS[j % len(COLOURS)], linestyle=STYLES[j % 4], label=label)
-        if 0 < len(names) <= len(COLOURS):  # flat paths leave no corner free
+            label = name if len(names) <= len(LINES) else None
+            axes.plot(trace.t, values[:, j], color=LINES[j % len(LINES)], linestyle=STYLES[j % 4], label=label)
+        if 0 < len(names) <= len(LINES):  # flat paths leave no corner free
             page.legend_below(axes, 2)
         axes.set_xlabel("t")
         axes.spines[["top", "right"]].set_visible(False)

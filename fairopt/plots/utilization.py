@@ -8,8 +8,9 @@ import numpy as np
 
 from fairopt import wording
 from fairopt.instance import FloatArray
+from fairopt.plots.colours import edge
 from fairopt.plots.sheets import Sheet, sheet
-from fairopt.plots.style import COLOURS, HATCHES, STYLES, headline, percent_axis, short_label, short_labels
+from fairopt.plots.style import COLOURS, HATCHES, LINES, STYLES, headline, percent_axis, short_label, short_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,10 +119,10 @@ def _server_bars(page: Sheet, axes: Axes, allocation: Allocation, things: tuple[
     start = np.zeros(y.size)
     for n, layer in enumerate(layers.reshape(len(layers), -1)):
         if len(layers) > 1:
-            axes.barh(y, layer, left=start, height=0.8, color=COLOURS[n], hatch=HATCHES[n], edgecolor="white", label=users[n])
+            axes.barh(y, layer, left=start, height=0.8, color=COLOURS[n], hatch=HATCHES[n], edgecolor=edge(COLOURS[n]), label=users[n])
         else:
             colours = [COLOURS[r % len(COLOURS)] for _ in instance.servers for r in range(len(things))]
-            axes.barh(y, layer, height=0.8, color=colours)
+            axes.barh(y, layer, height=0.8, color=colours, edgecolor=[edge(colour) for colour in colours])
         start += layer
     for position, part, there in zip(y, start, exists, strict=True):
         note = wording.percent(part, 1) if there else "none here"
@@ -139,6 +140,8 @@ def _server_bars(page: Sheet, axes: Axes, allocation: Allocation, things: tuple[
 
 def _server_curves(page: Sheet, axes: Axes, allocation: Allocation, things: tuple[str, ...], used: FloatArray) -> None:
     """Draw a curve for each resource: the sorted utilization of all servers that have it."""
+    from matplotlib.ticker import MaxNLocator
+
     instance = allocation.instance
     for r, thing in enumerate(things):
         exists = np.ones(instance.n_servers, bool) if allocation.sharing == "tdm" else instance.row_capacity[:, r] > 0
@@ -146,11 +149,12 @@ def _server_curves(page: Sheet, axes: Axes, allocation: Allocation, things: tupl
         edges = np.concatenate([[0.0], np.cumsum(instance.counts[order])])
         style = STYLES[r % 4]
         axes.stairs(
-            used[order, r], edges, baseline=None, color=COLOURS[r % len(COLOURS)], linestyle=style, linewidth=1.8, label=short_label(thing)
+            used[order, r], edges, baseline=None, color=LINES[r % len(LINES)], linestyle=style, linewidth=1.8, label=short_label(thing)
         )
     axes.set_ylim(0, 1.05)
     axes.set_xlim(left=0)
     percent_axis(axes.yaxis)
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.set_xlabel("servers, from the least used")
     axes.set_ylabel(_in_use(allocation))
     page.legend(loc="outside lower right", ncols=4)

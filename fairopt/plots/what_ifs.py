@@ -1,6 +1,6 @@
 """Two instances side by side: how many tasks each user gains or loses, and what each difference would do alone.
 
-A panel for each notion or schedule. A bar to the right is a gain, a hatched one to the left a loss; tasks before and after stand beside
+A panel for each notion or schedule. A bar to the right is a gain, one to the left a loss; tasks before and after stand beside
 it. A mark is the change by one difference alone. Of many users, those whose tasks change most are shown, from the largest gain to the
 largest loss.
 """
@@ -16,8 +16,8 @@ from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import WRITTEN
-from fairopt.plots.sheets import sheet
-from fairopt.plots.style import GREY, room_beside, short_label, short_labels
+from fairopt.plots.sheets import is_narrow, sheet
+from fairopt.plots.style import GREY, room_beside, short_label, short_labels, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,11 +75,12 @@ def plot_what_if(
     effects = {row: found.effects.get(row, ()) for row in drawn}
     marked = 0 < max(len(own) for own in effects.values()) <= _EFFECTS
     width = 2.6 + (4.6 if len(drawn) == 1 else 3.6 * len(drawn))
-    page = sheet(ax, figsize, (width, max(1.9 + 0.27 * len(chosen) + 0.25 * marked, 2.8)), drawn)
+    down = is_narrow(figsize) and ax is None
+    page = sheet(ax, figsize, (width, max(1.9 + 0.27 * len(chosen) + 0.25 * marked, 2.8)), drawn, down=down)
     names = short_labels([changes[drawn[0]][n].name for n in chosen])
     for k, (axes, row) in enumerate(zip(page.axes, drawn, strict=True)):
         _panel(axes, [changes[row][n] for n in chosen], effects[row] if marked else ())
-        axes.set_yticks(range(len(chosen)), names if not k or not page.own else [])
+        axes.set_yticks(range(len(chosen)), names if not k or down or not page.own else [])
         axes.set_title(_heading(row, found.summary(row)), loc="left", fontsize=10)
     handles, labels = page.axes[0].get_legend_handles_labels()
     if handles:
@@ -96,6 +97,8 @@ def plot_what_if(
     shown = f" (the {len(chosen)} of {users:,} users whose tasks change{most})" if len(chosen) < users else ""
     before, after = found.names
     what = str(found.differences[0]) if len(found.differences) == 1 else wording.plural(len(found.differences), "difference")
+    if len(found.groups) == 1 < len(found.differences):
+        what = found.groups[0][0]
     page.headline(f"{after} against {before}: {what.replace('->', '→')}{shown}", title)
     left_out = len(rows) - len(drawn)
     page.caption(f"{wording.plural(left_out, 'more allocation')} not shown" if left_out else "")
@@ -115,10 +118,12 @@ def _chosen(columns: Sequence[Sequence[UserChange]]) -> list[int]:
 
 
 def _panel(axes: Axes, changes: Sequence[UserChange], effects: Sequence[Effect]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     y = np.arange(len(changes))
     moved = np.array([change.moved for change in changes])
-    for side, colour, hatch in ((moved > 0, _GAIN, ""), (moved < 0, _LOSS, "///")):
-        axes.barh(y[side], moved[side], height=0.66, color=colour, hatch=hatch, edgecolor="white", linewidth=0.3, zorder=2)
+    for side, colour in ((moved > 0, _GAIN), (moved < 0, _LOSS)):
+        axes.barh(y[side], moved[side], height=0.66, color=colour, edgecolor="white", linewidth=0.3, zorder=2)
     ends = np.maximum(moved, 0.0)
     every: list[FloatArray] = [moved]
     for mark, effect in zip(_MARKS, effects, strict=False):
@@ -138,6 +143,7 @@ def _panel(axes: Axes, changes: Sequence[UserChange], effects: Sequence[Effect])
         text.set_color(GREY if change.verdict == "as before" else "black")
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(changes) - 0.4, -0.6)
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(lambda value, _: f"{'+' if value > 0 else ''}{wording.figure(value)}".replace("-", "\N{MINUS SIGN}"))
     axes.set_xlabel("tasks more or fewer")
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -153,5 +159,5 @@ def _note(change: UserChange) -> str:
 
 
 def _heading(row: str, summary: str) -> str:
-    """Return the name of an allocation and who gains and loses, on two lines."""
-    return f"{short_label(row, _TITLE)}\n{short_label(summary, _TITLE)}"
+    """Return the name of an allocation and who gains and loses, on lines of their own."""
+    return f"{wrapped(row, _TITLE)}\n{wrapped(summary, _TITLE)}"

@@ -16,6 +16,7 @@ from fairopt.plots.style import COLOURS
 from fairopt.reporting.data import MEASURES, bars_of, few_bars, regret_of
 from fairopt.reporting.findings import Findings
 from fairopt.reporting.frontier_labels import FONT, HEIGHT, domains
+from fairopt.reporting.tables.answers import bars_of_queues
 
 __all__ = ["COLOURED", "charts"]
 
@@ -26,6 +27,7 @@ _OF_MEASURE = dict(zip(MEASURES, ("var(--c0)", "var(--c4)", "var(--c2)", "var(--
 _SAYS = {
     "chart-tasks": "Tasks of each user",
     "chart-shares": "Weighted dominant share of each user",
+    "chart-queues": "What each queue holds",
     "chart-use": "Part of each server in use",
     "chart-frontier": "Smallest share against tasks: the frontier, and what lies on or below it",
     "chart-regret": "Regret of each schedule",
@@ -42,7 +44,10 @@ def charts(findings: Findings) -> dict[str, dict[str, Any]]:
         kind = _user_bars if len(users) <= _MANY_USERS else _user_curve
         colour = _colour(users)
         found["chart-tasks"] = kind("tasks", "tasks", colour, len(users))
-        found["chart-shares"] = kind("share", "weighted dominant share", colour, len(users))
+        if findings.instance.queues:
+            found["chart-queues"] = _queue_bars(findings)
+        else:
+            found["chart-shares"] = kind("share", "weighted dominant share", colour, len(users))
         found["chart-use"] = _use_bars(findings) if few_bars(findings) else _use_curves(findings)
     if findings.frontier.value is not None:
         found["chart-frontier"] = _frontier(findings.frontier.value, findings.points)
@@ -97,6 +102,32 @@ def _user_curve(field: str, title: str, colour: Any, number: int) -> View:
         opacity=alt.condition("datum.user === picked", alt.value(1.0), alt.value(0.0)), tooltip=tooltip
     )
     layer: View = alt.layer(area, points).properties(height=220)
+    return layer
+
+
+def _queue_bars(findings: Findings) -> View:
+    """Draw what each queue holds, a triangle at its guarantee, a line at its limit, and pale what is missing of the guarantee."""
+    allocation = findings.solved[0].allocation
+    assert allocation is not None
+    resource, queues = bars_of_queues(allocation)
+    title = "largest part of a resource of the cluster" if resource is None else f"part of the {resource} of the cluster"
+    tooltip = [alt.Tooltip("queue:N"), *(alt.Tooltip(f"{name}:Q", format=".1%") for name in ("part", "guarantee", "limit"))]
+    base = (
+        alt.Chart(alt.NamedData("queues"))
+        .transform_filter("datum.notion === notion")
+        .encode(y=alt.Y("place:N", sort=None, title=None, axis=alt.Axis(labelLimit=190)), tooltip=tooltip)
+    )
+    drawn = [found.allocation for found in findings.solved if found.allocation is not None]
+    end = max(held.largest for each in drawn for _, held in bars_of_queues(each)[1])
+    across = alt.X("part:Q", title=title, axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1.02 * end or 1]))
+    bars = base.mark_bar(height={"band": 0.7}, color="var(--c4)", stroke="var(--ink)", strokeWidth=0.8).encode(x=across)
+    lack = base.transform_filter("datum.upto > datum.part").mark_bar(height={"band": 0.7}, color="var(--paper)", stroke="var(--bad)")
+    limits = base.transform_filter("datum.limit !== null").mark_tick(color="var(--ink)", thickness=3, height={"band": 0.95})
+    marks = base.transform_filter("datum.guarantee !== null").mark_point(
+        filled=True, size=60, shape="triangle-down", color="var(--ink)", opacity=1, stroke="var(--paper)"
+    )
+    layers = bars, lack.encode(x="part:Q", x2="upto:Q"), limits.encode(x="limit:Q"), marks.encode(x="guarantee:Q")
+    layer: View = alt.layer(*layers).properties(height=26 * len(queues))
     return layer
 
 

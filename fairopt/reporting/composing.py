@@ -1,8 +1,9 @@
 """A report: every analysis of an instance on one HTML page that needs no network.
 
-The page holds its data, its charts (Vega-Lite) and the library that draws them. Sections: summary, the instance, allocations under each
+The page opens with who gets what, against guarantee and weight, and with the complaints. It holds its data, its charts (Vega-Lite) and the
+library that draws them. Sections: who gets what, summary, the instance, allocations under each
 notion, their properties, what fairness costs, schedules and their regret, explanations, the programs, and how to reproduce all of it. If
-a part fails, the page says why in its place and shows the rest. The same input gives the same page, byte by byte.
+a part fails, the page says why in its place and shows the rest. The same input and date give the same page, byte by byte.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -18,6 +19,7 @@ a part fails, the page says why in its place and shows the rest. The same input 
 
 from __future__ import annotations
 
+import datetime
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +41,7 @@ from fairopt.solving import formulate
 from fairopt.specs import NotionSpec, ScheduleSpec
 from fairopt.wording import plural
 
-__all__ = ["NOTIONS", "Report", "check_page", "default_notions", "report"]
+__all__ = ["NOTIONS", "Report", "check_date", "check_page", "default_notions", "report"]
 
 NOTIONS = ("drfh", "tsf", "psdsf", "proportional")
 
@@ -90,6 +92,8 @@ def report(
     seed: int = 0,
     time_limit: float | None = 60.0,
     title: str = "Fair shares of a cluster",
+    date: datetime.date | str | None = None,
+    one_page: bool = False,
     done: Callable[[str], object] | None = None,
 ) -> Report:
     """Study an instance and write the report as one HTML file. The file is replaced only when the report is complete.
@@ -116,6 +120,11 @@ def report(
         Seconds for each allocation, each property and the frontier; None: no limit. The page says which parts reached the limit; it may
         then differ from run to run.
     title : str
+    date : date or str, optional
+        What the page is dated, as "2026-11-26". The default is today.
+    one_page : bool
+        Write only who gets what, on one page for print, without scripts: of the first notion with an allocation, beside the tasks under the
+        others. Nothing else is computed.
     done : function, optional
         Called with the name of each part when it is finished.
 
@@ -132,8 +141,9 @@ def report(
         A notion, placement or user does not exist, or the file cannot be written. Every other failure is reported on the page.
     """
     require_instance(instance)
-    path = check_page(output)
-    notions = default_notions(instance) if notions is None else notions
+    path, day = check_page(output, one_page=one_page), check_date(date)
+    if notions is None:
+        notions = default_notions(instance)[: 1 if one_page else None]
     found = study(
         instance,
         [notions] if isinstance(notions, str) else notions,
@@ -145,8 +155,10 @@ def report(
         seed=seed,
         time_limit=time_limit,
         done=done or (lambda name: None),
+        one_page=one_page,
     )
-    page = write_page(found, title=title, commands=_commands(found, explain, effort, seed, time_limit, title), seed=seed)
+    commands = _commands(found, explain, effort, seed, time_limit, title, day, one_page)
+    page = write_page(found, title=title, date=day, commands=commands, seed=seed, one_page=one_page)
     write_files({path: page.encode(errors="replace")})
     question = {
         "notions": [notions] if isinstance(notions, str) else notions,
@@ -158,6 +170,8 @@ def report(
         "seed": seed,
         "time_limit_s": time_limit,
         "title": title,
+        "date": day.isoformat(),
+        "one_page": one_page,
     }
     return Report(path, found, plain(question))
 
@@ -176,7 +190,27 @@ def default_notions(instance: Instance) -> tuple[str, ...]:
     return tuple(notion for notion in NOTIONS if takes(notion)) or NOTIONS
 
 
-def check_page(output: str | os.PathLike[str]) -> Path:
+def check_date(date: datetime.date | str | None) -> datetime.date:
+    """Return a date, today for None.
+
+    Raises
+    ------
+    Unsupported
+
+    >>> check_date("2026-11-26")
+    datetime.date(2026, 11, 26)
+    """
+    if date is None:
+        return datetime.date.today()
+    if isinstance(date, datetime.date):
+        return date
+    try:
+        return datetime.date.fromisoformat(date)
+    except (TypeError, ValueError):
+        raise Unsupported(f"the date is {date!r}; write it as 2026-11-26") from None
+
+
+def check_page(output: str | os.PathLike[str], *, one_page: bool = False) -> Path:
     """Check, before anything is computed, that the page can be written.
 
     Raises
@@ -188,11 +222,20 @@ def check_page(output: str | os.PathLike[str]) -> Path:
         raise Unsupported(f"{path} would be a web page; end its name in .html")
     if not Path(os.path.realpath(path)).parent.is_dir():
         raise InvalidInstance(f"{path} cannot be written: there is no folder {path.parent}; make it first")
-    require()
+    require(one_page=one_page)
     return path
 
 
-def _commands(found: Findings, explain: Sequence[str], effort: int, seed: int, time_limit: float | None, title: str) -> list[str]:
+def _commands(
+    found: Findings,
+    explain: Sequence[str],
+    effort: int,
+    seed: int,
+    time_limit: float | None,
+    title: str,
+    day: datetime.date,
+    one_page: bool,
+) -> list[str]:
     """Return the command lines that compute the same. A notion or schedule that the caller defined appears by its name."""
     names = ",".join(each.name for each in found.notions)
     greedy = ",".join(row.name for row in found.schedules if row not in found.given)
@@ -200,11 +243,19 @@ def _commands(found: Findings, explain: Sequence[str], effort: int, seed: int, t
     how = ["--sharing", found.comparison.sharing] + ([] if time_limit is None else ["--time-limit", f"{time_limit:g}"])
     both = ["--notions", names, *(["--schedules", greedy] if greedy else []), *given]
     tries = ["--effort", str(effort), "--seed", str(seed)]
+    brief = ["--one-page"] if one_page else []
     users = [word for user in explain for word in ("--explain", user)]
-    lines = [["report", *both, *users, *tries, "--title", title, *how, "-o", "report.html"], ["compare", *both, *how]]
+    lines = [["report", *both, *users, *tries, "--title", title, "--date", day.isoformat(), *how, *brief, "-o", "report.html"]]
+    if one_page:
+        return _in_shell([*lines, ["solve", "--notion", (found.solved or found.notions)[0].name, *how]])
+    lines.append(["compare", *both, *how])
     for each in found.notions:
         lines.append(["audit", "--notion", each.name, *tries, *how])
         lines += [["explain", "--user", user, "--notion", each.name, *how] for user in explain]
     lines += [["audit", "--allocation", f"{row.name}.csv", *tries, *how] for row in found.given]
     lines.append(["frontier", "--notions", "", *how])
+    return _in_shell(lines)
+
+
+def _in_shell(lines: list[list[str]]) -> list[str]:
     return [shlex.join(["fairopt", line[0], "instance.yaml", *line[1:]]) for line in lines]

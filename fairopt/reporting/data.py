@@ -5,6 +5,7 @@ data        a row for
 ==========  ================================================================================================================
 users       notion and user: tasks, weighted dominant share, rank by each of them; an even sample if there are many users
 use         notion, server row, resource and, for few users, user: the part of the capacity in use
+queues      notion and queue: path, place in the tree, part held, guarantee, limit, and the part with what is missing of the guarantee
 curves      notion, resource and server row: the part in use, and how many servers are used no more; if there are many rows
 points      allocation on or below the frontier: total, smallest share, kind, colour, and its label with the place of its middle
 vertices    vertex of the frontier
@@ -27,6 +28,7 @@ from fairopt.plots.colours import NOTIONS, looks
 from fairopt.plots.utilization import layers_of
 from fairopt.reporting.findings import Findings
 from fairopt.reporting.frontier_labels import frontier_labels
+from fairopt.reporting.tables.answers import bars_of_queues
 from fairopt.wording import figure
 
 __all__ = ["MEASURES", "MOST_ROWS", "bars_of", "data", "few_bars", "regret_of"]
@@ -43,6 +45,7 @@ def data(findings: Findings) -> dict[str, Rows]:
     sets = {
         "users": _rows(["notion", "user", "tasks", "share", "by_tasks", "by_share"]),
         "use": _rows(["notion", "place", "server", "resource", "user", "part", "order"]),
+        "queues": _rows(["notion", "queue", "place", "part", "guarantee", "limit", "upto"]),
         "curves": _rows(["notion", "server", "resource", "part", "servers"]),
         "regrets": _rows(["schedule", "against", "measure", "regret"]),
         "points": _rows(["name", "kind", "total", "smallest_share", "price", "colour", "label", "dx", "dy"]),
@@ -53,6 +56,8 @@ def data(findings: Findings) -> dict[str, Rows]:
     for each in findings.solved:
         assert each.allocation is not None
         sets["users"]["rows"] += _users(each.name, each.allocation)
+        if findings.instance.queues:
+            sets["queues"]["rows"] += _queues(each.name, each.allocation)
         if few_bars(findings):
             sets["use"]["rows"] += _use(each.name, each.allocation)
         else:
@@ -105,6 +110,15 @@ def _users(name: str, allocation: Allocation) -> list[list[Any]]:
     users = allocation.instance.users
     kept = np.arange(len(users)) if len(users) <= MOST_ROWS else np.argsort(by_share)[_some_of(len(users))]
     return [[name, users[n], _float(tasks[n]), _float(shares[n]), int(by_tasks[n]), int(by_share[n])] for n in kept]
+
+
+def _queues(name: str, allocation: Allocation) -> list[list[Any]]:
+    rows = []
+    for each, held in bars_of_queues(allocation)[1]:
+        place = "> " * (each.depth - 1) + each.name
+        ends = (None if end is None else _float(end) for end in (held.guarantee, held.limit))
+        rows.append([name, " > ".join(each.path), place, _float(held.part), *ends, _float(held.part + held.missing)])
+    return rows
 
 
 def _use(name: str, allocation: Allocation) -> list[list[Any]]:

@@ -23,9 +23,12 @@ from fairopt.solving import formulate
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion
 from fairopt.validation import check_whole_number
 
-__all__ = ["Findings", "OfNotion", "Outcome", "number_of_steps", "study"]
+__all__ = ["PROMISES", "Findings", "OfNotion", "Outcome", "number_of_steps", "study"]
 
 T = TypeVar("T")
+
+PROMISES = ("guarantees", "sharing-incentive", "envy-freeness")
+"""The properties whose violation is a complaint of a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ class Findings:
     notions: tuple[OfNotion, ...]
     frontier: Outcome[Frontier]
     audits: dict[str, Outcome[Audit]] = field(default_factory=dict)  # of given allocations, by the name of their row
+    promises: dict[str, Outcome[Audit]] = field(default_factory=dict)  # of schedules in a tree of queues, by the name of their row
 
     @property
     def solved(self) -> tuple[OfNotion, ...]:
@@ -84,6 +88,12 @@ class Findings:
     def made(self) -> list[Row]:
         """The rows that have an allocation."""
         return [row for row in self.comparison if row.allocation is not None]
+
+    def audit_of(self, row: Row) -> Audit | None:
+        """Return the audit of a row, of all properties or of the promises alone; None if there is none."""
+        of_notions = {each.name: each.audit for each in self.notions}
+        outcome = of_notions.get(row.name) or self.audits.get(row.name) or self.promises.get(row.name)
+        return None if outcome is None else outcome.value
 
     @property
     def points(self) -> tuple[FrontierPoint, ...]:
@@ -118,9 +128,16 @@ class Findings:
 
 
 def number_of_steps(
-    notions: Sequence[NotionSpec], schedules: Sequence[ScheduleSpec], explain_users: Sequence[str], allocations: int = 0
+    notions: Sequence[NotionSpec],
+    schedules: Sequence[ScheduleSpec],
+    explain_users: Sequence[str],
+    allocations: int = 0,
+    *,
+    one_page: bool = False,
 ) -> int:
     """Return how often `study` calls ``done``."""
+    if one_page:
+        return len(notions) + 1 + len(explain_users) + len(schedules) + allocations
     return len(notions) * (2 + len(explain_users)) + len(schedules) + 2 * allocations + len(ALPHAS) + 1
 
 
@@ -136,8 +153,9 @@ def study(
     seed: int,
     time_limit: float | None,
     done: Callable[[str], object],
+    one_page: bool = False,
 ) -> Findings:
-    """Compute everything, one analysis after the other.
+    """Compute everything, one analysis after the other; for one page only what it shows: of the first notion the promises.
 
     Raises
     ------
@@ -154,10 +172,17 @@ def study(
     comparison = compare(
         instance, notions=notions, schedules=schedules, allocations=allocations, sharing=sharing, time_limit=time_limit, done=done
     )
-    found = tuple(
-        _of_notion(comparison, row, read_notion(spec)[1], explain_users, effort, seed, time_limit, done)
-        for row, spec in zip(comparison.rows, notions, strict=False)
-    )
+    rows = list(zip(comparison.rows, notions, strict=False))
+    if one_page:
+        first = next((row for row, _ in rows if row.allocation is not None), rows[0][0])
+        brief = tuple(
+            _of_notion(comparison, row, read_notion(spec)[1], explain_users, effort, seed, time_limit, done, PROMISES)
+            if row is first
+            else OfNotion(row, read_notion(spec)[1], Outcome(), Outcome(), {})
+            for row, spec in rows
+        )
+        return Findings(instance, comparison, brief, Outcome())
+    found = tuple(_of_notion(comparison, row, read_notion(spec)[1], explain_users, effort, seed, time_limit, done) for row, spec in rows)
     trade = Outcome.of(lambda: frontier(instance, notions=[], sharing=sharing, time_limit=time_limit, done=done))
     if trade.value is None:
         done("frontier")
@@ -167,7 +192,12 @@ def study(
         assert held is not None
         audits[row.name] = Outcome.of(lambda held=held: audit(held, effort=effort, seed=seed, time_limit=time_limit))  # type: ignore[misc]
         done(f"audit, {row.name}")
-    return Findings(instance, comparison, found, trade, audits)
+    promises = {
+        row.name: Outcome.of(lambda held=row.allocation: audit(held, PROMISES, effort=1, time_limit=time_limit))  # type: ignore[misc]
+        for row in comparison.rows[len(found) :]
+        if instance.is_tree and row.allocation is not None and row.name not in audits
+    }
+    return Findings(instance, comparison, found, trade, audits, promises)
 
 
 def _of_notion(
@@ -179,6 +209,7 @@ def _of_notion(
     seed: int,
     time_limit: float | None,
     done: Callable[[str], object],
+    properties: Sequence[str] | None = None,
 ) -> OfNotion:
     sharing: Sharing = comparison.sharing  # type: ignore[assignment]
     program = Outcome.of(lambda: str(formulate(comparison.instance, notion, sharing=sharing)))
@@ -188,7 +219,7 @@ def _of_notion(
         for what in ("audit", *explain_users):
             done(f"{what}, {row.name}")
         return OfNotion(row, notion, program, nothing, {})
-    judged = Outcome.of(lambda: audit(allocation, effort=effort, seed=seed, time_limit=time_limit))
+    judged = Outcome.of(lambda: audit(allocation, properties, effort=effort, seed=seed, time_limit=time_limit))
     done(f"audit, {row.name}")
     explanations: dict[str, Outcome[Explanation]] = {}
     for user in explain_users:

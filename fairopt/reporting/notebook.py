@@ -97,9 +97,9 @@ def _comparison(comparison: Comparison) -> str:
 @html_of.register
 def _what_if(found: WhatIf) -> str:
     number = plural(len(found.differences), "difference") if found.differences else "no difference"
-    differences = [str(difference) for difference in found.differences[:_DIFFERENCES]]
-    if len(found.differences) > _DIFFERENCES:
-        differences.append(f"And {plural(len(found.differences) - _DIFFERENCES, 'more difference')}")
+    differences = [str(own[0]) if len(own) == 1 else what for what, own in found.groups[:_DIFFERENCES]]
+    if len(found.groups) > _DIFFERENCES:
+        differences.append(f"And {plural(len(found.groups) - _DIFFERENCES, 'more difference')}")
     effects = (block.with_digits(6) if isinstance(block, Table) else block for block in effect_blocks(found))
     return _page([_title(f"What if: {number}, {plural(len(found.users), 'user')}"), *differences, *effects])
 

@@ -57,6 +57,17 @@
     await show();
     document.documentElement.dataset.drawn = String(views.length);
   };
+  // Paper has no buttons: tables that fit on a page or two are printed, and all programs.
+  const LONGEST = 60;
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not([open])")].filter((each) => each.querySelectorAll("tr").length <= LONGEST);
+    for (const each of opened) each.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const each of opened) each.open = false;
+  });
+
   draw().catch((error) => {
     console.error(error);
     document.documentElement.dataset.drawn = "failed";

@@ -7,6 +7,7 @@ security policy runs only the scripts whose hashes it lists. In sentences, chara
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 import json
 import math
@@ -20,6 +21,8 @@ from unicodedata import bidirectional
 from fairopt.analysis.owners import owners_of
 from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.instance import Instance
+from fairopt.reporting.answering import answered
+from fairopt.reporting.bars import PATTERN
 from fairopt.reporting.data import MOST_ROWS, data
 from fairopt.reporting.findings import Findings, Outcome
 from fairopt.reporting.library import library
@@ -29,6 +32,7 @@ from fairopt.reporting.tables.reports import (
     certificate_table,
     glance_table,
     owner_table,
+    price_table,
     queue_table,
     regret_table,
     share_table,
@@ -47,8 +51,8 @@ _NEEDS = ("altair", "jinja2", "vl_convert")
 _VERSIONS = ("fairopt", "numpy", "scipy", "highspy", "altair", "vl-convert-python", "jinja2")
 
 
-def require() -> None:
-    """Check, before anything is computed, that the packages of a report are installed.
+def require(*, one_page: bool = False) -> None:
+    """Check, before anything is computed, that the packages of a report are installed; one page has no charts of Vega.
 
     Raises
     ------
@@ -56,25 +60,40 @@ def require() -> None:
     """
     from importlib.util import find_spec
 
-    missing = [name.replace("vl_convert", "vl-convert-python") for name in _NEEDS if find_spec(name) is None]
+    missing = [
+        name.replace("vl_convert", "vl-convert-python") for name in (_NEEDS if not one_page else ["jinja2"]) if find_spec(name) is None
+    ]
     if missing:
         raise SolverUnavailable(f"a report needs {joined(missing)}; install with: {installing('report')}")
 
 
-def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed: int) -> str:
+def write_page(findings: Findings, *, title: str, date: datetime.date, commands: Sequence[str], seed: int, one_page: bool = False) -> str:
     """Return the page as HTML, the same for the same findings."""
     import jinja2
     from jinja2.utils import htmlsafe_json_dumps
-
-    from fairopt.reporting.charts import COLOURED, charts
 
     files = jinja2.PackageLoader("fairopt", "reporting")
     pages = jinja2.Environment(loader=files, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     pages.filters |= {"tasks": lambda value: plural(value, "task", digits=4), "upright": upright, "table": _table}
     script, style = (files.get_source(pages, name)[0] for name in ("page.js", "page.css"))
+    file = Outcome.of(lambda: _instance_file(findings.instance))
+    both = {
+        "title": title,
+        "date": f"{date.day} {date:%B %Y}",
+        "findings": findings,
+        "answer": answered(findings, one_page=one_page),
+        "pattern": PATTERN,
+        "about_instance": about_instance(findings),
+        "commands": commands,
+        "instance_file": file.value,
+        "style": style,
+    }
+    if one_page:
+        return pages.get_template("one_page.html").render(**both, version=version("fairopt"), policy=_policy(style))
+    from fairopt.reporting.charts import COLOURED, charts
+
     script_of_charts = library()
     users = findings.instance.users
-    file = Outcome.of(lambda: _instance_file(findings.instance))
     block = {
         "sets": data(findings),
         "charts": charts(findings),
@@ -82,10 +101,8 @@ def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed:
         "users": list(users) if len(users) <= COLOURED else [],
     }
     return pages.get_template("page.html").render(
-        title=title,
-        findings=findings,
+        **both,
         summary=summary(findings),
-        about_instance=about_instance(findings),
         about_notion={found.name: about_notion(found) for found in findings.notions},
         servers=server_table(findings.instance),
         users=user_table(findings.instance),
@@ -93,25 +110,19 @@ def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed:
         has_regret=any(row.regret is not None for row in findings.schedules),
         legend=users if len(users) <= COLOURED else (),
         names=users if COLOURED < len(users) <= MOST_ROWS else (),
-        commands=commands,
         seed=seed,
-        instance_file=file.value,
         no_file=file.message,
         block=htmlsafe_json_dumps(_finite(block), dumps=_json),
         library=script_of_charts,
         script=script,
-        style=style,
-        policy="; ".join(
-            [
-                "default-src 'none'",
-                f"script-src {_hash(script_of_charts)} {_hash(script)}",
-                f"style-src {_hash(style)}",
-                "img-src data:",
-                "base-uri 'none'",
-                "form-action 'none'",
-            ]
-        ),
+        policy=_policy(style, script_of_charts, script),
     )
+
+
+def _policy(style: str, *scripts: str) -> str:
+    """Return the policy of a page that has this style and runs these scripts, and loads nothing."""
+    rules = ["default-src 'none'", *([f"script-src {' '.join(map(_hash, scripts))}"] if scripts else []), f"style-src {_hash(style)}"]
+    return "; ".join([*rules, "img-src data:", "base-uri 'none'", "form-action 'none'"])
 
 
 def _table(table: Table, picked: bool = False) -> Any:
@@ -130,6 +141,8 @@ def _tables(findings: Findings) -> dict[str, Table]:
         "certificates": certificate_table(findings),
         "versions": _versions(),
     }
+    if findings.frontier.value is None:
+        tables["price"] = price_table(findings)
     if findings.instance.queues and findings.solved:
         tables["queues"] = queue_table(findings)
     if findings.comparison.rows and (findings.given or len(set(owners_of(findings.instance))) < findings.instance.n_users):

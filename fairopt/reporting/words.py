@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairopt.allocation import Allocation
+from fairopt.analysis.comparison import Row
 from fairopt.analysis.measures import takes_part
 from fairopt.instance.units import bare_amount
-from fairopt.reporting.findings import Findings, OfNotion
+from fairopt.reporting.findings import PROMISES, Findings, OfNotion
 from fairopt.reporting.tables.phrases import servers_in_rows
 from fairopt.wording import figure, joined, percent, plural, residual
 
@@ -49,20 +51,34 @@ def about_notion(found: OfNotion) -> list[str]:
     row, allocation = found.row, found.allocation
     if allocation is None:
         return [f"No allocation: {row.message}."]
-    users = allocation.instance.users
     what = f"{plural(row.tasks, 'task')} in all; weighted tasks {percent(row.efficiency, 1)} of the most possible"
-    sentences = [f"{found.notion.title} (exact): {what}."]
+    sentences = [
+        f"{found.notion.title} (exact): {what}.",
+        *(_by_tree(found) if allocation.instance.is_tree else _by_weight(row, allocation)),
+    ]
+    sentences.append("In use: " + joined([f"{percent(part, 1)} of {thing}" for thing, part in row.use.items()], 8) + ".")
+    return sentences
+
+
+def _by_tree(found: OfNotion) -> list[str]:
+    """Return what holds among the children of each queue: users of different queues are not compared."""
+    verdicts = found.audit.value
+    return [verdicts[name].statement for name in PROMISES if verdicts is not None and name in verdicts]
+
+
+def _by_weight(row: Row, allocation: Allocation) -> list[str]:
+    """Return the measures of users who are compared with each other by weight."""
+    users, sentences = allocation.instance.users, list[str]()
     if not np.isnan(row.smallest_share):
         at = np.flatnonzero(takes_part(allocation.instance) & (row.dominant_shares <= row.smallest_share * (1 + 1e-9)))
         lowest = joined([f'"{users[n]}"' for n in at], 3)
         sentences.append(f"The smallest weighted dominant share is {figure(row.smallest_share, 4)} (of {lowest}).")
         sentences.append(f"Jain's index of the shares is {figure(row.jain, 3)}.")
     if row.envy is not None and row.envy.user is None:
-        sentences.append(f"No user envies another{' of its queue' if allocation.instance.queues else ''}.")
+        sentences.append("No user envies another.")
     elif row.envy is not None:
         more = plural(row.envy.tasks, "more task", "more tasks", digits=4)
         sentences.append(f'The largest envy: "{row.envy.user}" could run {more} with the resources of "{row.envy.of}".')
-    sentences.append("In use: " + joined([f"{percent(part, 1)} of {thing}" for thing, part in row.use.items()], 8) + ".")
     return sentences
 
 
@@ -99,11 +115,11 @@ def _of_notion(found: OfNotion) -> str:
         return f"{row.name}: no allocation ({row.message})."
     parts = [
         f"{row.name}: {plural(row.tasks, 'task')}; weighted tasks {percent(row.efficiency, 1)} of the most possible",
-        f"smallest weighted dominant share {figure(row.smallest_share, 4, missing='-')}",
     ]
-    if row.envy is not None:
-        inside = " inside a queue" if found.allocation.instance.queues else ""
-        parts.append(f"no envy{inside}" if row.envy.user is None else f"envy{inside} of up to {plural(row.envy.tasks, 'task', digits=4)}")
+    if not found.allocation.instance.is_tree:
+        parts.append(f"smallest weighted dominant share {figure(row.smallest_share, 4, missing='-')}")
+        if row.envy is not None:
+            parts.append("no envy" if row.envy.user is None else f"envy of up to {plural(row.envy.tasks, 'task', digits=4)}")
     if verdicts is not None:
         parts.append(f"violates {joined(verdicts.violated, 4)}" if verdicts.violated else "no violation found")
     return "; ".join(parts) + "."

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fairopt.show.blocks import Block, Facts, Note
 from fairopt.show.table import Column, Table
@@ -43,7 +43,13 @@ def text_html(value: str) -> Html:
 
 
 def table_html(
-    table: Table, *, missing: str = "-", most: int | None = None, picked: bool = False, marks: Mapping[str, Html] | None = None
+    table: Table,
+    *,
+    missing: str = "-",
+    most: int | None = None,
+    picked: bool = False,
+    marks: Mapping[str, Html] | None = None,
+    drawn: Mapping[int, Sequence[Html]] | None = None,
 ) -> Html:
     """Return a table of a page.
 
@@ -58,6 +64,9 @@ def table_html(
         Rows carry the name that they are about, for a script.
     marks : mapping, optional
         Signs before names, in titles and cells.
+    drawn : mapping of sequences of Html, optional
+        Columns of drawings, by the number of the column that they follow: a heading, then a cell for each row. They repeat numbers for the
+        eye.
     """
     shown = table if most is None else table.part(0, most)
     signs = marks or {}
@@ -73,15 +82,27 @@ def table_html(
             return f"<td>{inner}</td>"
         return f"<td{_classes(words=True, long=len(text) > _LONG_TEXT)}>{signs.get(text, '')}<bdi>{inner}</bdi></td>"
 
+    def beside(cells: list[str], tag: str, n: int) -> Iterator[str]:
+        for j, text in enumerate(cells):
+            yield text
+            if drawn and j in drawn:
+                yield f'<{tag} class="drawn">{drawn[j][n]}</{tag[:2]}>'
+
     title = text_html(table.title)
     caption, region = (f"<caption>{title}</caption>", f' role="region" tabindex="0" aria-label="{title}"') if title else ("", "")
     lines = [
         (f'<tr data-user="{text_html(own[0][0])}">' if picked else "<tr>")
-        + "".join(cell(column, text, inner, j == 0) for j, (column, (text, inner)) in enumerate(zip(shown.columns, own, strict=True)))
+        + "".join(
+            beside(
+                [cell(column, text, inner, j == 0) for j, (column, (text, inner)) in enumerate(zip(shown.columns, own, strict=True))],
+                "td",
+                n,
+            )
+        )
         + "</tr>\n"
-        for own in zip(*(_cells(column, missing) for column in shown.columns), strict=True)
+        for n, own in enumerate(zip(*(_cells(column, missing) for column in shown.columns), strict=True), 1)
     ]
-    head = "".join(heading(column, j == 0) for j, column in enumerate(shown.columns))
+    head = "".join(beside([heading(column, j == 0) for j, column in enumerate(shown.columns)], 'th scope="col"', 0))
     note = f'<p class="soft">The first {len(shown):,} of {len(table):,} rows.</p>' if len(shown) < len(table) else ""
     body = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(lines)}</tbody>"
     return Html(f'<div class="scroll"{region}><table>{caption}{body}</table></div>{note}')
@@ -132,16 +153,16 @@ def _aligned(tag: str, side: str, inner: str) -> str:
     return f'<{tag} style="text-align: {side}">{inner}</{tag}>'
 
 
-def blocks_html(blocks: Iterable[Block | Html]) -> Html:
-    """Return tables, sentences and facts for a notebook."""
-    return Html("".join(map(_block, blocks)))
+def blocks_html(blocks: Iterable[Block | Html], table: Callable[[Table], str] = notebook_table) -> Html:
+    """Return tables, sentences and facts for a notebook; with `table_html` for a page with a style sheet."""
+    return Html("".join(_block(block, table) for block in blocks))
 
 
-def _block(block: Block | Html) -> str:
+def _block(block: Block | Html, table: Callable[[Table], str]) -> str:
     if isinstance(block, Html):
         return block
     if isinstance(block, Table):
-        return notebook_table(block)
+        return table(block)
     if isinstance(block, Facts):
         return f"<p>{'<br>'.join(f'{text_html(word)}: {text_html(text)}' for word, text in block.pairs)}</p>"
     lead, text = (f"<strong>{text_html(block.lead)}</strong>", block.text) if isinstance(block, Note) else ("", block)

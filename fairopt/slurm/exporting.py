@@ -66,6 +66,7 @@ def export_slurm(
     associations: str | os.PathLike[str] | None = None,
     resources: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
+    placement_time_limit: float | None = 2.0,
 ) -> Export:
     """Write an allocation as limits of Slurm: the texts ``limits`` and ``undo`` are scripts of ``sacctmgr`` commands.
 
@@ -89,6 +90,8 @@ def export_slurm(
     units : mapping, optional
         Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
         the resources, else cores and GiB. Memory under another name, without a unit, is refused.
+    placement_time_limit : float, optional
+        Seconds of the search for a placement on fewer rows and servers; None: no limit.
 
     Raises
     ------
@@ -106,7 +109,7 @@ def export_slurm(
     sacctmgr -i modify account where name=gen set GrpTRES=cpu=28,mem=336G
     """
     _check(level, as_, headroom)
-    whole = whole_tasks(allocation, partitions)
+    whole = whole_tasks(allocation, partitions, placement_time_limit)
     of_resource = measures(whole.instance, _key, _SMALLEST, grammar=_RESOURCE, keys=resources, units=units, system="Slurm")
     tree = Accounts(whole.instance, dict(users or {}))
     holdings = Holdings(whole, of_resource, tree.holders)

@@ -180,7 +180,7 @@ def _newton(problem: AlphaFairProblem, start: Point, sets: ActiveSets, patience:
         if stalled >= patience and not weak and _NEARLY < residual < _MENDABLE:
             D, F_limits = _metric(problem, Point(x, p), sets, _WEAK)
             stalled, weak = 0, True
-        if residual <= _ROUNDING or (stalled >= patience and residual < _CLOSE):
+        if (residual <= _ROUNDING and (stalled or not residual)) or (stalled >= patience and residual < _CLOSE):
             return Point(x, p, step), y
         if stalled >= patience:
             break

@@ -2,7 +2,8 @@
 
 An approximate answer shows its active sets: which pairs are used, and which limits are full. With these sets fixed, the KKT conditions
 are equations, which Newton's method solves to rounding (`fairopt.solvers.active_sets.active_sets`). In a trade-off, the worth of the total
-is one more unknown (`fairopt.solvers.active_sets.tradeoff`).
+is one more unknown (`fairopt.solvers.active_sets.tradeoff`). Users whom a limit on tasks stops have lower weights there
+(`fairopt.solvers.active_sets.stopped`).
 
 Polishing neither certifies nor chooses: whether the polished answer is better than the one it came from, the caller finds out.
 """
@@ -17,6 +18,7 @@ from fairopt.errors import Unsupported
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 from fairopt.solvers.active_sets.active_sets import solve_near
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.stopped import with_full_weights, with_lower_weights
 from fairopt.solvers.active_sets.tradeoff import find_total_worth
 from fairopt.solvers.backend import Deadline
 
@@ -45,6 +47,17 @@ def polish(program: Program, solution: Solution) -> Solution | None:
     goal = program.goal
     if not isinstance(goal, AlphaFair | Tradeoff) or solution.prices is None:
         return None
+    with np.errstate(all="ignore"):
+        lowered = with_lower_weights(program, goal, solution)
+        if lowered is None:
+            return _polished(program, goal, solution)
+        lower, near = lowered
+        polished = _polished(replace(program, goal=lower), lower, near)
+        return None if polished is None else with_full_weights(program, goal, lower, polished)
+
+
+def _polished(program: Program, goal: AlphaFair | Tradeoff, solution: Solution) -> Solution | None:
+    """Return the solution of the equations of a solution's active sets."""
     problem = AlphaFairProblem.of(program, goal)
     if not problem.n_users:
         return None
@@ -52,11 +65,7 @@ def polish(program: Program, solution: Solution) -> Solution | None:
     near = Point(np.maximum(near.x, 0.0), np.maximum(near.p, 0.0))
     if not (problem.utility(near.x) > 0).all():
         return None
-    with np.errstate(all="ignore"):
-        if isinstance(goal, Tradeoff):
-            exact = find_total_worth(problem, goal, Deadline(None), solve_near, near)
-        else:
-            exact = solve_near(problem, near)
+    exact = solve_near(problem, near) if isinstance(goal, AlphaFair) else find_total_worth(problem, goal, Deadline(None), solve_near, near)
     if exact is None:
         return None
     try:

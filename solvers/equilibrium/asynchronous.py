@@ -26,12 +26,12 @@ from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.equilibrium import kernel
+from fairopt.solvers.equilibrium.settings import SETTINGS
 from fairopt.validation import check_seconds, check_whole_number
 from fairopt.wording import did_you_mean
 
 __all__ = ["AsynchronousServers", "Turns"]
 
-_SECONDS = 1e-5  # of plain Python for one server that acts, and one user, roughly
 _PHASES = ("random", "sweep", "at-once")
 
 
@@ -160,7 +160,7 @@ class AsynchronousServers:
         before = self.turn
         now, self.turn = self.steps.run(
             *("follow", self.servers, self.users, jobs, self.watch, now, until, self.turn, self.origin, self.period, self.at_once),
-            seconds=_SECONDS * self.users.x.size * (until - now) / self.period,
+            seconds=SETTINGS.pair_seconds * self.users.x.size * (until - now) / self.period,
         )
         self.acted += self.turn - before
         return float(now)

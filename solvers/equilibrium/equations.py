@@ -24,14 +24,10 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import ROUNDING
+from fairopt.solvers.equilibrium.settings import SETTINGS
 from fairopt.streams import unwarned
 
 __all__ = ["Structure"]
-
-_DENSE = 200  # unknowns and equations up to which everything is dense: building sparse matrices would take most of the time
-_REGULAR = 1e-11
-_REFINEMENTS = 6
-_ROUNDS = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +54,7 @@ class Structure:
     def solve(self, positive: BoolArray) -> FloatArray | None:
         """Return x >= 0 of the equations in which these pairs have something, or None where there is none; negative ones are left out."""
         positive = positive & (self.x > 0)
-        for _ in range(_ROUNDS):
+        for _ in range(SETTINGS.rounds):
             if not positive.any():
                 return None
             answer = self._solve(positive)
@@ -91,7 +87,7 @@ class Structure:
         number = columns.size
         share = start / total[n]  # of each pair in what its user has
         slope = self.g[columns[levelled]] * level[which] / total[n[levelled]]
-        if number + rows.size + levelled.size + done.size <= _DENSE and self.use.size <= _DENSE**2:
+        if number + rows.size + levelled.size + done.size <= SETTINGS.dense_equations and self.use.size <= SETTINGS.dense_equations**2:
             dense = np.zeros((levelled.size + rows.size + done.size, number + rows.size))
             levels_at, limits_at, done_at = np.split(dense, np.cumsum([levelled.size, rows.size]))
             levels_at[:, :number] = np.where(n[levelled][:, None] == n, share, 0.0)
@@ -124,7 +120,7 @@ def _smallest(matrix: FloatArray | sp.csr_array, right: FloatArray) -> FloatArra
         return None
     z = np.zeros(n)
     rest = right
-    for _ in range(_REFINEMENTS):
+    for _ in range(SETTINGS.refinements):
         z = z + solve(np.concatenate([np.zeros(n), rest]))[:n]
         rest = right - matrix @ z
         if not np.isfinite(z).all():
@@ -138,13 +134,14 @@ def _factorised(matrix: FloatArray | sp.csr_array) -> Callable[[FloatArray], Flo
     """Return the solution of the KKT system of the smallest z; None: it is exactly singular."""
     m, n = matrix.shape
     if isinstance(matrix, np.ndarray):
-        system = np.diag(np.repeat([1.0, -_REGULAR], [n, m]))
+        system = np.diag(np.repeat([1.0, -SETTINGS.regular], [n, m]))
         system[:n, n:], system[n:, :n] = matrix.T, matrix
         factors, pivots, singular = dgetrf(system, overwrite_a=True)
         return None if singular else lambda right: np.asarray(dgetrs(factors, pivots, right)[0])
     try:
         with unwarned():
-            factor = sp.linalg.splu(sp.block_array([[sp.eye_array(n), matrix.T], [matrix, -_REGULAR * sp.eye_array(m)]], format="csc"))
+            corner = -SETTINGS.regular * sp.eye_array(m)
+            factor = sp.linalg.splu(sp.block_array([[sp.eye_array(n), matrix.T], [matrix, corner]], format="csc"))
     except (RuntimeError, ValueError):  # exactly singular
         return None
     return lambda right: np.asarray(factor.solve(right))

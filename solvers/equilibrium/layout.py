@@ -13,11 +13,9 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import NOTHING
 from fairopt.program import Equilibrium, LimitKind, Program
 from fairopt.solvers.compiled import Steps
+from fairopt.solvers.equilibrium.settings import SETTINGS
 
-__all__ = ["SECONDS", "Layout", "State"]
-
-SECONDS = 1e-5  # rough time of one pair in a sweep in plain Python
-_MANY = 100_000  # with so many pairs or more, compiled code checks the condition
+__all__ = ["Layout", "State"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,10 +114,10 @@ class Layout:
     def violation(self, x: FloatArray, steps: Steps) -> float:
         """Return the largest relative excess of x (by the program's pairs) over a limit, or violation of the condition."""
         limits = self.program.limits
-        if x.size >= _MANY:
+        if x.size >= SETTINGS.pairs_to_compile:
             arrays = (self.start, self.user, self.g, self.largest, self.tasks, self.use, self.bounds)
             total, mine = self.program.per_user(x), x[self.order]
-            return float(steps.run("largest_violation", *arrays, total, mine, NOTHING, seconds=SECONDS * x.size))
+            return float(steps.run("largest_violation", *arrays, total, mine, NOTHING, seconds=SETTINGS.pair_seconds * x.size))
         excess = limits.matrix @ x - limits.bounds
         relative = np.divide(excess, limits.bounds, out=excess.copy(), where=limits.bounds > 0).max(initial=0.0)
         return max(float(relative), float(-x.min(initial=0.0)), bottleneck_violation(self.program, self.goal, x))

@@ -17,10 +17,9 @@ from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.program import Equilibrium, LimitKind, Program, Solution
 from fairopt.solvers.equilibrium.equations import Structure
+from fairopt.solvers.equilibrium.settings import SETTINGS
 
 __all__ = ["polish"]
-
-_NOTHING = (1e-9, 1e-6, 1e-4)  # parts of its largest value below which a pair is taken to hold nothing, tried in turn
 
 
 def polish(program: Program, solution: Solution) -> Solution | None:
@@ -54,7 +53,7 @@ def polish(program: Program, solution: Solution) -> Solution | None:
     g = goal.weights[program.pair_users] / program.utilities
     x, largest = np.maximum(solution.x, 0.0), program.largest()
     best, least, seen = None, np.inf, set[bytes]()
-    for nothing in _NOTHING:
+    for nothing in SETTINGS.empty[:3]:
         holds = x > nothing * largest
         if holds.tobytes() in seen:
             continue

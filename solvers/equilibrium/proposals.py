@@ -14,26 +14,21 @@ from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import NOTHING
 from fairopt.solvers.equilibrium.equations import Structure
 from fairopt.solvers.equilibrium.layout import Layout, State
+from fairopt.solvers.equilibrium.settings import SETTINGS
 from fairopt.solvers.equilibrium.smoothing import approach
 
-__all__ = ["CLOSE", "CREEP", "FEW", "drifted", "smoothed", "solved_equations"]
-
-_EMPTY = (NOTHING, 1e-6, 1e-4, 1e-2)  # a pair below this part of its largest value counts as empty; tried in turn
-CREEP = 1e-9  # a relative change below which the sweeps need no help, and the equations may have any number of pairs
-CLOSE = 1e-5  # a relative change below which few pairs are in doubt
-FEW = 300  # with at most this many pairs, everything is tried
-_SAME_WAY = 0.9  # with this ratio of two changes or more, a pair makes nearly the same change each sweep
+__all__ = ["drifted", "smoothed", "solved_equations"]
 
 
 def solved_equations(layout: Layout, state: State, change: float) -> list[FloatArray]:
     """Return the solutions of the equations of the present active sets, one for each choice of empty pairs, by pair of the program."""
     some = int((state.x > NOTHING * layout.largest).sum())
-    if some > max(FEW, np.count_nonzero(state.total) + np.isfinite(state.level).sum()) and change > CREEP:
+    if some > max(SETTINGS.few_pairs, np.count_nonzero(state.total) + np.isfinite(state.level).sum()) and change > SETTINGS.creep:
         return []  # more pairs than equations can determine: too early, and expensive
     structure = Structure(layout.user, layout.g, layout.tasks, layout.matrix, layout.row_bounds, state.x, layout.stops(state))
     answers: list[FloatArray] = []
     seen: set[bytes] = set()
-    for nothing in _EMPTY if some <= FEW or change < CLOSE else _EMPTY[:1]:
+    for nothing in SETTINGS.empty if some <= SETTINGS.few_pairs or change < SETTINGS.close else SETTINGS.empty[:1]:
         positive = state.x > nothing * layout.largest
         if positive.tobytes() in seen:
             continue
@@ -60,7 +55,7 @@ def drifted(layout: Layout, state: State, recent: list[FloatArray]) -> FloatArra
     last = state.x - recent[-2]
     previous = recent[-2] - recent[-3]
     ratio = np.divide(last, previous, out=np.zeros_like(last), where=previous != 0)
-    empties = (last < 0) & (ratio > _SAME_WAY) & (state.x > NOTHING * layout.largest)
+    empties = (last < 0) & (ratio > SETTINGS.same_way) & (state.x > NOTHING * layout.largest)
     if not empties.any():
         return None
     times = float((state.x[empties] / -last[empties]).min())

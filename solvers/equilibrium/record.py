@@ -12,14 +12,13 @@ from fairopt.drawing import draw
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import TINY
 from fairopt.solvers.equilibrium.layout import Layout, State
+from fairopt.solvers.equilibrium.settings import SETTINGS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["Record", "Sweeps"]
-
-_KEPT = 2_000_000  # numbers of the record at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,5 +89,5 @@ class Record:
     def _add_row(self, change: float, violation: float, total: FloatArray) -> None:
         self.changes.append(change)
         self.violations.append(violation)
-        if (len(self.tasks) + 1) * total.size <= _KEPT:
+        if (len(self.tasks) + 1) * total.size <= SETTINGS.most_numbers:
             self.tasks.append(total.copy())

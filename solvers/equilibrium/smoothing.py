@@ -23,19 +23,10 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import TINY
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.equilibrium import smoothing_kernel
+from fairopt.solvers.equilibrium.settings import SETTINGS
 from fairopt.streams import unwarned
 
-__all__ = ["MOST_EQUATIONS", "approach"]
-
-MOST_EQUATIONS = 4_000  # a dense system of these takes a second or two
-_STEPS = 60
-_END = 1e-12  # mu at the end
-_START = 1e-6  # of its largest value is the least that a pair starts with
-_SLACK = 0.05  # by which levels begin below the least share, in logarithms
-_DENSE = 10.0  # tables may take this many times the products of the kernel: they are faster, product for product
-_SECONDS = 3e-7  # of plain Python for one product, roughly
-_FAR = 0.2  # above a level, in logarithms, from which on an empty pair is left out
-_LEAST_AIM = 1e-3  # factor on mu in a step, at least
+__all__ = ["approach"]
 
 
 def approach(
@@ -55,12 +46,12 @@ def approach(
     done = np.bincount(user, weights=stop < 0) > 0
     holding = np.unique(stop[(x > 0) & (stop >= 0)])
     moving = np.flatnonzero(~done[user] & np.isin(stop, holding) & (largest > 0))
-    moving = moving[(x[moving] > 0) | (_above(user, g, x, stop)[moving] < _FAR)]
+    moving = moving[(x[moving] > 0) | (_above(user, g, x, stop)[moving] < SETTINGS.far)]
     if not moving.size:
         return None
     n = np.unique(user[moving], return_inverse=True)[1]
     rows, j = np.unique(stop[moving], return_inverse=True)
-    if rows.size > MOST_EQUATIONS:
+    if rows.size > SETTINGS.most_equations:
         return None
     matrix = sp.csr_array(sp.diags_array(1.0 / bounds[rows]) @ use[rows])
     kept = x.copy()
@@ -88,13 +79,13 @@ def _follow(
     n: IntArray, j: IntArray, log_g: FloatArray, largest: FloatArray, matrix: sp.csr_array, room: FloatArray, x: FloatArray
 ) -> FloatArray | None:
     pairs = _Pairs(n, j, matrix, room)
-    x = np.maximum(x, _START * largest)
+    x = np.maximum(x, SETTINGS.start * largest)
     have = np.log(pairs.per_user(x))
     level = np.full(room.size, np.inf)
     np.minimum.at(level, j, have[n] - log_g)
-    level -= _SLACK
+    level -= SETTINGS.slack
     w = have[n] - log_g - level[j]
-    for _ in range(_STEPS):
+    for _ in range(SETTINGS.steps):
         product = x / largest * w
         mu = float(product.mean())
         try:
@@ -102,7 +93,7 @@ def _follow(
             dx, dw, *_ = system.step(x, np.zeros(x.size))
             ahead = (x + min(_length(x, dx), 1.0) * dx) / largest * (w + min(_length(w, dw), 1.0) * dw)
             reached = max(float(ahead.mean()), 0.0)  # may exceed mu by hundreds of orders of magnitude
-            aim = mu if reached >= mu else mu * max((reached / mu) ** 3, _LEAST_AIM)
+            aim = mu if reached >= mu else mu * max((reached / mu) ** 3, SETTINGS.least_aim)
             dx, dw, d_have, d_level = system.step(x, (aim * largest - dx * dw) / w)
         except np.linalg.LinAlgError:
             return None
@@ -111,7 +102,7 @@ def _follow(
         have += length * d_have
         level += length * d_level
         w = np.maximum(have[n] - log_g - level[j], TINY)
-        if mu < _END and length > 0.5:
+        if mu < SETTINGS.end and length > 0.5:
             return np.where(x / largest > w, x, 0.0)
     return None
 
@@ -172,10 +163,10 @@ class _Pairs:
     def eliminated(self, pull: FloatArray, own: FloatArray) -> FloatArray:
         """Return the matrix of the equations of the limits, without the users' changes."""
         products = float((np.diff(self.start) ** 2).sum()) * self.matrix.nnz / self.n.size
-        if self.users * self.room.size**2 <= _DENSE * products:
+        if self.users * self.room.size**2 <= SETTINGS.dense_products * products:
             return self._by_dense_tables(pull, own)
         arrays = (self.start, self.j, *self.places, self.n, pull, own, pull[self.by_user], self.j_by_user)
-        return np.asarray(self.steps.run("eliminate_users", *arrays, seconds=_SECONDS * products))
+        return np.asarray(self.steps.run("eliminate_users", *arrays, seconds=SETTINGS.product_seconds * products))
 
     def _by_dense_tables(self, pull: FloatArray, own: FloatArray) -> FloatArray:
         """Return the same by a product of tables (limits, users)."""

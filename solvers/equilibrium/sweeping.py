@@ -39,22 +39,12 @@ from fairopt.program import Equilibrium, Program, Solution
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.equilibrium import kernel, violation_kernel
-from fairopt.solvers.equilibrium.layout import SECONDS, Layout, State
-from fairopt.solvers.equilibrium.proposals import CLOSE, CREEP, FEW, drifted, smoothed, solved_equations
+from fairopt.solvers.equilibrium.layout import Layout, State
+from fairopt.solvers.equilibrium.proposals import drifted, smoothed, solved_equations
 from fairopt.solvers.equilibrium.record import Record
+from fairopt.solvers.equilibrium.settings import SETTINGS
 
 __all__ = ["find_equilibrium"]
-
-_SWEEPS = 20_000
-_HELP_AFTER, _HELP_AFTER_PAIRS = 200, 300_000  # sweeps, and pairs in all of them: the other methods begin at the first of the two
-_AIM = 1e-10  # residual at which no better point is tried
-_SPARE = 10  # attempts at a better point once the tolerance is met
-_STUCK = 30  # attempts without change or improvement, after which the sweeps end
-_EVERY = 10  # sweeps between attempts to solve the equations
-_NEAR = 0.03  # a relative change below which the limit that stops each pair mostly stays the same
-_PATIENCE = 2_000  # sweeps in a random or asynchronous order before servers take turns
-_GAINS, _STALLED = 0.9, 50  # asynchronous: ratio of changes that is progress, and rounds without progress before steps are shortened
-_SHORTER, _SHORTEST = 0.5, 0.05  # factor of a shortening, and the shortest part of a step
 
 
 def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, deadline: Deadline) -> Solution:
@@ -72,36 +62,37 @@ def find_equilibrium(program: Program, goal: Equilibrium, tolerance: float, dead
     act = _turns(goal, layout, state, steps)
     in_turn = goal.order == "sequential"
     best, violation = layout.by_pair(state.x), np.inf
-    due, leap, last, spare, stuck = 1, 2 * _EVERY, np.inf, _SPARE, 0
-    help_from = min(_HELP_AFTER, _HELP_AFTER_PAIRS / max(1, state.x.size))
-    for sweep in range(1, _SWEEPS + 1):
-        if sweep == _PATIENCE and not in_turn:
+    due, leap, last, spare, stuck = 1, 2 * SETTINGS.every, np.inf, SETTINGS.spare, 0
+    help_from = min(SETTINGS.help_after, SETTINGS.help_after_pairs / max(1, state.x.size))
+    for sweep in range(1, SETTINGS.most_sweeps + 1):
+        if sweep == SETTINGS.patience and not in_turn:
             act, in_turn = _turns(Equilibrium(goal.weights), layout, state, steps), True
         change = act()
         record.add(change, state)
         if change <= ROUNDING or sweep >= due or deadline.left == 0.0:
-            due = min(2 * sweep, sweep + _EVERY)
+            due = min(2 * sweep, sweep + SETTINGS.every)
             near, before = layout.by_pair(state.x), violation
             help_now = sweep >= help_from or change <= ROUNDING
             reached = nearest = record.violations[-1] = layout.violation(near, checks)
-            for x in [near, *(solved_equations(layout, state, change) if reached > _AIM and help_now else [])]:
+            for x in [near, *(solved_equations(layout, state, change) if reached > SETTINGS.aim and help_now else [])]:
                 worst = reached if x is near else layout.violation(x, checks)
                 if worst < violation:
                     best, violation = x, worst
                 if worst < nearest:
                     near, nearest = x, worst
-                if violation <= _AIM:
+                if violation <= SETTINGS.aim:
                     break
             stuck = stuck + 1 if in_turn and change <= ROUNDING and violation == before else 0
             enough = violation <= 0.1 * tolerance
             spare -= enough
-            if violation <= _AIM or (enough and (change <= ROUNDING or not spare)) or deadline.left == 0.0 or stuck == _STUCK:
+            good = violation <= SETTINGS.aim or (enough and (change <= ROUNDING or not spare))
+            if good or stuck == SETTINGS.stuck or deadline.left == 0.0:
                 break
-            alone = enough or (change < CLOSE and reached < 0.5 * last)  # the sweeps converge by themselves
+            alone = enough or (change < SETTINGS.close and reached < 0.5 * last)  # the sweeps converge by themselves
             last = reached
             ahead = None
-            if in_turn and help_now and sweep >= leap and CREEP < change < _NEAR and not alone:
-                leap = sweep + _EVERY * (1 if state.x.size <= FEW else 2)
+            if in_turn and help_now and sweep >= leap and SETTINGS.creep < change < SETTINGS.near and not alone:
+                leap = sweep + SETTINGS.every * (1 if state.x.size <= SETTINGS.few_pairs else 2)
                 ahead = smoothed(layout, state)
             elif in_turn and nearest < 0.5 * reached:
                 ahead = near[layout.order]
@@ -127,7 +118,7 @@ def _turns(goal: Equilibrium, layout: Layout, state: State, steps: Steps) -> Cal
     """Return the function that lets each server act once, on average, and returns the largest change."""
     arrays = layout.arrays(state)
     rng = np.random.default_rng(goal.seed)
-    once = SECONDS * state.x.size
+    once = SETTINGS.pair_seconds * state.x.size
     servers: IntArray = np.flatnonzero(np.diff(layout.start))
     if goal.order == "sequential":
         return lambda: float(steps.run("sweep", servers, *arrays, seconds=once))
@@ -143,12 +134,12 @@ def _turns(goal: Equilibrium, layout: Layout, state: State, steps: Steps) -> Cal
         delays = rng.integers(0, goal.delay + 1, servers.size)
         change = float(steps.run("act_asynchronously", actors, delays, part, *arrays, planned, due, clock, seconds=once))
         clock += servers.size
-        if change < _GAINS * least:
+        if change < SETTINGS.gains * least:
             least, stalled = change, 0
         else:
             stalled += 1
-            if stalled >= _STALLED:
-                part, stalled, least = max(_SHORTER * part, _SHORTEST), 0, change
+            if stalled >= SETTINGS.stalled:
+                part, stalled, least = max(SETTINGS.shorter * part, SETTINGS.shortest), 0, change
         return change
 
     return act

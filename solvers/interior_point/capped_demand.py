@@ -27,6 +27,6 @@ def rounded_demand(arrays: Arrays, log_demand: Any, log_cap: Any, width: float) 
     root = xp.sqrt(beyond * beyond + 4 * width * width)
     larger = (root + xp.abs(beyond)) / 2  # of v and l; the difference would lose the digits of the smaller one
     smaller = width * width / larger
-    lost = xp.where(beyond > 0, larger, smaller)
+    nearer = xp.where(capped & (beyond > 0), log_cap, log_demand)
     part = xp.where(beyond > 0, smaller, larger) / root
-    return xp.where(capped, log_demand - lost, log_demand), xp.where(capped, part, 1.0)
+    return xp.where(capped, nearer - smaller, log_demand), xp.where(capped, part, 1.0)

@@ -6,24 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairopt.errors import NoSolution, Unsupported
+from fairopt.instance.tolerances import EXACT
 from fairopt.program import Feature, LimitKind, Program, Solution, TreeFilling
-from fairopt.solvers.backend import Backend, Deadline, Method
+from fairopt.solvers.backend import ALWAYS, Backend, Deadline, Method
 from fairopt.solvers.interior_point.market import as_market, is_large
+from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from fairopt.solvers.interior_point.paths import Path
 
 __all__ = ["InteriorPoint"]
-
-# Sizes, pairs times limits of servers, from which on the path for levels is faster than HiGHS: in general, and where users have at most
-# _PAIRS_EACH servers, so that there are many levels. Then the sizes of totals. Measured in benchmarks/results/choices.md.
-_SIZE_OF_LEVELS, _SIZE_OF_FEW_EACH, _PAIRS_EACH = 100_000, 300_000, 3
-_PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 20_000, 100
-_PAIRS_OF_TREES = 5000  # likewise, for trees of queues
-_SHARP, _FEW_PAIRS = 1e-13, 50  # with fewer pairs, both paths are tried until one has this residual: 1e-12 may mean 1e-9 of x
-_DIGIT = 0.1  # of the tolerance, for levels and totals that HiGHS would solve as fast
-_ALWAYS = -1.0  # as a residual above which to polish
 
 
 class InteriorPoint(Backend):
@@ -63,16 +56,18 @@ class InteriorPoint(Backend):
             return is_large(program)
         pairs = program.n_pairs
         if program.goal.is_filling:
-            if pairs < _PAIRS_OF_TREES:
+            if pairs < SETTINGS.pairs_of_trees:
                 return False
             from fairopt.solvers.interior_point.tree import obstacle_of_tree
 
             return not obstacle_of_tree(program, program.goal_as(TreeFilling))
         if program.goal.has_levels:
             shared = int((program.limits.kinds != LimitKind.TASKS).sum())
-            large = pairs * shared >= (_SIZE_OF_LEVELS if pairs > _PAIRS_EACH * len(program.users) else _SIZE_OF_FEW_EACH)
+            few_each = pairs <= SETTINGS.pairs_each * len(program.users)
+            large = pairs * shared >= (SETTINGS.size_of_few_each if few_each else SETTINGS.size_of_levels)
         else:
-            large = program.goal.feature is Feature.TOTAL and pairs >= max(_PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT * len(program.limits))
+            least = max(SETTINGS.pairs_of_totals, SETTINGS.pairs_per_limit * len(program.limits))
+            large = program.goal.feature is Feature.TOTAL and pairs >= least
         if not large:
             return False
         from fairopt.solvers.structure.scaling import obstacle
@@ -93,7 +88,8 @@ class InteriorPoint(Backend):
 
         goal, arrays = program.goal, array_namespace(self.within)
         if goal.is_equilibrium:
-            return tuple(self._method(path, skip_below=_DIGIT * tolerance) for path in paths.paths_of_market(as_market(program), arrays))
+            market = paths.paths_of_market(as_market(program), arrays)
+            return tuple(self._method(path, skip_below=SETTINGS.digit * tolerance) for path in market)
         if not goal.has_gradient:
             # Of large programs rounding alone leaves more than a tenth of the tolerance: there no polish does better.
             path, enough = paths.structured_path(arrays), tolerance if self.wins(program) else None
@@ -104,9 +100,9 @@ class InteriorPoint(Backend):
                 f'tasks only where these are worth the same everywhere; "{program.name}" is none of these: leave ":{self.within}" out'
             )
         small = program.n_pairs < paths.PAIRS_TO_POLISH
-        enough = _SHARP if program.n_pairs < _FEW_PAIRS else None if small else tolerance
+        enough = EXACT if program.n_pairs < SETTINGS.few_pairs else None if small else tolerance
         return tuple(
-            self._method(path, skip_below=enough, polish_above=_ALWAYS if small else tolerance)
+            self._method(path, skip_below=enough, polish_above=ALWAYS if small else tolerance)
             for path in paths.paths_of_alpha_fair(program, arrays)
         )
 

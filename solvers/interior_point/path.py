@@ -31,6 +31,7 @@ from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import DIGITS, NOISE, ROUNDING
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.finish import Sets, finish, read_active_sets
+from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.interior_point.steps import Point, advance, part_of_the_way
 from fairopt.solvers.leximin.levels import Course, bound_of, rise, settle_below
 from fairopt.solvers.structure.pairs import Pairs
@@ -39,24 +40,6 @@ from fairopt.solvers.structure.scaling import ScaledProgram
 __all__ = ["Face", "LevelCertificate", "LevelPath", "LevelResult", "scaled_course", "solve_level"]
 
 log = logging.getLogger(__name__)
-
-_STEPS = 300  # a first level takes 10 to 30, the next ones 3 to 10; a cap on the way a few
-_HELD = 1e-12  # a settled user may miss its level by this part of it while the others rise
-_ALMOST_HELD = 1e-9  # and by this where a cap is compared with what others reach: the certificate would see it
-_LEAST_GAP = 2e-16  # relative to the level: one unit of rounding
-_CLOSE = 1e-4  # users within this margin above the level may belong to it: the path goes on until that is decided
-_STALLED, _LOST = 4, 24  # steps that do not halve the error: near the end, and before
-_KEPT = (1e-5, 0.2)  # relative gap down to which points are kept to start again from, and by how much it falls from one to the next
-_MOST_KEPT = 12
-_CAPS = 0.01  # relative gap from which on caps are settled: before, the path would start again for one cap after another
-_FINISH = (1e-6, 0.01)  # relative gap from which on the sets of the end may show, and by how much it falls from one trial to the next
-# Part of the prices that is left to those who rise where the path goes on without the capped. Caps are passed long before an end, and later
-# points lie near an end that changes with them: the path takes hundreds of short steps from there, or does not converge.
-_RESTART = 0.9
-_EXACT = 1e-14  # an error that is rounding
-_DEAR = 1e-10  # part of its cost by which a used pair may cost more than its user's cheapest; rounding leaves 1e-15
-_AMBIGUOUS = 1e-3  # of sets: see there
-_LEAST_SLACK = 0.03  # of a limit, or of a user's level, where a level starts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +72,7 @@ class LevelCertificate:
     @property
     def error(self) -> float:
         """The largest error left: the gap (x is infeasible if it is negative), or the missing levels of settled users."""
-        return max(self.gap, -self.gap - 2 * self.noise, self.missing if self.missing > _HELD else 0.0)
+        return max(self.gap, -self.gap - 2 * self.noise, self.missing if self.missing > SETTINGS.held else 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,7 +171,7 @@ class LevelPath:
         pairs, xp = self.pairs, self.pairs.xp
         x = pairs.eligible(pairs.lay(face.x), 1.0)
         s, v = pairs.bounds - pairs.use(x), pairs.rows(x) - self._a * face.t - self._rows
-        s, v = xp.maximum(s, _LEAST_SLACK * pairs.bounds), xp.maximum(v, _LEAST_SLACK * pairs.rows(x))
+        s, v = xp.maximum(s, SETTINGS.least_slack * pairs.bounds), xp.maximum(v, SETTINGS.least_slack * pairs.rows(x))
         primal = pairs.point(x, s, v)
         if not pairs.holds:
             return Point(primal, self.even_prices(), face.t)
@@ -229,9 +212,9 @@ class LevelPath:
         """Return points where the path may start again, the last one a good start for those who rise: it leaves them most of the prices."""
         a = self._a
         left = np.array([float(a @ self.pairs.parts(point.dual)[2]) for point in points])
-        good = np.flatnonzero(left >= _RESTART)
+        good = np.flatnonzero(left >= SETTINGS.restart)
         chosen = int(good[-1] if good.size else left.argmax())
-        first = max(0, chosen + 1 - _MOST_KEPT)
+        first = max(0, chosen + 1 - SETTINGS.most_kept)
         kept = zip(points[first : chosen + 1], left[first:], strict=False)
         return [Point(point.primal, point.dual / float(part), point.t) for point, part in kept if part > 0]
 
@@ -250,14 +233,14 @@ class LevelPath:
     def goes_on_from(self, end: LevelCertificate) -> bool:
         """Is it clear what the next level may use, if there is one?"""
         assert end.sets is not None
-        return end.sets.ambiguity < _AMBIGUOUS or bool((end.saturated == self.rising).all())
+        return end.sets.ambiguity < SETTINGS.ambiguous or bool((end.saturated == self.rising).all())
 
     def ended(self, reached: LevelCertificate) -> LevelCertificate:
         """Return the exact end on the sets that a point shows, or the point where its end is worse, with these sets in any case."""
         if reached.sets is not None:
             return reached
         end = self.finished(reached.point)
-        if end is not None and end.error <= max(reached.error, _EXACT):
+        if end is not None and end.error <= max(reached.error, SETTINGS.exact):
             return end
         return replace(reached, sets=read_active_sets(self.pairs, reached.point.primal, reached.point.dual, self._money(reached.point)))
 
@@ -272,7 +255,7 @@ class LevelPath:
         _, p, m = pairs.parts(end.point.dual)
         y = m[pairs.n_users :]
         cost = pairs.priced(p, y)
-        cheap = cost - pairs.W * pairs.spread(pairs.cheapest(p, y)) <= _DEAR * cost
+        cheap = cost - pairs.W * pairs.spread(pairs.cheapest(p, y)) <= SETTINGS.dear * cost
         if not self.rising.all() or not end.saturated.all() or not bool(pairs.xp.any(sets.used & ~cheap)):
             return end
         other = self.finished(point, replace(sets, used=sets.used & cheap))
@@ -290,7 +273,7 @@ class LevelPath:
             reached = replace(self.proved(Point(*end)), sets=sets)
             if best is None or reached.error < best.error:
                 best = reached
-            if best.error <= _EXACT:
+            if best.error <= SETTINGS.exact:
                 break
         return best
 
@@ -312,7 +295,7 @@ class LevelPath:
         # limits counts by itself, as in the certificate: what the digits add would leave everybody unproved where users are many.
         noise = reached.noise if reached.gap > reached.noise else 0.0
         with np.errstate(divide="ignore", invalid="ignore"):  # of those who do not rise
-            could = rise(weight, max(reached.gap + noise, _LEAST_GAP) / reached.relative) * course.rate / course.size(reached.level)
+            could = rise(weight, max(reached.gap + noise, SETTINGS.least_gap) / reached.relative) * course.rate / course.size(reached.level)
         return np.where((weight > 0) & reached.saturated, could, np.inf)
 
     def stopped(self, reached: LevelCertificate, tolerance: float) -> BoolArray:
@@ -352,7 +335,7 @@ class LevelPath:
         relative = float((course.rate[rising] / course.size(reached)[rising]).max())
         wanted = course.size(point.t)
         saturated = rising & (m[:n] * wanted > v[:n] / wanted * self._money(point))
-        close = saturated | (rising & (level <= (1 + _CLOSE) * course.at(reached)))
+        close = saturated | (rising & (level <= (1 + SETTINGS.close) * course.at(reached)))
         noise = DIGITS * spent / sigma * relative
         return LevelCertificate(reached, bound, relative, noise, x, p, y, q, spent, saturated, close, missing, point)
 
@@ -391,35 +374,35 @@ def solve_level(
         At the deadline.
     """
     points, steps = [start or path.start()], 0
-    point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, _FINISH[0]
-    for _ in range(_STEPS):
+    point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, SETTINGS.sets_below
+    for _ in range(SETTINGS.steps_of_level):
         if deadline.left == 0.0:
             raise deadline.passed(known)
         now = path.proved(point)
-        if now.level > until and now.missing <= _HELD:
+        if now.level > until and now.missing <= SETTINGS.held:
             return LevelResult(path, now, steps)
         if now.error < trial and not path.proves_all(now, enough):
-            trial = _FINISH[1] * now.error
+            trial = SETTINGS.sets_every * now.error
             end = path.finished(point)
             if end is not None and path.proves_all(end, enough) and path.goes_on_from(end):
                 log.debug("exact on the sets of step %d: t %.9g, gap %.1e", steps, end.level, end.gap)
                 now = path.without_dear(point, end, enough)  # which may pass caps that the point itself has not reached
-        if now.gap < _CAPS and now.missing <= _ALMOST_HELD and (capped := path.capped(now.level)).any():
+        if now.gap < SETTINGS.caps_below and now.missing <= SETTINGS.almost_held and (capped := path.capped(now.level)).any():
             path = path.without(capped)
             if not path.rising.any():
                 return LevelResult(path, now, steps)
             points = path.restarts(points)
-            point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, _FINISH[0]
+            point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, SETTINGS.sets_below
             now = path.proved(point)
         log.debug("step %d: t %.9g, gap %.1e, missing %.1e", steps, now.level, now.gap, now.missing)
         since, mark = (0, now.error) if now.error < 0.5 * mark else (since + 1, mark)
         if best is None or now.error < best.error or path.proves_all(now, enough):
             best = now
-        if path.proves_all(best, enough) or (best.error <= 0.1 * enough and since >= _STALLED):
+        if path.proves_all(best, enough) or (best.error <= 0.1 * enough and since >= SETTINGS.stalled):
             break
-        if since > _LOST:
+        if since > SETTINGS.failed:
             break
-        if _KEPT[0] < now.error < _KEPT[1] * kept:
+        if SETTINGS.kept_above < now.error < SETTINGS.kept_every * kept:
             kept = now.error
             points.append(point)
         try:

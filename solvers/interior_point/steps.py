@@ -32,28 +32,13 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.pairs import Pairs
 
 __all__ = ["Demand", "Point", "advance", "length_with_cuts", "part_of_the_way"]
 
 log = logging.getLogger(__name__)
-
-_LONG = 0.9995  # part of the way to the boundary near the end
-_AIM = 4  # the target of the products is this power of the part that the predictor leaves of them
-_CORRECTORS = 4
-_REFINEMENTS = 2  # of a step near the end, half as many for the predictor; before, the next step removes the residual
-_AHEAD = 0.5  # corrections look this much further than the step goes
-_SPREAD = 0.1  # a product further off its target than this factor is corrected
-_GAIN = 0.02  # what a correction has to add to the lengths of the steps
-_MANY = 20  # users for each limit: with fewer of them a step gains little by cuts
-_CUT = 0.3  # part of the gap that all cuts of a step together may be worth
-_CUT_ROUNDS, _CUT_DIGITS = 30, 0.01  # rounds and accuracy of the search for the length of such a step
-_LEFT_OF_CUT = (0.5, 0.2)  # a cut pair keeps this part of the target in its product, and at most this part of its value
-_END = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
-_END_OF_DEMAND = 1e-13  # the same with demands, relative to the money of each user
-_LEAST_PART = 1e-4  # of a value that a step leaves; rounding would leave 0 or less
-_LEAST_PART_OF_STOPPED = 0.3  # of the price that a stopped user pays
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +77,7 @@ class Demand:
 
 def part_of_the_way(gap: float) -> float:
     """Return what part of the way to the boundary a step goes at least: careful until the relative gap is small."""
-    return 0.8 if gap > 1e-6 else _LONG
+    return 0.8 if gap > 1e-6 else SETTINGS.longest_part
 
 
 def length_with_cuts(pairs: Pairs, primal: Any, change: Any, cost: Any, allowed: float) -> float:
@@ -113,10 +98,10 @@ def length_with_cuts(pairs: Pairs, primal: Any, change: Any, cost: Any, allowed:
     had = (primal[:n] * cost)[short]
     falls = (-change[:n] * cost)[short]
     # What they lack is convex in the length: Newton's method goes down to where it is allowed, from above.
-    for _ in range(_CUT_ROUNDS):
+    for _ in range(SETTINGS.cut_rounds):
         lack = xp.clip(length * falls - had, 0.0, None)
         excess = float(xp.sum(lack)) - allowed
-        if excess <= _CUT_DIGITS * allowed:
+        if excess <= SETTINGS.cut_digits * allowed:
             break
         length -= excess / float(xp.sum(xp.where(lack > 0, falls, 0.0)))
     return length
@@ -164,11 +149,11 @@ def advance(
     )
     products = _Products(pairs, primal, dual, demand)
     system = (pairs.system or NewtonSystem)(pairs, products.primal, dual, side, a)
-    care = _REFINEMENTS if part == _LONG else 0
+    care = SETTINGS.refinements if part == SETTINGS.longest_part else 0
     mu = products.mean(primal * dual)
     # Among equations prices may be negative: what pairs are worth does not tell.
-    cuts = pairs.n_users >= _MANY * pairs.n_slots * pairs.n_servers and not pairs.holds
-    allowed = _CUT * mu * products.number
+    cuts = pairs.n_users >= SETTINGS.many_users * pairs.n_slots * pairs.n_servers and not pairs.holds
+    allowed = SETTINGS.cut * mu * products.number
 
     def lengths_of(step: tuple[Any, Any, float]) -> tuple[float, float]:
         along = length_with_cuts(pairs, primal, step[0], cost, allowed) if cuts else pairs.length(primal, step[0])
@@ -178,27 +163,29 @@ def advance(
     lengths = lengths_of(step)
     ahead = products.mean((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1]))
     value = money if money is not None else float(xp.sum(p) + xp.sum(m)) if a is None else point.t
-    end = _END if demand is None else _END_OF_DEMAND
-    aim = max(min((ahead / mu) ** _AIM, 1.0) * mu, end * abs(value) / products.number, 0.0 if demand is None else demand.least)
+    end = SETTINGS.end if demand is None else SETTINGS.end_of_demand
+    aim = max(min((ahead / mu) ** SETTINGS.aim, 1.0) * mu, end * abs(value) / products.number, 0.0 if demand is None else demand.least)
     wanted = products.wanted(aim, step)
     step = system.step(wanted, residuals, care)
     lengths = lengths_of(step)
-    for _ in range(_CORRECTORS):
-        far = [min(1.0, length + _AHEAD) for length in lengths]
+    for _ in range(SETTINGS.correctors):
+        far = [min(1.0, length + SETTINGS.ahead) for length in lengths]
         there = (primal + far[0] * step[0]) * (dual + far[1] * step[1]) / products.unit
-        off = xp.clip(there, _SPREAD * aim, aim / _SPREAD) - xp.clip(there, None, 2 * aim / _SPREAD)
+        off = xp.clip(there, SETTINGS.spread * aim, aim / SETTINGS.spread) - xp.clip(there, None, 2 * aim / SETTINGS.spread)
         wanted = wanted + products.free(off * products.unit)
         other = system.step(wanted, residuals, care)
         longer = lengths_of(other)
-        if sum(longer) < sum(lengths) + _GAIN:
+        if sum(longer) < sum(lengths) + SETTINGS.gain:
             break
         step, lengths = other, longer
-    along, across = (max(part, min(length**2, _LONG)) * length if length < 1 else 1.0 for length in lengths)
+    along, across = (max(part, min(length**2, SETTINGS.longest_part)) * length if length < 1 else 1.0 for length in lengths)
     log.debug("  products %.1e, aim %.1e, lengths %.2f %.2f", mu, aim, *lengths)
     values, duals = primal + along * step[0], dual + across * step[1]
     duals = pairs.mask_equalities(xp.maximum(duals, products.least_parts() * dual), duals)
-    least = _LEAST_PART * primal
-    left = xp.maximum(xp.minimum(_LEFT_OF_CUT[0] * aim * products.unit / duals, _LEFT_OF_CUT[1] * primal), least) if cuts else least
+    least = SETTINGS.least_part * primal
+    left = least
+    if cuts:
+        left = xp.maximum(xp.minimum(SETTINGS.target_of_cut * aim * products.unit / duals, SETTINGS.value_of_cut * primal), least)
     after = Point(xp.where(values > least, values, left), duals, point.t + along * step[2])
     if not np.isfinite(float(after.primal @ after.dual) + after.t):
         raise np.linalg.LinAlgError("the step is not a number")
@@ -243,10 +230,10 @@ class _Products:
         to pay for a server that others need.
         """
         if self._demand is None or self._demand.stopped is None:
-            return _LEAST_PART
+            return SETTINGS.least_part
         xp, n = self._pairs.xp, self._dual.shape[0] - self._pairs.n_rows
-        least = xp.full_like(self._dual, _LEAST_PART)
-        return xp.concat([least[:n], xp.where(self._demand.stopped, _LEAST_PART_OF_STOPPED, least[n:])])
+        least = xp.full_like(self._dual, SETTINGS.least_part)
+        return xp.concat([least[:n], xp.where(self._demand.stopped, SETTINGS.least_part_of_stopped, least[n:])])
 
     def mean(self, products: Any) -> float:
         """Return the mean of the products that become small, in their units."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from fairopt.program import Program, Solution
 from fairopt.solvers.backend import Deadline, nothing_to_solve
+from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.interior_point.steps import Point, advance, part_of_the_way
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.pairs import Pairs, lay_out
@@ -24,11 +25,6 @@ from fairopt.solvers.structure.scaling import ScaledProgram
 __all__ = ["solve_total"]
 
 log = logging.getLogger(__name__)
-
-_STEPS = 100
-_DIGIT = 0.01  # the path aims two digits below what is asked for
-_END = 1e-14
-_STALLED = 12  # steps that do not halve the gap
 
 
 def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: Arrays = NUMPY) -> Solution | None:
@@ -51,7 +47,7 @@ def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: 
     rows = arrays.floats(np.ones(pairs.n_rows))
     point = _start(pairs, worth)
     gap, mark, since, best = np.inf, np.inf, 0, None
-    for step in range(_STEPS):
+    for step in range(SETTINGS.steps_of_total):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": step})
         x, _, _ = pairs.parts(point.primal)
@@ -64,7 +60,7 @@ def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: 
         since, mark = (0, now) if now < 0.5 * mark else (since + 1, mark)
         if now < gap:
             gap, best = now, (x / scale, p, y)
-        if gap <= _END or since > _STALLED or (gap <= _DIGIT * tolerance and since > 2):
+        if gap <= SETTINGS.end or since > SETTINGS.stalled_of_total or (gap <= SETTINGS.digit_of_total * tolerance and since > 2):
             break
         try:
             point = advance(pairs, point, -rows, None, rows, worth, part_of_the_way(now))

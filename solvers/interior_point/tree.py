@@ -30,6 +30,7 @@ from fairopt.program.share_limits import ShareLimits
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.interior_point.faces import Faces
 from fairopt.solvers.interior_point.path import LevelCertificate, LevelPath, scaled_course, solve_level
+from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.leximin.levels import Course, NotConverged, Proof, Step, settle_below
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree, unit_of_part
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
@@ -38,9 +39,6 @@ from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
 __all__ = ["obstacle_of_tree", "solve_filling"]
 
 log = logging.getLogger(__name__)
-
-_HELD = 1e-12  # a settled user who misses its share by this part of it has it
-_LEAST = 1e-3  # of an even part of a server: what each pair has where a path starts
 
 
 def obstacle_of_tree(program: Program, goal: TreeFilling) -> str:
@@ -174,7 +172,7 @@ class _Part:
         left = np.clip(1 - use, 0.0, None)[:, scaled.server]
         room = np.min(np.divide(left, scaled.A, out=np.full(left.shape, np.inf), where=scaled.A > 0), axis=0)
         even = 1 / np.bincount(scaled.server)[scaled.server]
-        return np.where(faces.near(course), np.maximum(last + 0.5 * even * room, _LEAST * even), last)
+        return np.where(faces.near(course), np.maximum(last + 0.5 * even * room, SETTINGS.part_at_start * even), last)
 
     def _point(self, path: LevelPath, reached: LevelCertificate, course: Course) -> tuple[FloatArray, FloatArray]:
         """Return where a path ends, scaled back into the limits, and its levels; who misses what is rounding has its share."""
@@ -184,5 +182,5 @@ class _Part:
         use = np.divide(limits.matrix @ x, limits.bounds, out=np.zeros(len(limits)), where=limits.bounds > 0)
         x /= max(1.0, float(use.max(initial=0.0)))
         levels = self.program.per_user(x * self.program.utilities)
-        held = ~course.rising & (levels < course.start) & (levels >= course.start * (1 - _HELD))
+        held = ~course.rising & (levels < course.start) & (levels >= course.start * (1 - SETTINGS.held))
         return x, np.where(held, course.start, levels)

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.program import AllPairs, AlphaFair, Feature, Leximin, LimitKind, Program, Solution
-from fairopt.solvers.backend import Backend, Deadline, Method
+from fairopt.solvers.backend import NEVER, Backend, Deadline, Method
 
 __all__ = ["Large", "suits_groups", "suits_regions"]
 
@@ -21,7 +21,6 @@ _USERS_FOR_A_SERVER = 2  # with fewer of them the groups would be as many as the
 _MOST_SERVERS = 330  # of alpha-fair goals
 _LEAST_ALPHA, _MOST_ALPHA = 0.7, 2.5  # in this range the path of a round is fast and nearly always converges
 _PAIRS_OF_REGIONS, _LIMITS_OF_REGIONS = 100_000, 600
-_NEVER = float("inf")  # as a residual above which to polish: groups and regions have a polish of their own
 
 _Solve = Callable[[Program, float, Deadline, Solution | None], Solution | None]
 
@@ -55,7 +54,7 @@ class Large(Backend):
             Neither applies.
         """
         if isinstance(program, AllPairs) and (isinstance(program.goal, Leximin) or _has_fast_groups(program)):
-            return (Method(self.name, _guarded(_in_groups), polish_above=_NEVER),)
+            return (Method(self.name, _guarded(_in_groups), polish_above=NEVER),)  # groups have a polish of their own
         if suits_regions(program):
             return tuple(
                 Method(name, _guarded(solve), skip_below=tolerance, polish_above=tolerance)

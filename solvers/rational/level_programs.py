@@ -28,7 +28,7 @@ from fairopt.instance.fractions import ExactArray
 from fairopt.instance.tolerances import TINY
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline, Status
-from fairopt.solvers.highs_model import HighsModel
+from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel
 from fairopt.solvers.rational.simplex import RationalProgram
 from fairopt.solvers.rational.systems import Column, common_denominator
 
@@ -37,7 +37,6 @@ __all__ = ["Level", "LevelPrograms"]
 log = logging.getLogger(__name__)
 
 _ZERO = fmpq(0)
-_PRIMAL = 4  # HiGHS's number for the primal simplex
 _OFF = 1e4  # a level that differs from its unit by a larger factor is solved again in another unit
 
 
@@ -223,7 +222,7 @@ class LevelPrograms:
             structural = np.array([j for j in self.basis if j < n], np.int64)
             slack = {j - n for j in self.basis if j >= n}
             model.start_from(structural, np.array([i for i in range(lower.size) if i not in slack], np.int64))
-            model.set_options(simplex_strategy=_PRIMAL)
+            model.set_options(simplex_strategy=PRIMAL_SIMPLEX)
         outcome = model.run(self.deadline.left)
         if outcome.status is Status.TIME_LIMIT:
             self.check()

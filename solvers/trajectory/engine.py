@@ -36,7 +36,7 @@ from fairopt.drawing import draw
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import AlphaFair, Feature, Program, Solution
-from fairopt.solvers.backend import Backend, Deadline, Method, nothing_to_solve
+from fairopt.solvers.backend import ALWAYS, Backend, Deadline, Method, nothing_to_solve
 from fairopt.solvers.trajectory.central_path import CentralPath, Point, falling, solve_rows
 from fairopt.streams import unwarned
 from fairopt.wording import exactly
@@ -57,7 +57,6 @@ _LONGEST_PATH = 3000  # steps of the integration
 _MATRICES, _MEMORY = 5, 2**30  # square matrices at a time; bytes that a program may take unasked
 _CENTRINGS = 200  # steps of Newton's method at the start
 _FULL = 1e-6  # a limit with this part left is a bottleneck
-_ALWAYS = -1.0  # as a residual above which to polish: where a limit is full at price 0, x is off by the root of the residual
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +136,7 @@ class Trajectory(Backend):
     def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
         """Return the one method; its answer is always polished."""
         (method,) = super().methods(program, tolerance)
-        return (replace(method, polish_above=_ALWAYS),)
+        return (replace(method, polish_above=ALWAYS),)  # where a limit is full at price 0, x is off by the root of the residual
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Follow the path to its end; return it with its prices.

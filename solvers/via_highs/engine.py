@@ -15,10 +15,9 @@ import scipy.sparse as sp
 
 from fairopt.program import Equalize, Feature, Leximin, LimitKind, Nested, Program, Solution, Total, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Method
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["HiGHS"]
-
-_SIFTED = 0.01  # of the tolerance: many users feel the rounding of the few prices of sifted LPs, so their answer is polished sooner
 
 
 class HiGHS(Backend):
@@ -49,7 +48,7 @@ class HiGHS(Backend):
         if program.integral or not _suits_sifting(program):
             return everybody
         return (
-            Method("sifted LPs", _sifted, polish_above=_SIFTED * tolerance),
+            Method("sifted LPs", _sifted, polish_above=SETTINGS.sifted_digits * tolerance),
             replace(everybody[0], skip_below=tolerance),
         )
 

@@ -20,11 +20,10 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.via_highs.packing import Group, by_patterns, first_fit, pack, trimmed
 from fairopt.solvers.via_highs.rows import Rows
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["Fewer", "Linear", "Totals"]
 
-_VIOLATED = 1e-7  # relative: a limit is added if whole totals violate it by more
-_CLEARLY = 1e-3  # the same for divisible totals, which only help to find whole ones
 
 Known = Mapping[str, object]  # the results so far, for the error at a time limit
 
@@ -138,7 +137,7 @@ class Totals:
         """Add the limits that totals, whole or not, violate; return whether there are any."""
         before = len(self.cuts)
         for number, (group, place) in enumerate(zip(self.groups, self.place, strict=True)):
-            prices = self._violated(number, group, y[place], deadline, known, _CLEARLY)
+            prices = self._violated(number, group, y[place], deadline, known, SETTINGS.clearly_violated)
             if prices is not None:
                 self.cuts.append((number, Linear(prices)))
         return len(self.cuts) > before
@@ -165,7 +164,7 @@ class Totals:
             found = next((trimmed(each, total) for g, each in self.packings if g == number and (each.sum(axis=0) >= total).all()), None)
             if found is None:
                 found = first_fit(group, total)
-                prices = None if found is not None else self._violated(number, group, total, deadline, known, _VIOLATED)
+                prices = None if found is not None else self._violated(number, group, total, deadline, known, SETTINGS.violated)
                 if found is None and prices is None:
                     found = pack(group, total, self.patterns[number], deadline, known)
                 if found is not None:

@@ -27,20 +27,9 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import NOISE, SAME
 from fairopt.solvers.via_highs.level_problem import LevelProblem
+from fairopt.solvers.via_highs.settings import SETTINGS
 
-__all__ = ["MOST_ROWS", "KeptBasis", "LevelSystem", "OneLevel"]
-
-MOST_ROWS = 600  # a dense inverse of more is slower than HiGHS
-_MOST_PIVOTS = 20
-_REFACTOR = 40  # pivots until the inverse is computed anew
-_NEGATIVE = 1e-13  # of a user's or a limit's own size: rounding
-_PIVOT = 1e-8
-_REFINEMENTS = 3
-_SHARP = 1e-15  # a smaller error of a row is rounding
-_SINGULAR = 1e-11
-_OVER = 1e-14  # relative: a smaller excess over a limit is rounding
-_OVER_PAST = 1e-12  # the same with a past: right-hand sides are differences, which have fewer digits
-_WRONG = 1e-10  # relative to the largest price: prices below the negative of this are more than rounding
+__all__ = ["KeptBasis", "LevelSystem", "OneLevel"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,7 +149,7 @@ class KeptBasis:
             return None
         prices = kept.prices()
         reduced = system.product(prices)
-        return kept if np.isfinite(kept.inverse).all() and reduced.min() >= -_WRONG * np.abs(prices).max() else None
+        return kept if np.isfinite(kept.inverse).all() and reduced.min() >= -SETTINGS.wrong_price * np.abs(prices).max() else None
 
     @property
     def has_level(self) -> bool:
@@ -183,12 +172,12 @@ class KeptBasis:
 
         ``t`` is the `level` at the present prices, where there is one.
         """
-        for _ in range(_MOST_PIVOTS):
+        for _ in range(SETTINGS.most_pivots):
             levels = np.minimum(np.maximum(weights * t - past, 0.0), cap) if self.has_level else cap
             right = np.concatenate([np.ones(self.system.use.shape[0]), levels / self.system.unit])
             values = self._values(right)
             lowest = int(values.argmin())
-            if values[lowest] >= -_NEGATIVE:
+            if values[lowest] >= -SETTINGS.negative:
                 return self._answer(self._refined(values, right), levels, t, cap, weights, past)
             if not self._pivot(lowest):
                 return None
@@ -217,9 +206,9 @@ class KeptBasis:
 
     def _refined(self, values: FloatArray, right: FloatArray) -> FloatArray:
         """Return more digits of the values, where rounding of the inverse shows."""
-        for _ in range(_REFINEMENTS):
+        for _ in range(SETTINGS.refinements_of_basis):
             left = right - self.system.row_sums(self.basic, values)
-            if np.abs(left).max() <= _SHARP:
+            if np.abs(left).max() <= SETTINGS.sharp:
                 break
             values = values + self._values(left)
         return values
@@ -229,7 +218,7 @@ class KeptBasis:
         row = self.inverse[leaving]
         entries, reduced = self.system.product(row), self.system.product(self.prices())
         entries[self.basic] = 0.0
-        able = np.flatnonzero(entries < -_PIVOT * np.abs(row).max())
+        able = np.flatnonzero(entries < -SETTINGS.least_pivot * np.abs(row).max())
         if not able.size:
             return False
         ratios = np.maximum(reduced[able], 0.0) / -entries[able]
@@ -237,7 +226,7 @@ class KeptBasis:
         entering = int(ties[entries[ties].argmin()])
         self.basic[leaving] = entering
         self.pivots += 1
-        if self.pivots >= _REFACTOR:
+        if self.pivots >= SETTINGS.refactor_every:
             self.inverse, self.pivots = self._inverted(), 0
             return True
         column = np.einsum("ij,j->i", self.inverse, self.system.columns(np.array([entering]))[:, 0])
@@ -260,9 +249,9 @@ class KeptBasis:
             return None
         y *= np.divide(wanted, got, out=np.zeros(levels.size), where=got > 0)[system.users]
         over = float((system.use @ y).max(initial=0.0)) - 1
-        if over > (_OVER_PAST if _anybody(past) else _OVER):
+        if over > (SETTINGS.over_with_past if _anybody(past) else SETTINGS.over):
             return None
-        if over > _OVER:
+        if over > SETTINGS.over:
             y /= 1 + over
         x = np.zeros(system.problem.program.n_pairs)
         x[system.problem.columns] = y * system.scale
@@ -319,7 +308,7 @@ def _inverse(matrix: FloatArray) -> FloatArray:
     for k in range(size):
         entries = table[:, k]
         pivot = int(np.where(free, np.abs(entries), 0.0).argmax())
-        if not free[pivot] or abs(entries[pivot]) < _SINGULAR:
+        if not free[pivot] or abs(entries[pivot]) < SETTINGS.singular:
             raise ZeroDivisionError
         table[pivot] /= entries[pivot]
         free[pivot], row_of[k] = False, pivot

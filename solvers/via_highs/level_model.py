@@ -18,11 +18,9 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.solvers.highs_model import HighsModel
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.via_highs.level_problem import LevelProblem
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["LevelModel"]
-
-_VANISHING = 1e-6  # part of a user's level
-_MAGNIFIED = 2.0**14  # levels are known to rounding: HiGHS' own tolerance, 1e-10, would be felt by users who take little
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +85,7 @@ class LevelModel:
             np.concatenate([np.full(rows.size, -np.inf), lower[present]]),
             np.concatenate([np.ones(rows.size), np.full(present.size, np.inf)]),
             tolerance=1e-10,
-            magnified=_MAGNIFIED,
+            magnified=SETTINGS.magnified,
         )
         by_column = sp.csr_array(use.T)
         return cls(
@@ -103,7 +101,7 @@ class LevelModel:
             coefficient=coefficient,
             lower=lower,
             first=np.flatnonzero(np.diff(users, prepend=-1)),
-            vanishing=np.flatnonzero(worth < _VANISHING),
+            vanishing=np.flatnonzero(worth < SETTINGS.vanishing),
             capped=cap is not None,
         )
 

@@ -17,40 +17,20 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import Program, Stage
 from fairopt.solvers.backend import Deadline, Status, final_levels
-from fairopt.solvers.highs_model import Outcome, solved
+from fairopt.solvers.highs_model import DUAL_SIMPLEX, PRIMAL_SIMPLEX, Outcome, solved
 from fairopt.solvers.leximin.levels import Course, Proof
 from fairopt.solvers.via_highs.level_model import LevelModel
 from fairopt.solvers.via_highs.level_points import Point, paid_at, point_of, prices_at
 from fairopt.solvers.via_highs.level_problem import LevelProblem
+from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.starting_basis import greedy_columns
 
 __all__ = ["LevelPrograms"]
 
 log = logging.getLogger(__name__)
 
-# First LP: primal simplex from a greedy basis, unless there are many limits *and* many columns; then the interior point, with crossover.
-_MANY_COLUMNS, _MANY_LIMITS, _MANY_USERS = 30_000, 200, 3000
-_PRIMAL, _DUAL = 4, 1  # HiGHS's numbers for primal and dual simplex
-# Where the solver misses a solution that exists: the next unit of t, as a multiple of the last, how much to relax the levels of the users
-# already settled (their rounding can make a program look infeasible by a hair), and whether to keep the basis. First the rounding is given
-# way, then comes a fresh start, then larger units (a level far above its unit looks unbounded), then more is given way in the old unit;
-# the certificate judges.
-_ATTEMPTS = (
-    (1.0, 1e-14, True),
-    (1.0, 1e-14, False),
-    (1e3, 1e-14, False),
-    (1e3, 1e-14, False),
-    (1e-6, 1e-11, False),
-    (1.0, 1e-10, False),
-    (1.0, 1e-9, False),
-)
-_SLOPPY = 1e-14  # a point that violates its limits by more is refined: a user who takes little feels it much
 # A run of few steps: against degeneracy it needs no perturbed bounds, and no test of factors that are new.
 _FEW_STEPS = {"primal_simplex_bound_perturbation_multiplier": 0.0, "rebuild_refactor_solution_error_tolerance": 0.0}
-_REFINEMENTS = 3  # of a program, at most
-_SHARPER = 1e6  # prices that stop nobody are refined, by this factor
-_OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
-_STUCK = 1e-8  # a smaller part of its unit, where users begin with what they have, is no level in another unit but none
 
 
 class LevelPrograms:
@@ -77,7 +57,7 @@ class LevelPrograms:
         if self.model is None:
             self._start(course, t_unit, cap)
         elif cap is None and not self.model.capped:
-            if (course.rate * self.model.t_unit > _OFF * self.model.unit).any():  # somebody rises much faster than before
+            if (course.rate * self.model.t_unit > SETTINGS.unit_off * self.model.unit).any():  # somebody rises much faster than before
                 self._restart(course, self.model.t_unit, None, self.model.highs.basis)
             else:
                 self._write(course)
@@ -89,13 +69,13 @@ class LevelPrograms:
         self.problem = problem
         self._restart(course, t_unit, None, None)
         self._now.highs.extend(basis, np.append(new, False))
-        self._now.highs.set_options(solver="simplex", simplex_strategy=_PRIMAL)
+        self._now.highs.set_options(solver="simplex", simplex_strategy=PRIMAL_SIMPLEX)
 
     def _start(self, course: Course, t_unit: float, cap: FloatArray | None) -> None:
         """Build the first model, with a first basis for primal simplex."""
         self.model = model = self._build(course, t_unit, cap)
-        many = self.problem.columns.size >= _MANY_COLUMNS
-        if many and (self.problem.rows.size >= _MANY_LIMITS or np.count_nonzero(self.problem.members) >= _MANY_USERS):
+        many = self.problem.columns.size >= SETTINGS.many_columns
+        if many and (self.problem.rows.size >= SETTINGS.many_limits or np.count_nonzero(self.problem.members) >= SETTINGS.many_users):
             model.highs.set_options(solver="ipm")
             return
         uses, users = model.use_by_column, self.problem.users
@@ -103,14 +83,14 @@ class LevelPrograms:
             per_level = uses.data / np.repeat(model.worth * model.unit[users], np.diff(uses.indptr))
             columns = greedy_columns(sp.csr_array((per_level, uses.indices, uses.indptr), shape=uses.shape), users)
             model.highs.start_from(columns, model.user_rows[self.problem.members])
-            model.highs.set_options(simplex_strategy=_PRIMAL)
+            model.highs.set_options(simplex_strategy=PRIMAL_SIMPLEX)
 
     def _restart(self, course: Course, t_unit: float, cap: FloatArray | None, basis: Any) -> None:
         """Build a model in other units, or for another guess, and go on from a basis, if there is one."""
         self.model, self.last, self.floor = self._build(course, t_unit, cap), None, 0.0
         if basis is not None:
             self.model.highs.basis = basis
-            self.model.highs.set_options(solver="simplex", simplex_strategy=_PRIMAL)
+            self.model.highs.set_options(solver="simplex", simplex_strategy=PRIMAL_SIMPLEX)
 
     def _write(self, course: Course) -> None:
         """Bring the rows of users up to date, where they differ from the course; of a model without caps."""
@@ -167,7 +147,7 @@ class LevelPrograms:
         """Start the next run from a basis, if there is one, whose prices are still good."""
         if basis is not None:
             self._now.highs.basis = basis
-            self._now.highs.set_options(simplex_strategy=_DUAL)
+            self._now.highs.set_options(simplex_strategy=DUAL_SIMPLEX)
 
     @property
     def basis(self) -> Any:
@@ -226,17 +206,17 @@ class LevelPrograms:
     def _in_other_units(self, course: Course, outcome: Outcome) -> bool:
         """Go on from the same basis in other units, where those of the model were wrong by orders of magnitude; say whether they were."""
         t = float(outcome.x[-1])
-        if 1 / _OFF < t < _OFF:
+        if 1 / SETTINGS.unit_off < t < SETTINGS.unit_off:
             return False
         # What users have already is a measure of its own.
-        off = t > _OFF or t > _STUCK if course.start.any() else t > 0
+        off = t > SETTINGS.unit_off or t > SETTINGS.no_progress if course.start.any() else t > 0
         if off:
             self._restart(course, self.t_unit * t, None, self._now.highs.basis)
         return off
 
     def _attempt(self, course: Course, cap: FloatArray | None, known: Sequence[Stage]) -> Outcome:
         """Run the LP, which always has a solution; where the solver misses it, try larger units and a fresh start."""
-        for times, slack, keep in _ATTEMPTS:
+        for times, slack, keep in SETTINGS.attempts:
             outcome = self._run()
             if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT):
                 break
@@ -250,10 +230,10 @@ class LevelPrograms:
     def refined(self, course: Course, outcome: Outcome) -> Point:
         """Return the point of an outcome, refined as long as it violates the LP by more than rounding."""
         # From here on the last point is feasible (or almost), and primal simplex carries on from it, by a few steps.
-        self._now.highs.set_options(solver="simplex", simplex_strategy=_PRIMAL, **_FEW_STEPS)
+        self._now.highs.set_options(solver="simplex", simplex_strategy=PRIMAL_SIMPLEX, **_FEW_STEPS)
         point, error = self._point(course, outcome)
-        for _ in range(_REFINEMENTS):
-            if error <= _SLOPPY:
+        for _ in range(SETTINGS.most_refinements):
+            if error <= SETTINGS.refine_above:
                 break
             point, error = self._point(course, self._now.highs.refine(point.outcome, self.deadline.left))
         self.programs += 1
@@ -262,7 +242,7 @@ class LevelPrograms:
 
     def sharper(self, course: Course, point: Point) -> Point:
         """Solve again for prices of more digits."""
-        return self._point(course, self._now.highs.refine(point.outcome, self.deadline.left, of_prices=_SHARPER))[0]
+        return self._point(course, self._now.highs.refine(point.outcome, self.deadline.left, of_prices=SETTINGS.sharper))[0]
 
     def _point(self, course: Course, outcome: Outcome) -> tuple[Point, float]:
         return point_of(self._now, self.problem, course, outcome)

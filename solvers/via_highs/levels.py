@@ -39,14 +39,11 @@ from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle
 from fairopt.solvers.leximin.levels import solve_levels as by_levels
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["CappedLevels", "CappedPrograms", "Caps", "reached_caps", "solve_levels"]
 
 log = logging.getLogger(__name__)
-
-_REACHED = 1e-11  # relative: a guess counts as reached if all users come this close
-_SAME_CAP = 1e-14
-_FREE = 1e-9  # a pair is free if filling it costs at most this part of all spending
 
 
 def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline) -> Solution:
@@ -103,7 +100,7 @@ class Caps:
         """Return the caps at the prices of a level t: beyond their free pairs users would have to buy what others have, who are settled."""
         limits = program.limits
         cost = limits.matrix.T @ np.where(limits.of_servers, prices, 0.0)
-        free = cost * program.largest() <= _FREE * float(prices @ limits.bounds)
+        free = cost * program.largest() <= SETTINGS.free_pair * float(prices @ limits.bounds)
         level, limit = self.own.caps(free)
         lower = rising & (level < self.level * (1 - ROUNDING))
         level, limit = np.where(lower, np.maximum(level, t), self.level), np.where(lower, limit, self.limit)
@@ -119,7 +116,7 @@ class Caps:
             return ()
         cost = limits.matrix.T @ shared
         order = users[np.argsort(self.level[users], kind="stable")]
-        new = np.flatnonzero(np.diff(self.level[order], prepend=-1.0) > _SAME_CAP * self.level[order])
+        new = np.flatnonzero(np.diff(self.level[order], prepend=-1.0) > SETTINGS.same_cap * self.level[order])
         for together in np.split(order, new[1:]):
             beyond = np.array([self.own.price_beyond(self.limit[n], cost, self.free) for n in together])
             bought = np.isfinite(beyond)
@@ -268,7 +265,7 @@ class CappedLevels:
         tried = self.programs.attempt(guess, course, cap, stages)
         guess, best, caps = tried.wanted, self.search.best, cap[course.rising]
         low, within = float(caps.min()), bool((caps >= guess).all())
-        if within or tried.part < 1 - _REACHED:  # (elsewhere it may be caps that stop them, and nothing is proved)
+        if within or tried.part < 1 - SETTINGS.reached:  # (elsewhere it may be caps that stop them, and nothing is proved)
             better = best is None or tried.proof.bound < best.bound * (1 - ROUNDING)
             stalled = not better and not tried.grew
             best = tried.proof if better else best
@@ -285,7 +282,7 @@ class CappedLevels:
             tried.x, tried.levels, reached, at_cap=at_cap, caps=cap[at_cap], cap_stages=self.caps.stages(self.problem.program, at_cap)
         )
         self.search = _Search(bound, best, is_new=False)
-        if best is None or not left.rising.any() or not (stalled or bound <= reached * (1 + _REACHED)):
+        if best is None or not left.rising.any() or not (stalled or bound <= reached * (1 + SETTINGS.reached)):
             return step
         self.settled_at(reached, best)
         return replace(step, proof=best)

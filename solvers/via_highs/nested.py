@@ -17,12 +17,11 @@ from fairopt.program import Nested, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel, solved
 from fairopt.solvers.leximin.levels import exactly
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["solve_nested"]
 
 log = logging.getLogger(__name__)
-
-_SETTLED = 1e-9  # relative: an agent that can rise by less is settled
 
 
 def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool = False) -> Solution:
@@ -81,7 +80,7 @@ def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool
             gap = max(float(prices @ bounds - pays @ level), ROUNDING * float(paid.sum()))
             with np.errstate(divide="ignore"):
                 could = gap / paid  # by which part an agent could rise
-            stopped = rising & (could <= max(_SETTLED, float(could[rising].min())))
+            stopped = rising & (could <= max(SETTINGS.settled_agent, float(could[rising].min())))
             agents = np.flatnonzero(stopped)
             stages.append(Stage(t, np.flatnonzero(goal.below[agents].sum(axis=0) > 0), np.append(prices, pays), depth, agents))
             owed[agents] = units[agents] * t

@@ -22,12 +22,10 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import FITS
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["Group", "by_patterns", "first_fit", "pack", "trimmed"]
 
-_PATTERNS = 1_000_000  # are listed at most
-_ENTRIES = 20_000_000  # numbers in a list of patterns, at most
-_ORDERS = 8  # greedy packings in random orders, after those by size
 
 Known = Mapping[str, object]  # the results so far, for the error at a time limit
 
@@ -56,7 +54,7 @@ def first_fit(group: Group, y: FloatArray) -> FloatArray | None:
     servers, users = group.columns.shape
     rng = np.random.default_rng(0)
     orders = [np.argsort(-group.sizes.max(axis=0), kind="stable"), np.argsort(-group.sizes.sum(axis=0), kind="stable")]
-    orders += [rng.permutation(users) for _ in range(_ORDERS)]
+    orders += [rng.permutation(users) for _ in range(SETTINGS.random_orders)]
     for order in orders:
         left, free = y.copy(), np.ones((servers, group.sizes.shape[0]))
         packed = np.zeros((servers, users))
@@ -141,7 +139,7 @@ def _full_patterns(group: Group, y: FloatArray) -> FloatArray | None:
         with np.errstate(divide="ignore"):
             room = np.where(size > 0, (free + FITS) / size, np.inf).min(axis=1)
         options = np.minimum(np.floor(room), most[n]).astype(int) + 1
-        if options.sum() > min(_PATTERNS, _ENTRIES / y.size):
+        if options.sum() > min(SETTINGS.most_patterns, SETTINGS.most_entries / y.size):
             return None
         of = np.repeat(np.arange(len(patterns)), options)
         taken = np.arange(of.size) - np.repeat(np.cumsum(options) - options, options)

@@ -38,13 +38,10 @@ from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import CERTIFIED, NOTHING, TINY
 from fairopt.program import Program
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
+from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel, Outcome, Status, solved
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["Pareto", "pareto_frontier"]
-
-_REFINED = 1e-10  # an answer that leaves more is computed again with smaller tolerances
-_MAGNIFIED = 1e4  # a goal in larger numbers has prices of more digits, as the solver's tolerances do not grow with it
-_PRIMAL = 4  # HiGHS's number for primal simplex: a new goal leaves the basis feasible
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,13 +138,13 @@ class _Search:
             np.concatenate([np.ones(rows.size), np.full(members.size, np.inf)]),
             tolerance=1e-10,
         )
-        self.model.set_options(simplex_strategy=_PRIMAL)
+        self.model.set_options(simplex_strategy=PRIMAL_SIMPLEX)  # a new goal leaves the basis feasible
         self.total_unit = float(self.best(1.0, 0.0)[0])
 
     def best(self, of_total: float, of_share: float) -> FloatArray:
         """Return (total, smallest share) of an optimum for these weights, and record the gap of its bound."""
         per_column = of_total * self.scale / self.total_unit
-        self.model.set_costs(np.append(per_column, of_share) * _MAGNIFIED)
+        self.model.set_costs(np.append(per_column, of_share) * SETTINGS.magnified_goal)
         outcome = self.model.run(self.deadline.left)
         if outcome.status is Status.FAILED:  # once in hundreds of warm starts the simplex loses its way; it goes on from where it stopped
             outcome = self.model.run(self.deadline.left)
@@ -156,7 +153,7 @@ class _Search:
             outcome = self.model.run(self.deadline.left)
         outcome = solved(outcome, self.deadline, {"programs": self.solved})
         point, gap = self._judged(outcome, per_column, of_total, of_share)
-        if gap > _REFINED:
+        if gap > SETTINGS.refined:
             again = self._judged(self.model.refine(outcome, self.deadline.left), per_column, of_total, of_share)
             point, gap = again if again[1] < gap else (point, gap)
         self.solved += 1
@@ -168,7 +165,7 @@ class _Search:
         y = np.maximum(outcome.x[:-1], 0.0)
         y = y / max(1.0, float((self.limits @ y).max(initial=0.0)))
         point = np.array([self.scale @ y / self.total_unit, float(np.asarray(self.shares @ y).min())])
-        duals = outcome.row_duals / _MAGNIFIED
+        duals = outcome.row_duals / SETTINGS.magnified_goal
         prices = np.maximum(duals[: self.limits.shape[0]], 0.0)
         lifts = np.maximum(-duals[self.limits.shape[0] :], 0.0)
         reduced = per_column + self.shares.T @ lifts - self.limits.T @ prices

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +14,9 @@ from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.placement import WholePlacement
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import HighsModel, Outcome
+from fairopt.solvers.via_highs.settings import SETTINGS
 
-__all__ = ["Placed", "pack_servers", "place_whole"]
-
-_PAIRS = 2_000  # programs with more are solved as linear ones
-_SHORT = 1e3  # cost of a task that does not fit in the linear program, in pairs
-_NODES = 500  # of branch and cut: a limit that gives the same answer on every machine
-_TIES = 1e-8  # of two users with the same remainder the first one gets the task
+__all__ = ["Placed", "pack_servers", "place_numbers", "place_whole"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,35 +30,55 @@ class Placed:
         Whether the numbers of tasks are proved to be the best.
     fewest : bool
         Whether no placement of these tasks has fewer pairs.
+    before : int
+        Pairs of the placement from which the search for fewer started.
+    least : int
+        A number of pairs that no placement of these tasks goes below.
+    seconds : float
+        What the search for fewer pairs and servers took.
     """
 
     x: FloatArray
     rounded: bool
     fewest: bool
+    before: int = 0
+    least: int = 0
+    seconds: float = 0.0
 
 
 def place_whole(program: WholePlacement, time_limit: float | None = None) -> Placed:
     """Solve the three goals in their order. Where branch and cut ends before it has proved an answer, the best one found is taken.
 
-    If no whole point was found in time, the tasks are 0: the caller fills up.
+    The time limit is that of the second and the third goal; the numbers of tasks have one of their own. If no whole point was found in
+    time, the tasks are 0: the caller fills up.
     """
-    deadline = Deadline(time_limit)
     if not program.most.size:
         return Placed(np.zeros(0), True, True)
-    if program.most.size > _PAIRS:
-        return Placed(_divisible(program, deadline), False, False)
-    numbers = _numbers(program, deadline)
+    if program.most.size > SETTINGS.pairs_of_milp:
+        return Placed(_divisible(program, Deadline(SETTINGS.rounding_s)), False, False)
+    numbers = _numbers(program, Deadline(SETTINGS.rounding_s))
     if not numbers.x.size:
         return Placed(np.zeros(program.most.size), False, False)
     x = np.round(numbers.x[: program.most.size])
-    pairs = _Pairs(program, x)
-    fewest = pairs.run(np.r_[np.zeros(x.size), -np.ones(x.size)], x.size, deadline)
+    started, deadline, pairs, before = time.monotonic(), Deadline(time_limit), _Pairs(program, x), int((x > 0).sum())
+    fewest = pairs.run(np.r_[np.zeros(x.size), -np.ones(x.size)], x.size, SETTINGS.search_part * deadline.left, x)
     proved = fewest.status is Status.OPTIMAL
+    least_left = (1 - SETTINGS.search_part) * (
+        np.inf if time_limit is None else time_limit
+    )  # engines look at the clock from time to time only
     x = pairs.better(fewest, x)
     if not proved:  # then which pairs are used is settled, and the search is small
         pairs.most = np.where(x > 0, pairs.most, 0.0)
-    spread = pairs.run(np.r_[-program.servers_per_task, np.zeros(x.size)], int((x > 0).sum()), deadline)
-    return Placed(pairs.better(spread, x), numbers.status is Status.OPTIMAL, proved)
+    spread = pairs.run(np.r_[-program.servers_per_task, np.zeros(x.size)], int((x > 0).sum()), max(deadline.left, least_left), x)
+    x = pairs.better(spread, x)
+    least = int((x > 0).sum()) if proved else max(math.ceil(-fewest.bound - 1e-6), 0) if math.isfinite(fewest.bound) else 0
+    return Placed(x, numbers.status is Status.OPTIMAL, proved, before, least, time.monotonic() - started)
+
+
+def place_numbers(program: WholePlacement) -> FloatArray:
+    """Solve for the numbers of tasks alone, and return whole tasks of pairs that have them; 0 where none were found."""
+    found = _numbers(program, Deadline(SETTINGS.rounding_s)).x
+    return np.round(found[: program.most.size]) if found.size else np.zeros(program.most.size)
 
 
 def pack_servers(capacity: FloatArray, count: int, demands: FloatArray, tasks: FloatArray, time_limit: float | None = None) -> FloatArray:
@@ -84,7 +102,7 @@ def pack_servers(capacity: FloatArray, count: int, demands: FloatArray, tasks: F
         np.r_[np.ones(used.size * count), tasks],
         integral=np.arange(size),
     )
-    model.set_options(mip_max_nodes=_NODES, mip_abs_gap=0.999)
+    model.set_options(mip_max_nodes=SETTINGS.most_nodes, mip_abs_gap=0.999)
     outcome = model.run(float("inf") if time_limit is None else time_limit)
     if not outcome.x.size:
         return np.zeros((users, count))
@@ -111,7 +129,7 @@ def _numbers(program: WholePlacement, deadline: Deadline) -> Outcome:
     pairs, users = upper.size, program.floors.size
     each = sp.eye_array(users, format="csr")
     rows = sp.vstack([sp.hstack([matrix, sp.csr_array((matrix.shape[0], 2 * users))]), sp.hstack([_sums(program), -each, each])])
-    more = program.parts - _TIES * np.arange(users) / max(users, 1)
+    more = program.parts - SETTINGS.ties * np.arange(users) / max(users, 1)
     model = HighsModel(
         np.r_[np.zeros(pairs), np.where(program.parts > 0, more, 0.0), np.full(users, -(users + 1.0))],
         np.zeros(pairs + 2 * users),
@@ -121,7 +139,7 @@ def _numbers(program: WholePlacement, deadline: Deadline) -> Outcome:
         np.r_[np.ones(matrix.shape[0]), program.floors],
         integral=np.arange(pairs + 2 * users),
     )
-    model.set_options(mip_max_nodes=_NODES)
+    model.set_options(mip_max_nodes=SETTINGS.most_nodes)
     return model.run(deadline.left)
 
 
@@ -132,7 +150,7 @@ def _divisible(program: WholePlacement, deadline: Deadline) -> FloatArray:
     tasks = program.floors + program.parts
     rows = sp.vstack([sp.hstack([matrix, sp.csr_array((matrix.shape[0], users))]), sp.hstack([_sums(program), sp.eye_array(users)])])
     model = HighsModel(
-        np.r_[-1.0 / np.maximum(upper, 1.0), np.full(users, -_SHORT)],
+        np.r_[-1.0 / np.maximum(upper, 1.0), np.full(users, -SETTINGS.cost_of_misfit)],
         np.zeros(pairs + users),
         np.r_[upper, tasks],
         sp.csc_array(rows),
@@ -166,10 +184,11 @@ class _Pairs:
         )
         self.limits, self.sums, self.matrix = matrix.shape[0], sums, matrix
 
-    def run(self, cost: FloatArray, pairs: int, deadline: Deadline) -> Outcome:
-        """Maximise a goal over the placements with at most so many pairs."""
+    def run(self, cost: FloatArray, pairs: int, seconds: float, known: FloatArray) -> Outcome:
+        """Maximise a goal over the placements with at most so many pairs, from a known one."""
+        scale = np.abs(cost).max() or 1.0
         model = HighsModel(
-            cost / (np.abs(cost).max() or 1.0),
+            cost / scale,
             np.zeros(2 * self.size),
             np.r_[self.most, np.ones(self.size)],
             self.rows,
@@ -177,8 +196,9 @@ class _Pairs:
             np.r_[np.ones(self.limits), self.tasks, np.zeros(self.size), float(pairs)],
             integral=np.arange(2 * self.size),
         )
-        model.set_options(mip_max_nodes=_NODES, mip_rel_gap=1e-6)
-        return model.run(deadline.left)
+        model.set_options(mip_max_nodes=SETTINGS.most_nodes, mip_rel_gap=1e-6)
+        model.guess(np.r_[known, (known > 0).astype(float)])
+        return model.run(seconds)
 
     def better(self, outcome: Outcome, x: FloatArray) -> FloatArray:
         """Return the placement of an outcome, or the one before where there is none."""

@@ -32,31 +32,26 @@ from fairopt.solvers.leximin.levels import Course, NotConverged, Proof, Together
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.levels import CappedLevels, Tried
 from fairopt.solvers.via_highs.responses import Response, Users
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["solve_sifted", "wins"]
 
 log = logging.getLogger(__name__)
 
-_ROUNDS = 40  # of multiplicative-weights prices
-_LOOKS = 8  # perturbed prices, the responses to which are kept, too
-_NEAR, _WIDER = 0.01, 4.0  # size of the perturbation in logarithms, and its growth after an infeasible LP
-_MOST_LPS = 60  # for a level; two or three are usual
-_ROUNDING = 1e-13  # part of a user's level
-_LEAST = 1e-3  # the smallest theta of responses: at 0 no pair would be chosen
 # Numbers of users, and of users for each shared limit, from which on restricted LPs are faster than full LPs. Where users have no limits of
 # their own but tasks, full LPs are faster: the prices of many limits are hard to guess. Measured in benchmarks/results/choices.md.
-_USERS, _USERS_PER_LIMIT = 200, 30
 
 
 def wins(program: Program) -> bool:
-    """Is sifting faster for this leximin of users with limits of their own? See ``_USERS``."""
+    """Is sifting faster for this leximin of users with limits of their own? See ``SETTINGS.sifted_users``."""
     limits = program.limits
     if program.goal.feature is not Feature.LEXIMIN or limits.of_kinds(LimitKind.SLICE, LimitKind.PAST).any():
         return False
     own = limits.keys[limits.kinds == LimitKind.PARALLELISM, 0]
     shared = int(limits.of_servers.sum())
     users = program.members.size
-    return bool(shared > 0 and own.size and users >= max(_USERS, _USERS_PER_LIMIT * shared)) and _one_each(program)
+    many = users >= max(SETTINGS.sifted_users, SETTINGS.sifted_users_per_limit * shared)
+    return bool(shared > 0 and own.size and many) and _one_each(program)
 
 
 def _one_each(program: Program) -> bool:
@@ -161,7 +156,7 @@ class _Choice:
     kept: BoolArray
     split: BoolArray
     near: FloatArray
-    width: float = _NEAR
+    width: float = SETTINGS.perturbation
     tries: int = 0
 
     def with_response(self, problem: _SiftedProblem, response: Response) -> tuple[_Choice, bool]:
@@ -174,7 +169,7 @@ class _Choice:
     def with_choices_around(self, problem: _SiftedProblem, wanted: FloatArray, course: Course, cap: FloatArray) -> _Choice:
         """Keep the responses to perturbations of the best prices."""
         rng, choice = np.random.default_rng(0), self
-        for _ in range(_LOOKS):
+        for _ in range(SETTINGS.perturbed_prices):
             price = self.near * np.exp(self.width * rng.uniform(-1, 1, self.near.size))
             choice, _ = choice.with_response(problem, problem.respond(price, wanted, course, cap)[0])
         return choice
@@ -194,7 +189,7 @@ class _SiftedPrograms:
         problem, best = self.problem, None
         t = float(np.minimum(caps, problem.problem.reach)[course.rising].max(initial=0.0))
         near = price = np.full(problem.shared.size, 1.0 / problem.shared.size)
-        for step in range(_ROUNDS):
+        for step in range(SETTINGS.rounds_of_prices):
             response, proof = problem.respond(price, problem.wanted(course, caps, t), course, caps)
             if best is None or proof.bound < best.bound:
                 best, near = proof, price
@@ -217,7 +212,7 @@ class _SiftedPrograms:
         wanted, rising = problem.wanted(course, caps, guess), course.rising[problem.members]
         while True:
             choice = replace(choice, tries=choice.tries + 1)
-            if choice.tries > _MOST_LPS:
+            if choice.tries > SETTINGS.most_lps:
                 raise NotConverged("level and bound did not meet")
             lp = _SplitLP.of(problem, choice, wanted, rising)
             outcome = lp.model.run(self.deadline.left)
@@ -226,7 +221,7 @@ class _SiftedPrograms:
             mixing = ~choice.split & (np.bincount(problem.user[choice.kept], minlength=problem.members.size) > 1)
             if outcome.status is not Status.INFEASIBLE or not mixing.any():
                 raise NotConverged(f"HiGHS: {outcome.status.value}")
-            choice = replace(choice, width=choice.width * _WIDER)  # mixtures of sure users use too much: split more of them
+            choice = replace(choice, width=choice.width * SETTINGS.wider)  # mixtures of sure users use too much: split more of them
             if choice.width < 1:
                 choice = choice.with_choices_around(problem, wanted, course, caps)
             else:
@@ -237,7 +232,7 @@ class _SiftedPrograms:
 
         theta = float(outcome.x[-1])
         level = lp.levels(problem, outcome, wanted)
-        wrong = problem.have(level < -_ROUNDING * wanted[problem.user])  # mixtures with a negative level on a pair
+        wrong = problem.have(level < -SETTINGS.rounding_of_level * wanted[problem.user])  # mixtures with a negative level on a pair
         level = np.maximum(level, 0.0)
         level /= max(1.0, float((problem.use @ level).max()))
         self.x = np.zeros(self.x.size)
@@ -245,7 +240,7 @@ class _SiftedPrograms:
         reached = np.bincount(problem.user, weights=level, minlength=problem.members.size)
         price = np.maximum(outcome.row_duals[: problem.shared.size], 0.0)
         near = price if price.any() else choice.near
-        at = np.where(rising, min(max(theta, _LEAST), 1.0), 1.0)
+        at = np.where(rising, min(max(theta, SETTINGS.least_theta), 1.0), 1.0)
         response, proof = problem.respond(near, wanted * at, course, caps)
         choice, new = replace(choice, near=near, split=choice.split | wrong).with_response(problem, response)
         self.choice = choice

@@ -24,18 +24,11 @@ from fairopt.solvers.leximin.tree import TreeGoal, solve_tree, unit_of_part
 from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["solve_filling"]
 
 log = logging.getLogger(__name__)
-
-_MANY_PAIRS = 4000  # with fewer, the LPs hold all
-_CHEAPEST, _AT_RANDOM = 3, 6  # pairs of each user to begin with
-# t is bounded beyond the next change of rates, at a multiple of its distance, which grows whenever an LP reaches a change.
-_AHEAD, _FURTHER = 1.1, 16
-_APART = 1e-6  # relative to t or its unit: a nearer change is no bound, because tolerances are nearly as large
-_ADDED = 3  # pairs of a user in one round, at most
-_CHEAPER = 1e-10  # relative: a smaller reduced cost counts as 0
 
 
 def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadline: Deadline) -> Solution:
@@ -77,8 +70,8 @@ class _Steps:
     ) -> None:
         self.program, self.goal, self.level_goal, self.settle_at, self.used = program, goal, level_goal, settle_at, used
         self.by_column = sp.csr_array(program.limits.matrix.T)
-        self.largest, self.ahead = program.largest(), _AHEAD
-        self.columns = np.arange(program.n_pairs) if program.n_pairs <= _MANY_PAIRS else self._cheapest(used)
+        self.largest, self.ahead = program.largest(), SETTINGS.ahead
+        self.columns = np.arange(program.n_pairs) if program.n_pairs <= SETTINGS.all_pairs else self._cheapest(used)
         self.programs = LevelPrograms(self._problem(), deadline)
         self.free = np.full(len(program.users), np.inf)
 
@@ -89,7 +82,8 @@ class _Steps:
         cost = (self.by_column @ prices) / program.utilities
         cost[self.largest <= 0] = np.inf
         some = np.random.default_rng(0).random(cost.size)  # the same each time: users whose cheapest pairs are the same need others
-        chosen = np.concatenate([_first_of_each(program.pair_users, cost, _CHEAPEST), _first_of_each(program.pair_users, some, _AT_RANDOM)])
+        cheapest = _first_of_each(program.pair_users, cost, SETTINGS.cheapest_pairs)
+        chosen = np.append(cheapest, _first_of_each(program.pair_users, some, SETTINGS.random_pairs))
         return np.union1d(chosen[np.isfinite(cost[chosen])], used)
 
     def _problem(self) -> LevelProblem:
@@ -118,7 +112,7 @@ class _Steps:
             lowered = course.lowered(point.levels)
             proof = programs.proof(lowered, point, self.free)
             if point.t > change:
-                self.ahead *= _FURTHER
+                self.ahead *= SETTINGS.further
                 return self._step(point, proof, course)
             if self.columns.size == self.program.n_pairs:
                 break
@@ -130,7 +124,7 @@ class _Steps:
 
     def _beyond(self, now: float, change: float) -> float:
         """Return a bound of t beyond the next change of rates; if an LP reaches it, its prices are not needed."""
-        apart = change < np.inf and change - now > _APART * max(change, self.programs.t_unit)
+        apart = change < np.inf and change - now > SETTINGS.apart * max(change, self.programs.t_unit)
         return now + self.ahead * (change - now) if apart else np.inf
 
     def _step(self, point: Point, proof: Proof, course: Course) -> Step:
@@ -156,12 +150,12 @@ class _Steps:
     def _cheaper(self, prices: FloatArray, pays: FloatArray) -> IntArray:
         """Return pairs that the LPs lack and that cost less than their users pay, a few of each user."""
         cost, paid = self._cost(prices), pays[self.program.pair_users]
-        cheaper = np.flatnonzero(cost < paid * (1 - _CHEAPER))
+        cheaper = np.flatnonzero(cost < paid * (1 - SETTINGS.cheaper))
         cheaper = np.setdiff1d(cheaper, self.columns, assume_unique=True)
         if not cheaper.size:
             return cheaper
         users = self.program.pair_users[cheaper]
-        return cheaper[_first_of_each(users, cost[cheaper] / paid[cheaper], _ADDED)]
+        return cheaper[_first_of_each(users, cost[cheaper] / paid[cheaper], SETTINGS.added_pairs)]
 
     def _add(self, pairs: IntArray, course: Course) -> None:
         """Add pairs, and go on from the basis of the last LP."""

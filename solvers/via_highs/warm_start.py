@@ -28,11 +28,12 @@ from fairopt.program import Feature, Leximin, LimitKind, Program, Solution, Stag
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Step, Together, settle_below, solve_levels
-from fairopt.solvers.via_highs.kept_basis import MOST_ROWS, KeptBasis, LevelSystem
+from fairopt.solvers.via_highs.kept_basis import KeptBasis, LevelSystem
 from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
 from fairopt.solvers.via_highs.levels import reached_caps
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["RepeatedLevels"]
 
@@ -122,7 +123,7 @@ class RepeatedLevels:
 
     def _keep(self, levels: int) -> None:
         """Keep the basis of the last run, where there was one level at most."""
-        if levels > 1 or self.system.size > MOST_ROWS:
+        if levels > 1 or self.system.size > SETTINGS.most_rows:
             return
         kept = KeptBasis.of(self.system, *self.programs.basic_variables())
         if kept is not None and kept.has_level == bool(levels):

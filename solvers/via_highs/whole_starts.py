@@ -64,6 +64,7 @@ class WholeStarts:
             return None
         size = np.full(need.size, np.inf)
         np.minimum.at(size, users, largest)
+        size[need == 0] = 0.0  # a user without a pair needs nothing
         asked = (need * size / np.maximum(choices, 1))[users[usable]]
         by_server = np.bincount(program.pair_servers[usable], weights=asked, minlength=len(program.servers))
         pressure: FloatArray = np.asarray(by_server, float)[program.pair_servers]

@@ -29,18 +29,12 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import Outcome, Status, solved
 from fairopt.solvers.via_highs.identical_servers import Totals
 from fairopt.solvers.via_highs.rows import Rows
+from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.whole_starts import WholeStarts
 
 __all__ = ["solve_whole"]
 
 log = logging.getLogger(__name__)
-
-_STEP = 1e-6  # relative: levels of a user whose tasks differ in worth are told apart down to this
-_ROUNDS = 8  # of limits that divisible totals violate, before whole ones are looked for
-_STEPS = 100_000  # tasks of the greedy start
-_LARGE = 2_000  # pairs from which on a start is looked for: branch and cut ends sooner where there are fewer
-_NEAR = 1e-3  # relative: a start this near to a bound is not improved by first fit
-_LIGHT = 0.01  # relative: how near to the lightest totals are that are packed
 
 
 def solve_whole(program: Program, deadline: Deadline) -> Solution:
@@ -106,7 +100,7 @@ class _Outcomes:
         self.counts: list[int] = []  # users at or below each level
         # No allocation's smallest level is larger; levels of users whose tasks differ in worth are known up to a step.
         self.bound = float(self.reach[self.member].min()) if self.member.size else 0.0
-        self.slack = _STEP if self.uneven.any() else 0.0
+        self.slack = SETTINGS.told_apart if self.uneven.any() else 0.0
         self.gap, self.iterations, self.runs = 0.0, 0, 0
         self.best = _one_by_one(program, self.per_level, deadline)
 
@@ -114,7 +108,7 @@ class _Outcomes:
         """Find level after level."""
         counted = 0
         self.bound = self.divisible_bound()
-        if self.program.n_pairs >= _LARGE and not self.uneven.any():
+        if self.member.size and self.program.n_pairs >= SETTINGS.pairs_with_start and not self.uneven.any():
             self._narrow()
         while counted < self.member.size:
             level = self._highest_level(counted)
@@ -123,7 +117,7 @@ class _Outcomes:
                 self.bound = max(level, min(level * (1 + self.slack), self.bound))
             now = self._fewest_at_or_below(level, counted)
             if now <= counted:  # cannot be, short of rounding; then nobody is counted twice, and the search ends
-                now = int((self.reached() <= level * (1 + _STEP)).sum())
+                now = int((self.reached() <= level * (1 + SETTINGS.told_apart)).sum())
             counted = max(now, counted + 1)
             self.counts.append(counted)
             log.info("level %d: %.6g, %d users left", len(self.levels), level, self.member.size - counted)
@@ -165,11 +159,11 @@ class _Outcomes:
                 break
             following = float(self._above(low).min())  # nobody has a level between these two
             high = low if following >= high else high
-            level = max(0.5 * (low + high), following) if low < high * (1 - _NEAR) else low
+            level = max(0.5 * (low + high), following) if low < high * (1 - SETTINGS.near_bound) else low
         self.bound = min(self.bound, high)
         starts, high = WholeStarts.of(self.program), low
         level, low = high, float(self.reached()[0])
-        while low < high * (1 - _NEAR) and self.deadline.left:
+        while low < high * (1 - SETTINGS.near_bound) and self.deadline.left:
             need = np.zeros(len(self.program.users))
             need[self.member] = self._at_least(level)
             packed = starts.packed(need, wanted)
@@ -202,9 +196,8 @@ class _Outcomes:
     def _highest_level(self, counted: int) -> float:
         """A: bisection between a level that is attained and one that cannot be."""
         low = float(self.reached()[counted])
-        high = float(np.sort(self.reach[self.member])[counted]) * (1 + _STEP)  # all but `counted` users must be able to reach it
-        if not self.levels:
-            high = min(high, self.bound * (1 + _STEP))
+        high = float(np.sort(self.reach[self.member])[counted])  # all but `counted` users must be able to reach it
+        high = (high if self.levels else min(high, self.bound)) * (1 + SETTINGS.told_apart)
         while (following := float(self._above(low).min())) < high * (1 - FITS):
             middle = max(following, np.sqrt(low * high) if high > 100 * low > 0 else 0.5 * (low + high))
             found = self._feasible(self._at_least(middle))
@@ -256,7 +249,8 @@ class _Outcomes:
     def _above(self, level: float) -> FloatArray:
         """The smallest level of each member that is greater."""
         whole = (np.floor(level / self.step * (1 + FITS) + FITS) + 1) * self.step
-        return np.where(self.uneven, level * (1 + _STEP) if level > 0 else _STEP * self.reach[self.member], whole)
+        above = level * (1 + SETTINGS.told_apart) if level > 0 else SETTINGS.told_apart * self.reach[self.member]
+        return np.where(self.uneven, above, whole)
 
     def _run(self, need: FloatArray, *allowed: int) -> tuple[IntArray, Outcome]:
         """Solve with one row a member: what it has >= what it needs, less what it may miss as an exception to this or an earlier need.
@@ -275,7 +269,7 @@ class _Outcomes:
         position = np.searchsorted(self.member, self.program.pair_users[first])
         worth = np.where(self.uneven[position], self.per_level[first], 1.0) * scale[position]
         misses = [(later - earlier) * scale for earlier, later in pairwise(needs)]
-        rounds = _ROUNDS if self.totals.cuts else 0
+        rounds = SETTINGS.rounds_of_totals if self.totals.cuts else 0
         while True:
             rows = Rows()
             y = rows.columns(self.totals.upper[self.kept])
@@ -299,7 +293,7 @@ class _Outcomes:
             )
             model = rows.model(cost, relaxed=rounds > 0)
             if light and not rounds:
-                model.set_options(mip_rel_gap=_LIGHT)
+                model.set_options(mip_rel_gap=SETTINGS.light)
             outcome = model.run(self.deadline.left)
             self.runs += 1
             self.iterations += outcome.iterations
@@ -328,7 +322,7 @@ def _one_by_one(program: Program, per_level: FloatArray, deadline: Deadline, sta
     level_of = program.per_user(x * per_level).tolist()
     waiting = [(level_of[n], n, int(np.searchsorted(program.pair_users, n))) for n in program.members.tolist()]
     heapify(waiting)
-    for _ in range(_STEPS):
+    for _ in range(SETTINGS.greedy_tasks):
         if not waiting or not deadline.left:
             break
         level, n, p = heappop(waiting)

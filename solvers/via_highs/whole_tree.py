@@ -32,16 +32,12 @@ from fairopt.program.tree_filling import Part
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import Status, solved
 from fairopt.solvers.via_highs.rows import Rows
+from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.tree import solve_filling
 
 __all__ = ["solve_whole_tree"]
 
 log = logging.getLogger(__name__)
-
-_STEP = 1e-6  # relative: stop times that differ by less are equal
-_KEPT = 1e-7  # relative: in later programs a level may be missed by this
-_ROUNDED = 1e-6  # of the divisible tasks that are rounded down
-_TOLERANCE = 1e-8  # of HiGHS: well below these two
 
 
 def solve_whole_tree(program: Program, goal: TreeFilling, deadline: Deadline) -> Solution:
@@ -87,11 +83,11 @@ class _Filling:
         self.rounded = np.zeros(program.n_pairs)
         self.divisible = np.inf  # the smallest stop time of divisible tasks in the first part
         try:
-            divisible = solve_filling(replace(program, integral=False), goal, _ROUNDED, deadline)
+            divisible = solve_filling(replace(program, integral=False), goal, SETTINGS.rounded_down, deadline)
             self.rounded = np.floor(divisible.x * (1 + FITS) + FITS)
             if ((self.largest > 0) == (program.largest() > 0)).all():  # else whole tasks are shared among fewer users, who may have more
                 times = [stage.value for stage in divisible.stages if stage.part == 0 and stage.users.size]
-                self.divisible = min(times, default=np.inf) * (1 + _ROUNDED)
+                self.divisible = min(times, default=np.inf) * (1 + SETTINGS.rounded_down)
         except NoSolution:
             if deadline.left == 0.0:
                 raise
@@ -144,29 +140,30 @@ class _Filling:
         below: dict[int, int] = {}
         for n in model.members:
             below[n] = rows.column(1.0, whole=True)
-            above = level * (1 + _STEP) if level > FITS * highest else least[n] * (1 - FITS)
+            above = level * (1 + SETTINGS.told_apart) if level > FITS * highest else least[n] * (1 - FITS)
             # Nobody falls below this level but those counted so far; an exception to it is one to what is above it.
             entries = dict(model.time[n])
             if exceptions:
-                rows.row(entries | {exceptions[n]: level}, lower=level * (1 - _KEPT))
+                rows.row(entries | {exceptions[n]: level}, lower=level * (1 - SETTINGS.level_kept))
                 rows.row({below[n]: 1.0, exceptions[n]: -1.0}, lower=0.0)
             else:
-                rows.row(entries, lower=level * (1 - _KEPT))
+                rows.row(entries, lower=level * (1 - SETTINGS.level_kept))
             rows.row(entries | {below[n]: above}, lower=above)
         self._run(rows, dict.fromkeys(below.values(), -1.0))
-        now = int((self._times(number)[model.members] <= max(level * (1 + 0.5 * _STEP), 0.5 * least[model.members].min())).sum())
+        last = max(level * (1 + 0.5 * SETTINGS.told_apart), 0.5 * least[model.members].min())
+        now = int((self._times(number)[model.members] <= last).sum())
         self._settle(model, level, max(now, counted + 1))
 
     def _settle(self, model: _PartModel, level: float, count: int) -> None:
         """Keep a level and its count for all programs to come: nobody below it but those counted before."""
         if not model.levels:
             for n in model.members:
-                self.rows.row(dict(model.time[n]), lower=level * (1 - _KEPT))
+                self.rows.row(dict(model.time[n]), lower=level * (1 - SETTINGS.level_kept))
         else:
             exceptions = {int(n): self.rows.column(1.0, whole=True) for n in model.members}
             self.rows.row(dict.fromkeys(exceptions.values(), 1.0), upper=float(model.counts[-1]))
             for n in model.members:
-                self.rows.row(model.time[n] | {exceptions[n]: level}, lower=level * (1 - _KEPT))
+                self.rows.row(model.time[n] | {exceptions[n]: level}, lower=level * (1 - SETTINGS.level_kept))
                 if model.exceptions:  # an exception to an earlier level is one to this
                     self.rows.row({exceptions[n]: 1.0, model.exceptions[-1][n]: -1.0}, lower=0.0)
             model.exceptions.append(exceptions)
@@ -189,7 +186,7 @@ class _Filling:
         known = self._best_known()
         if self.deadline.left == 0.0:
             raise self.deadline.passed(known)
-        highs = rows.model(maximise, _TOLERANCE)
+        highs = rows.model(maximise, SETTINGS.tolerance_of_trees)
         outcome = highs.run(self.deadline.left)
         if outcome.status is Status.INFEASIBLE:  # every program has a point; presolve loses it where numbers are nearly equal
             highs.set_options(presolve="off")

@@ -539,6 +539,24 @@ def test_many_users_are_summarised() -> None:
     """Lowest, median and highest instead of 8 columns that do not fit."""
     lines = [line.split() for line in run("compare", EXAMPLES / "gpu-lab", width=80).output.splitlines()]
     assert ["tasks", "kind", "lowest", "median", "highest", "all", "seconds"] in lines
+    assert ["user", "weight", "drfh"] in lines
+    assert ["vision", "2", "4.8"] in lines
+    assert "user  " not in run("compare", EXAMPLES / "gpu-lab", width=140).output
+
+
+def test_all_users_in_rows(tmp_path: Path) -> None:
+    """20 of them, and how many more there are; with --all every one; in Markdown and LaTeX, users are rows, too, where there are many."""
+    many = fo.Instance([[40.0]], np.ones((25, 1)), users=[f"team-{n:02}" for n in range(25)])
+    fo.save(many, tmp_path / "many.yaml")
+    rows = [line.split() for line in run("compare", tmp_path / "many.yaml", width=80).output.splitlines()]
+    assert sum(line[:1] == [f"team-{n:02}"] for n in range(25) for line in rows) == 20
+    assert ["and", "5", "more", "users", "(--all", "shows", "them)"] in rows
+    rows = [line.split() for line in run("compare", tmp_path / "many.yaml", "--all", width=80).output.splitlines()]
+    assert sum(line[:1] == [f"team-{n:02}"] for n in range(25) for line in rows) == 25
+    run("compare", tmp_path / "many.yaml", "--notions", "drfh,tsf", "-o", tmp_path / "many.md", width=80)
+    lines = (tmp_path / "many.md").read_text().splitlines()
+    assert lines[0] == "| of each allocation | drfh | tsf |"
+    assert "| tasks of team-07 | 1.6 | 1.6 |" in lines
 
 
 def test_json_and_csv_are_the_comparison(tmp_path: Path) -> None:

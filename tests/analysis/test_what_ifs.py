@@ -214,3 +214,26 @@ def test_many_users_are_those_that_change_most() -> None:
     ]
     assert [row[0] for row in rows] == ["u0", *names[1:17], "u28", "u29", "comes"]
     assert "and 11 more users, whose changes are no larger" in lines
+
+
+def test_a_queue_and_its_users_are_one_difference() -> None:
+    """Neither can be without the other: its effect is that of leaving all of them out; so too for a queue that is new, and a resource."""
+    base, path = fo.load("examples/research-queues.yaml"), "examples/research-queues.yaml"
+    after = fo.load(path, changes=["queues.teaching=", "users.bob.weight=2"])
+    found = fo.what_if(base, after)
+    assert [what for what, _ in found.groups] == ["queues.teaching is gone, with 2 users in it", "users.bob.weight"]
+    gone, weight = found.effects["drfh"]
+    assert not gone.message
+    assert not weight.message
+    alone = fo.solve(fo.load(path, changes=["queues.teaching="]), "drfh")
+    now = dict(zip(alone.instance.users, alone.tasks_per_user, strict=True))
+    had = dict(zip(base.users, fo.solve(base, "drfh").tasks_per_user, strict=True))
+    assert gone.changes == pytest.approx({user: now[user] - had[user] for user in now}, abs=1e-9)
+    assert "1. queues.teaching is gone, with 2 users in it" in repr(found)
+    back = fo.what_if(after, base)
+    assert [what for what, _ in back.groups] == ["queues.teaching is new, with 2 users in it", "users.bob.weight"]
+    nested = fo.what_if(base, fo.load(path, changes=["queues.vision="]))
+    assert [what for what, _ in nested.groups] == ["queues.vision is gone, with 1 queue and 3 users in it"]
+    less = fo.what_if(base, fo.load(path, changes=["resources.cpu=", "users.bob.weight=2"]))
+    assert [what for what, _ in less.groups] == ["resources.cpu is gone", "users.bob.weight"]
+    assert not any(effect.message for effect in less.effects["drfh"])

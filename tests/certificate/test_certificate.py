@@ -14,7 +14,6 @@ from fairopt.certificate import Certificate, certify
 from fairopt.program import Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import policy
-from fairopt.solving.policy import find
 
 FIGURE_1 = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
 
@@ -172,7 +171,7 @@ def test_a_user_whom_the_sum_does_not_see() -> None:
     """alpha = 10 and U = (0.1, 100): a task of user 2 is worth 1e-30 of one of user 1, and half of all it may have is still missed."""
     instance = fo.Instance([[0.1], [100.0]], [[1], [1]], eligibility=[[True, False], [False, True]])
     program = fo.formulate(instance, "proportional", alpha=10)
-    solution = find(program, [fo.SOLVERS["interior-point"]()], 1e-8, Deadline(None)).solution
+    solution = fo.SOLVERS["interior-point"]().solve(program, tolerance=1e-8, deadline=Deadline(None))
     assert certify(program, solution).worst <= 1e-12
     half = certify(program, replace(solution, x=solution.x * [1, 0.5]))
     assert half.optimality <= 1e-12

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -147,3 +148,36 @@ def test_a_user_without_a_whole_task_is_named() -> None:
     whole = whole_tasks(fo.solve(fo.Instance([[1]], [[1], [1]], users=["a", "b"]), "drfh"))
     assert sorted(whole.tasks_per_user.tolist()) == [0, 1]
     assert any("gets no whole task" in note for note in whole.notes)
+
+
+def hard() -> fo.Allocation:
+    """12 groups on 30 servers, no two alike: the fewest pairs of user and server cannot be proved in an hour."""
+    rng = np.random.default_rng(1)
+    servers = np.column_stack([rng.choice([32, 64, 96, 128], 30), rng.choice([128, 256, 512, 1024], 30), rng.choice([0, 0, 4, 8], 30)])
+    demands = np.column_stack([rng.integers(1, 13, 12), rng.integers(4, 65, 12), rng.choice([0, 0, 1, 2], 12)])
+    return fo.solve(fo.Instance(servers, demands, weights=rng.choice([1, 1, 2, 3], 12)), "drfh")
+
+
+def test_a_search_without_a_proof_says_what_it_gained() -> None:
+    """From the number of pairs at first; the whole tasks fit, however early the search ends."""
+    allocation = hard()
+    whole = whole_tasks(allocation, time_limit=0.05)
+    assert violations(allocation.instance, whole.as_allocation().tasks, "rdm", 1e-9) == []
+    assert whole.tasks.sum() >= 0.9 * allocation.tasks.sum()
+    (note,) = [note for note in whole.notes if note.startswith("the search for fewer pairs of user and row ended after ")]
+    assert "(placement_time_limit= searches longer)" in note
+    if found := re.search(r"(\d+) pairs of user and row at first, (\d+) now", note):
+        assert int(found[2]) == (whole.tasks > 0).sum() < int(found[1])
+    if found := re.search("at least ([0-9]+) are needed", note):
+        assert 0 < int(found[1]) < (whole.tasks > 0).sum()
+    with pytest.raises(fo.Unsupported, match="placement_time_limit is 0; give a number of seconds > 0"):
+        whole_tasks(allocation, time_limit=0)
+
+
+def test_users_stay_on_their_rows_where_one_program_packs_single_servers() -> None:
+    """Two rows of two servers: 10 and 7 tasks that only one packing holds, and a third user elsewhere, who is not moved."""
+    servers, demands = [[64, 256, 0], [8, 8, 4]], [[8, 16, 0], [4, 48, 0], [1, 1, 1]]
+    eligible = [[True, False], [True, False], [True, True]]
+    pool = fo.Instance(servers, demands, counts=[2, 2], tasks=[10, 7, 8], eligibility=eligible)
+    whole = whole_tasks(given(pool, np.array([[10.0, 0], [7.0, 0], [0, 8.0]]), "rdm"))
+    assert whole.tasks.tolist() == [[10, 0], [7, 0], [0, 8]]

@@ -285,3 +285,42 @@ def test_a_second_ctrl_c_counts_as_soon_as_the_sentence_can_be_read(monkeypatch:
 
     with pytest.raises(KeyboardInterrupt):
         work("simulating", task, None, ended)
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "txt"])
+def test_what_takes_time_is_done_where_progress_is_shown(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures are drawn, and tables and JSON made, in the thread of `work`: the one that waits shows that it waits."""
+    threads: dict[str, threading.Thread] = {}
+
+    def watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            threads[name] = threading.current_thread()
+            return function(*arguments, **options)
+
+        return call
+
+    plots = import_module("fairopt.plots")
+    monkeypatch.setattr(plots, "save_figure", watched("picture", plots.save_figure))
+    comparing = import_module("fairopt.commands.comparing")
+    monkeypatch.setattr(comparing, "comparison_blocks", watched("txt", comparing.comparison_blocks))
+    monkeypatch.setattr(fo.Comparison, "to_dict", watched("json", fo.Comparison.to_dict))
+    monkeypatch.setattr(fo.Comparison, "to_frame", watched("csv", fo.Comparison.to_frame))
+    run("compare", PAPER, "--plot", tmp_path / "picture.svg", "-o", tmp_path / f"table.{form}")
+    assert set(threads) == {"picture", form}
+    assert threading.main_thread() not in threads.values()
+
+
+def test_ctrl_c_names_what_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A picture that is there already is not said to be missing."""
+
+    def interrupted(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    console = import_module("fairopt.commands.console")
+    monkeypatch.setattr(console, "WRITTEN", {str(tmp_path / "picture.svg")})
+    monkeypatch.setattr(console, "_wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        work("writing the table", lambda: None)
+    assert f"written so far: {tmp_path / 'picture.svg'}" in flat(capsys.readouterr().err).replace(" ", "").replace(
+        "writtensofar:", "written so far: "
+    )

@@ -5,16 +5,6 @@ from __future__ import annotations
 import pytest
 from support.command_line import EXAMPLES, PAPER, flat, run
 
-from fairopt.commands import exploring
-
-
-def test_without_panel_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sentence with the command, and the status of bad input."""
-    monkeypatch.setattr(exploring, "find_spec", lambda name: None)
-    assert "fairopt explore needs panel; install it with: pip install '.[explore]' in the checkout of fairopt" in flat(
-        run("explore", PAPER, status=2).stderr
-    )
-
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),

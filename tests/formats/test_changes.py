@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_values_of_python() -> None:
     assert changed.tasks[changed.index("ines")] == float("inf")
 
 
-def test_entries_come_and_go() -> None:
+def test_entries_come_and_go(tmp_path: Path) -> None:
     """A server, a user and a quota; places of those after it are still known."""
     changed = fo.load(
         QUEUES, changes=["servers.big={capacity: {gpu: 8, cpu: 64, memory: 512}, count: 2}", "users.alice=", "queues.vision.quotas.1="]
@@ -65,13 +66,13 @@ def test_entries_come_and_go() -> None:
     assert changed.counts.tolist() == [4, 6, 2]
     assert changed.users[0] == "bob"
     assert not any(queue.quotas for queue in changed.queues)
-    line = next(number for number, text in enumerate(Path(QUEUES).read_text().splitlines(), 1) if "name: visitor" in text)
-    message = refusal("users.alice=", "queues.guests=")
-    assert message.startswith(f"{QUEUES}, line {line} with users.alice= and queues.guests=: ")
-    assert message.endswith(
-        'user "visitor", queue: there is no queue "guests"; the queues are research, vision, interns, language '
-        "and teaching; leave it out for the root"
+    path = tmp_path / "small.yaml"
+    path.write_text(
+        "servers: [{name: s, capacity: {gpu: 1}, attributes: {model: A}}]\n"
+        "users:\n- {name: a, demand: {gpu: 1}}\n- {name: b, demand: {gpu: 1}, requires: model = A}\n"
     )
+    message = refusal("users.a=", "servers.s.attributes=", file=str(path))
+    assert message.startswith(f'{path}, line 4 with users.a= and servers.s.attributes=: user "b", requires: ')
 
 
 @pytest.mark.parametrize(
@@ -197,3 +198,54 @@ def test_the_cluster_of_a_trace_is_changed_too(tmp_path: Path) -> None:
     assert some.eligibility is not None
     assert none.eligibility.tolist() == [[False] * 6]
     assert some.eligibility.tolist() == [[True] + [False] * 5]
+
+
+def test_a_queue_goes_with_all_that_is_in_it(tmp_path: Path) -> None:
+    """The queues below it and their users; who is moved stays, before or after; a queue that comes back keeps its users."""
+    base = fo.load(QUEUES)
+    without = fo.load(QUEUES, changes=["queues.vision="])
+    assert [queue.name for queue in without.queues] == ["research", "language", "teaching", "guests"]
+    assert without.users == ("carol", "dan", "course-1", "course-2", "visitor")
+    assert without == fo.load(QUEUES, changes={"queues.vision": None})
+    data = base.to_dict()
+    data["queues"] = [each for each in data["queues"] if each["name"] not in ("vision", "interns")]
+    data["users"] = [each for each in data["users"] if each["name"] in without.users]
+    (tmp_path / "without.json").write_text(json.dumps(data))
+    assert without == fo.load(tmp_path / "without.json")
+    for changes in (["users.bob.queue=language", "queues.vision="], ["queues.vision=", "users.bob.queue=language"]):
+        moved = fo.load(QUEUES, changes=changes)
+        assert moved.queue_of[moved.index("bob")] == "language"
+        assert "alice" not in moved.users
+    same = fo.load(QUEUES, changes=["queues.teaching=", "queues.teaching={weight: 1}"])
+    assert same.users == base.users
+    assert "there must be at least one" in refusal("queues.research=", "queues.teaching=", "queues.guests=")
+    assert 'there is no queue "reserch" (did you mean "research"?)' in refusal("queues.reserch=")
+    assert "with users.bob.weight=-1" in refusal("queues.vision=", "users.bob.queue=language", "users.bob.weight=-1")
+
+
+def test_servers_and_resources_go_everywhere(tmp_path: Path) -> None:
+    """Also from the lists of users, their rates, and quotas; a quota on nothing else goes too, and a user may be left without a server."""
+    text = """
+resources: [gpu, cpu]
+units: {cpu: cores}
+servers: [{name: a, capacity: {gpu: 2, cpu: 4}}, {name: b, capacity: {gpu: 1, cpu: 8}}]
+queues: [{name: q, guarantee: {gpu: 1, cpu: 1}, quotas: [{servers: [a], limit: {gpu: 1}}, {servers: [a, b], limit: {gpu: 2, cpu: 3}}]}]
+users:
+- {name: x, queue: q, demand: {gpu: 1, cpu: 1}, servers: [a]}
+- {name: y, queue: q, demand: {cpu: 1}, servers: [a, b]}
+"""
+    path = tmp_path / "small.yaml"
+    path.write_text(text)
+    left = fo.load(path, changes=["servers.a="])
+    assert left.servers == ("b",)
+    assert left.eligibility.tolist() == [[False], [True]]
+    assert [quota.servers for quota in left.queues[0].quotas] == [("b",)]
+    left = fo.load(path, changes=["resources.cpu=", "users.y="])
+    assert (left.resources, left.users, left.units) == (("gpu",), ("x",), {})
+    assert left.queues[0].guarantee == {"gpu": 1}
+    assert [dict(quota.limit) for quota in left.queues[0].quotas] == [{"gpu": 1}, {"gpu": 2}]
+    assert left == fo.load(path, changes={"resources.cpu": None, "users.y": None})
+    with pytest.raises(fo.InvalidInstance, match=r"a resource has no value; nothing after = removes it"):
+        fo.load(path, changes=["resources.cpu=4"])
+    with pytest.raises(fo.InvalidInstance, match=r'there is no resource "cup" \(did you mean "cpu"\?\)'):
+        fo.load(path, changes=["resources.cup="])

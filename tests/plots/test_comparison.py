@@ -58,7 +58,7 @@ def colours(axes: Axes) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("users", [3, 8, 40])
+@pytest.mark.parametrize("users", [3, 8, 40, 120])
 def test_no_two_texts_touch(users: int) -> None:
     """In pictures of comparisons and of allocations, however long the names are."""
     comparison = compared(users)

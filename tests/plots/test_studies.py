@@ -42,6 +42,15 @@ def test_marks_are_means_and_bars_are_standard_errors() -> None:
     assert figure.get_suptitle() == "Fairness against efficiency, mean and standard error of 2 seeds"
 
 
+def test_names_as_in_the_table_beside_it() -> None:
+    """Of entries and instances; an axis of parts ends at the whole."""
+    titles = {"one": "A long name of an instance that is not cut but broken", "drfh:best-fit": "Best fit"}
+    axes = plot_study(study({"one": [0.97, 1.0]}), titles=titles).axes[0]
+    assert sorted(text.get_text() for text in axes.texts if text.get_text()) == ["Best fit", "drfh"]
+    assert axes.get_title(loc="left").replace("\n", " ") == titles["one"]
+    assert max(axes.get_xticks()) <= 1.0
+
+
 def test_a_panel_for_each_instance_and_no_more_than_nine() -> None:
     """The others are counted below."""
     figure = plot_study(study({f"i{n}": [0.5] for n in range(11)}))
@@ -67,4 +76,6 @@ def test_the_option_draws_it(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*command, str(tmp_path / "out.svg")])
     assert result.exit_code == 0, result.output
     assert ">efficiency<" in (tmp_path / "out.svg").read_text()
+    assert CliRunner().invoke(app, [*command, str(tmp_path / "own.svg"), "--rename", "drf=Ours"]).exit_code == 0
+    assert ">Ours" in (tmp_path / "own.svg").read_text()
     assert CliRunner().invoke(app, [*command, str(tmp_path / "out.gif")]).exit_code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,21 @@ def test_size_and_title_of_a_new_figure(picture: str) -> None:
     assert draw(title="").get_suptitle() == ""
     with pytest.raises(fo.Unsupported, match="give one of the two"):
         draw(ax=Figure().subplots(), figsize=(5, 3))
+
+
+@pytest.mark.parametrize("picture", ["allocation", "comparison"])
+def test_a_figure_as_wide_as_a_column_has_its_panels_below_each_other(picture: str) -> None:
+    """Side by side they would have no room left; in a wide figure they stay side by side."""
+    draw = PANELS[picture]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        narrow, wide = draw(figsize=(3.4, 4.2)), draw(figsize=(9, 4))
+        for figure in (narrow, wide):
+            figure.draw_without_rendering()
+    upper, lower = (axes.get_position() for axes in narrow.axes[:2])
+    assert lower.y1 < upper.y0
+    left, right = (axes.get_position() for axes in wide.axes[:2])
+    assert left.x1 < right.x0
 
 
 def test_no_title_says_how_resources_are_shared_where_they_are_divided() -> None:

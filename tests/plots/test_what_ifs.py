@@ -40,11 +40,21 @@ def test_bars_are_the_changes_and_marks_those_by_one_difference() -> None:
     assert figure.get_suptitle() == "after against before: 2 differences"
 
 
-def test_losses_are_hatched() -> None:
-    """So that a grey print tells them from gains."""
+def test_a_narrow_figure_has_its_panels_below_each_other() -> None:
+    """Each with the names of the users."""
+    found = fo.what_if(LAB, LAB.replace(weights={"vision": 2}), schedules=["drfh:best-fit"])
+    figure = found.plot(figsize=(3.4, 5))
+    figure.draw_without_rendering()
+    upper, lower = figure.axes
+    assert lower.get_position().y1 < upper.get_position().y0
+    assert [text.get_text() for text in lower.get_yticklabels()] == [text.get_text() for text in upper.get_yticklabels()] != []
+
+
+def test_losses_are_on_the_left_and_have_another_colour() -> None:
+    """So that a grey print tells them from gains, too."""
     axes = fo.what_if(LAB, LAB.replace(weights={"vision": 2})).plot().axes[0]
     bars = sorted((bar for bar in axes.patches if isinstance(bar, Rectangle)), key=lambda bar: bar.get_width())
-    assert [bool(bar.get_hatch()) for bar in bars] == [True, False]
+    assert bars[0].get_width() < 0 < bars[1].get_width()
     assert bars[0].get_facecolor() != bars[1].get_facecolor()
 
 

@@ -33,6 +33,9 @@ INSTANCE = fo.Instance(
 ASKED: dict[str, Any] = {"notions": ["drfh", "bbf", "tsf"], "schedules": ["drfh:best-fit"], "explain": [USERS[0]], "effort": 3}
 
 
+_SECTIONS = ("Who gets what", "Summary", "The instance", "Allocations", "Properties", "What fairness costs", "Schedules")
+
+
 class Page(HTMLParser):
     """What a browser would see: elements with their attributes and text."""
 
@@ -125,14 +128,14 @@ def test_every_chart_is_also_a_table(page: Page) -> None:
     places = [attributes["id"] for _, attributes in page.elements if attributes.get("class") == "chart"]
     assert sorted(map(str, places)) == sorted(page.data["charts"])
     tags = [tag for tag, _ in page.elements]
-    figures = [k for k, tag in enumerate(tags) if tag == "figure"]
+    figures = [k for k, (tag, attributes) in enumerate(page.elements) if tag == "figure" and attributes.get("class") != "answer"]
     assert len(figures) == len(places) == 5
     assert all("table" in tags[start:end] for start, end in zip(figures, [*figures[1:], len(tags)], strict=True))
 
 
 def test_sections_verdicts_and_certificates_are_there(page: Page, written: Report) -> None:
     """What audit, frontier, explain and formulate say is on the page, word for word."""
-    for number, title in enumerate(("Summary", "The instance", "Allocations", "Properties", "What fairness costs", "Schedules"), start=1):
+    for number, title in enumerate(_SECTIONS, start=1):
         assert f"{number}. {title}" in page.text
     found = written.findings.notions[0]
     assert found.audit.value is not None
@@ -278,6 +281,7 @@ def test_a_thousand_users_fit(tmp_path: Path) -> None:
         ("report.html", {"effort": 0}, "effort is 0; give a whole number >= 1"),
         ("report.html", {"time_limit": -1}, "time_limit is -1"),
         ("report.html", {"explain": ["nobody"]}, 'there is no user "nobody"'),
+        ("report.html", {"date": "26 November"}, "the date is '26 November'; write it as 2026-11-26"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_written(tmp_path: Path, name: str, options: dict[str, Any], message: str) -> None:
@@ -315,7 +319,7 @@ def test_a_tree_of_queues_has_a_table_and_its_queues_can_be_explained(tmp_path: 
 
 
 def test_a_report_on_a_tree_asks_for_notions_that_take_trees(tmp_path: Path) -> None:
-    """Of the default notions. Users stand beside their queue; what does not apply is said once; envy is that of users of one queue."""
+    """Of the default notions. Users stand beside their queue; what does not apply is said once; envy is that of siblings."""
     instance = fo.Instance(
         [[8], [4]], [[1], [1]], users=["ann", "bob"], queues=[fo.Queue("lab", limit={"resource-1": 3})], queue_of=["lab", None]
     )
@@ -326,7 +330,8 @@ def test_a_report_on_a_tree_asks_for_notions_that_take_trees(tmp_path: Path) -> 
     assert "They are in 1 queue of 1 level." in page.text
     assert "users user queue weight" in page.text
     assert "ann lab 1 1" in page.text
-    assert "No user envies another of its queue." in page.text
+    assert "Nobody would run more with what a sibling, a user or a queue, holds" in page.text
+    assert "Jain's index" not in page.text  # nor any other measure across queues
     assert page.text.count("it compares every user with every other by weight alone") == 3  # once for each notion
     flat = report(instance.replace(queues=None, queue_of=None), tmp_path / "flat.html", effort=1)
     assert [each.name for each in flat.findings.notions] == ["drfh", "tsf", "psdsf", "proportional"]
@@ -341,7 +346,7 @@ def test_given_allocations_are_on_the_page_side_by_side(tmp_path: Path) -> None:
     assert found.findings.audits["before"].value is not None
     assert "sharing-incentive" in found.findings.audits["before"].value
     text = found.path.read_text()
-    assert "6. Your allocations, and schedules" in text
+    assert "7. Your allocations, and schedules" in text
     assert "<bdi>before</bdi> (given)" in text
     assert "before (given): 3 tasks, at worst 66.7" in text
     assert "What each owner holds" in text

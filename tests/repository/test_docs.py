@@ -60,9 +60,20 @@ def test_every_notion_has_a_page_and_every_page_a_notion() -> None:
 
 def test_every_public_name_is_in_the_reference() -> None:
     """Nothing that a user may rely on is left out."""
-    text = "\n".join(path.read_text() for path in (DOCS / "reference").glob("*.md"))
+    text = "\n".join(path.read_text() for path in (DOCS / "reference").rglob("*.md"))
     documented = set(re.findall(r"^\.\. (?:auto\w+|py:data):: fairopt\.(\w+)$", text, re.MULTILINE))
     assert documented >= set(fo.__all__)
+
+
+def test_every_class_has_a_page() -> None:
+    """Of its own, which the page of the interface lists, with a line about it; errors are one page, and so is what one can extend."""
+    classes = {name for name in fo.__all__ if isinstance(getattr(fo, name), type) and not issubclass(getattr(fo, name), Exception)}
+    extended = set(re.findall(r"^\.\. autoclass:: fairopt\.(\w+)$", (DOCS / "reference" / "extending.md").read_text(), re.MULTILINE))
+    pages = {path.stem: path.read_text() for path in (DOCS / "reference" / "python").glob("*.md")}
+    assert pages.keys() == classes - extended
+    assert all(f".. autoclass:: fairopt.{name}\n" in page for name, page in pages.items())
+    listed = re.findall(r"^   (\w+)$", (DOCS / "reference" / "python.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(pages)
 
 
 def test_every_property_is_in_the_reference() -> None:

@@ -138,6 +138,8 @@ class Explanation(ShowsItself):
         The unit of each resource of which it is known.
     question : mapping
         The arguments of `fairopt.explain`, as plain data.
+    brief : tuple of str
+        Two of the sentences: what the user or the queue has, and what stops it.
     """
 
     user: str | None
@@ -149,6 +151,7 @@ class Explanation(ShowsItself):
     queue: str | None = None
     units: Mapping[str, str] = field(default_factory=dict)
     question: Mapping[str, Any] = field(default_factory=dict)
+    brief: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per change: its kind, and its gain in tasks by price and by solving."""

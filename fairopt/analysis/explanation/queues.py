@@ -28,7 +28,7 @@ from fairopt.program.kept_parts import counted_rows
 from fairopt.program.queue_limits import Row
 from fairopt.wording import figure, joined, named, percent, plural
 
-__all__ = ["Stop", "about_queue", "in_words", "of_weight_0", "path_of", "reached_limits", "stops_of"]
+__all__ = ["Stop", "about_queue", "in_words", "of_weight_0", "path_of", "queue_in_short", "reached_limits", "stops_of"]
 
 _NAMES = 4
 
@@ -157,6 +157,13 @@ def about_queue(allocation: Allocation, node: int) -> tuple[str, ...]:
         *_stops(allocation, node),
         *_siblings(allocation, own, holdings),
     )
+
+
+def queue_in_short(allocation: Allocation, node: int) -> tuple[str, str]:
+    """Return two sentences: what a queue holds, and what is missing of a guarantee, or else what stops its users."""
+    own = next(each for each in allocation.queue_holdings() if each.node == node)
+    missing = (_guarantee(allocation, own, each) for each in own.guarantees if not each.met)
+    return next(_standing(allocation, own)), next(missing, None) or next(_stops(allocation, node), "Nobody is in it.")
 
 
 def _standing(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:

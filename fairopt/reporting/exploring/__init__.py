@@ -1,5 +1,5 @@
-"""A page on this machine to change weights, counts, alpha and guarantees of an instance, and to see the new allocation.
+"""A page on this machine to change weights, counts, capacities, demands and guarantees of an instance, and to see the new allocation.
 
-`knobs` has the numbers that can be changed, `exploration` the results of changes; neither needs a browser. `page` shows both, and `serving`
-gives the page to the browsers of this machine alone.
+`knobs` has the numbers that can be changed, `exploration` the results of changes, and `drawn` the bars that show them. `page` puts them
+into one page, and `serving` gives it to the browsers of this machine alone.
 """

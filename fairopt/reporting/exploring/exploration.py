@@ -1,4 +1,4 @@
-"""The results of changes to an instance: its allocation beside that of the file, an explanation, pictures, the frontier.
+"""The results of changes to an instance: allocations of one to three notions beside those of the file, an explanation, the frontier.
 
 The answer comes in parts, the quick ones first, so that a page can show each part as it arrives and drop the rest if the instance has
 changed again. If a part cannot be computed, a sentence says why.
@@ -10,10 +10,12 @@ changed again. If a part cannot be computed, a sentence says why.
 ...     users = "[{name: a, demand: {gpu: 1}}, {name: b, demand: {gpu: 1}}]"
 ...     _ = path.write_text(f"servers: [{{name: new, capacity: {{gpu: 8}}}}]\\nusers: {users}")
 ...     lab = Exploration(path)
->>> asked = Asked(("users.a.weight=3",), "drfh", "a")
->>> table = next(lab.answer(asked))
->>> table.place, "1 user gains, 1 loses" in table.text
-('table', True)
+>>> asked = Asked(("users.a.weight=3",), ("drfh", "tsf"), "a")
+>>> summary, users, *_ = lab.answer(asked)
+>>> summary.place, summary.text
+('summary', '1 change. drfh: 1 user gains, 1 loses. tsf: 1 user gains, 1 loses.')
+>>> users.place, users.form
+('users', 'html')
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from __future__ import annotations
 import io
 import shlex
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.comparing import compare
@@ -33,7 +35,7 @@ from fairopt.analysis.differences import Differences
 from fairopt.analysis.explaining import explain
 from fairopt.analysis.frontiers import frontier
 from fairopt.analysis.what_ifs import WhatIf
-from fairopt.errors import FairoptError
+from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.files import refuse_existing, refuse_read
 from fairopt.formats import save, source_of
 from fairopt.formats.changes import Changed
@@ -42,41 +44,50 @@ from fairopt.instance import Instance
 from fairopt.instance.doubts import doubts
 from fairopt.instance.remarks import remarks
 from fairopt.models import Sharing
-from fairopt.plots import plot_frontier, plot_queues, plot_shares, plot_utilization
+from fairopt.plots import plot_frontier
+from fairopt.reporting.exploring.drawn import queues_html, servers_html, users_html
 from fairopt.reporting.exploring.knobs import Knob, knobs_of
-from fairopt.reporting.notebook import html_of
+from fairopt.reporting.tables.explanation import explanation_blocks
+from fairopt.reporting.tables.what_ifs import measure_tables
+from fairopt.show.html import blocks_html, table_html
 from fairopt.validation import check_time_limit
+from fairopt.wording import plural, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PLACES", "Asked", "Exploration", "Part", "Place"]
+__all__ = ["MOST_NOTIONS", "PLACES", "Asked", "Exploration", "Part", "Place"]
 
-Place: TypeAlias = Literal["error", "remarks", "table", "proof", "explanation", "users", "servers", "queues", "frontier"]
-PLACES: tuple[Place, ...] = ("error", "remarks", "table", "proof", "explanation", "users", "servers", "queues", "frontier")
+Place: TypeAlias = Literal["error", "remarks", "summary", "users", "queues", "servers", "measures", "proof", "explanation", "frontier"]
+PLACES: tuple[Place, ...] = ("error", "remarks", "summary", "users", "queues", "servers", "measures", "proof", "explanation", "frontier")
 """Where parts of an answer stand, in the order in which they come."""
 
+MOST_NOTIONS = 3  # side by side
 _ALPHAS = (0.0, 0.5, 1.0, 2.0, float("inf"))  # of the frontier
 _RESOLVES = 3  # changes that an explanation solves
-_REMEMBERED = 64  # allocations of the file, one for each notion with its options
+_REMEMBERED = 64  # allocations of the file, one for each choice of notions with their options
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The request: changes in the words of ``--set``, a notion with its options, and the user or queue to explain."""
+    """The request: changes in the words of ``--set``, up to three notions with their options, and the user or queue to explain.
+
+    Of the first notion is the explanation.
+    """
 
     changes: tuple[str, ...]
-    notion: str
+    notions: tuple[str, ...]
     explained: str
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of an answer: a sentence, or else HTML or a picture as SVG."""
+    """A part of an answer: a sentence, or else HTML or a picture as SVG, with what it shows in words."""
 
     place: Place
     form: Literal["sentence", "html", "svg"]
     text: str
+    says: str = ""
 
 
 class Exploration:
@@ -101,7 +112,7 @@ class Exploration:
         self._source = source_of(path)
         self.instance = self.changed(())
         self.knobs: tuple[Knob, ...] = knobs_of(Changed(self._source, self.given) if self.given else self._source, self.instance)
-        self._before: dict[str, Comparison] = {}
+        self._before: dict[tuple[str, ...], Comparison] = {}
 
     @property
     def explainable(self) -> tuple[str, ...]:
@@ -113,9 +124,25 @@ class Exploration:
         words = (*self.given, *changes)
         return instance_from(Changed(self._source, words) if words else self._source)
 
+    def words(self, values: Mapping[str, float]) -> tuple[str, ...]:
+        """Return the changes of ``--set`` for values of knobs, by their paths; a value of the file is no change.
+
+        Raises
+        ------
+        InvalidInstance
+            There is no such knob.
+        """
+        by_path = {knob.path: knob for knob in self.knobs}
+        if unknown := [path for path in values if path not in by_path]:
+            raise InvalidInstance(f"nothing on this page changes {unknown[0]}")
+        return tuple(by_path[path].word(value) for path, value in values.items() if by_path[path].is_changed(value))
+
     def command(self, asked: Asked) -> str:
-        """Return the command that solves the same instance."""
-        words = ["fairopt", "solve", str(self.path), "--notion", asked.notion]
+        """Return the command that solves the same instance, or compares its allocations."""
+        how = ["solve", str(self.path), "--notion", asked.notions[0]]
+        if len(asked.notions) > 1:
+            how = ["compare", str(self.path), "--notions", ",".join(asked.notions)]
+        words = ["fairopt", *how]
         if self.sharing is not None:
             words += ["--sharing", self.sharing]
         for change in (*self.given, *asked.changes):
@@ -141,63 +168,88 @@ class Exploration:
         """Yield the parts of the answer, in the order of `PLACES`; after an error no more."""
         try:
             instance = self.changed(asked.changes)
-            found = self._what_if(instance, asked.notion)
+            found = self._what_if(instance, asked.notions)
         except FairoptError as error:
             yield Part("error", "sentence", str(error))
             return
-        (row,) = found.rows
-        allocation = found.after[row].allocation
-        if allocation is None:
-            yield Part("error", "sentence", found.after[row].message)
+        rows = [row for row in found.rows if found.after[row].allocation is not None]
+        refused = [f"{printable(row)}: {found.after[row].message}" for row in found.rows if row not in rows]
+        if not rows:
+            yield Part("error", "sentence", "\n".join(refused))
             return
-        if said := (*doubts(instance), *remarks(instance)):
+        if said := (*doubts(instance), *remarks(instance), *refused):
             yield Part("remarks", "sentence", "\n".join(said))
-        yield Part("table", "html", html_of(found))
-        yield Part("proof", "sentence", f"{allocation.proof}.")
-        yield self._explanation(allocation, asked.explained)
-        yield _picture("users", lambda: plot_shares(allocation, title=""))
-        yield _picture("servers", lambda: plot_utilization(allocation, title=""))
+        yield Part("summary", "sentence", _summary(found, rows, asked))
+        yield Part("users", "html", users_html(found, rows))
         if instance.queues:
-            yield _picture("queues", lambda: plot_queues(allocation, title=""))
-        yield _picture("frontier", lambda: self._frontier(allocation, asked.notion))
+            yield Part("queues", "html", queues_html(found, rows))
+        yield Part("servers", "html", servers_html(found, rows))
+        yield Part("measures", "html", blocks_html(measure_tables(found, rows), _table))
+        allocation = found.after[rows[0]].allocation
+        assert allocation is not None
+        yield Part("proof", "sentence", "\n".join(f"{printable(row)}: {_proof(found, row)}" for row in rows))
+        yield self._explanation(allocation, asked.explained)
+        yield self._frontier(allocation, asked.notions)
 
-    def _what_if(self, instance: Instance, notion: str) -> WhatIf:
-        """Return the allocations of the file and of the changed instance side by side; that of the file is computed once."""
-        if notion not in self._before:
+    def _what_if(self, instance: Instance, notions: tuple[str, ...]) -> WhatIf:
+        """Return the allocations of the file and of the changed instance side by side; those of the file are computed once."""
+        if notions not in self._before:
             while len(self._before) >= _REMEMBERED:
                 del self._before[next(iter(self._before))]
-            self._before[notion] = self._compared(self.instance, notion)
+            self._before[notions] = self._compared(self.instance, notions)
         differences = Differences(self.instance, instance).all
-        before = self._before[notion]
-        return WhatIf(("before", "now"), before, self._compared(instance, notion) if differences else before, differences, {})
+        before = self._before[notions]
+        return WhatIf(("before", "now"), before, self._compared(instance, notions) if differences else before, differences, {})
 
-    def _compared(self, instance: Instance, notion: str) -> Comparison:
-        return compare(instance, notions=[notion], sharing=self.sharing, time_limit=self.time_limit)
+    def _compared(self, instance: Instance, notions: tuple[str, ...]) -> Comparison:
+        return compare(instance, notions=notions, sharing=self.sharing, time_limit=self.time_limit)
 
     def _explanation(self, allocation: Allocation, name: str) -> Part:
         try:
-            return Part("explanation", "html", html_of(explain(allocation, name, resolves=_RESOLVES, time_limit=self.time_limit)))
+            found = explain(allocation, name, resolves=_RESOLVES, time_limit=self.time_limit)
         except FairoptError as error:
             return Part("explanation", "sentence", str(error))
+        return Part("explanation", "html", blocks_html(explanation_blocks(found), _table))
 
-    def _frontier(self, allocation: Allocation, notion: str) -> Figure:
-        found = frontier(
-            allocation.instance,
-            alphas=_ALPHAS,
-            notions=[notion],
-            sharing=allocation.sharing,  # type: ignore[arg-type]
-            time_limit=self.time_limit,
+    def _frontier(self, allocation: Allocation, notions: tuple[str, ...]) -> Part:
+        try:
+            found = frontier(
+                allocation.instance,
+                alphas=_ALPHAS,
+                notions=notions,
+                sharing=allocation.sharing,  # type: ignore[arg-type]
+                time_limit=self.time_limit,
+            )
+        except FairoptError as error:
+            return Part("frontier", "sentence", str(error))
+        says = "; ".join(
+            f"{each.name}: {plural(each.total, 'task')}, smallest share {each.smallest_share:.3g}"
+            for each in found.points
+            if each.allocation is not None
         )
-        return plot_frontier(found, title="", figsize=(7.0, 4.5))
+        return Part("frontier", "svg", _svg(lambda: plot_frontier(found, title="", figsize=(7.0, 4.5))), says)
 
 
-def _picture(place: Place, draw: Callable[[], Figure]) -> Part:
-    """Return a picture, or why there is none."""
+def _summary(found: WhatIf, rows: Iterable[str], asked: Asked) -> str:
+    """Return what the page tells those who listen to it: the number of changes, and who gains and loses."""
+    if not asked.changes:
+        return "As in the file."
+    return f"{plural(len(asked.changes), 'change')}. " + " ".join(f"{printable(row)}: {found.summary(row)}." for row in rows)
+
+
+def _proof(found: WhatIf, row: str) -> str:
+    allocation = found.after[row].allocation
+    assert allocation is not None
+    return f"{allocation.proof}."
+
+
+def _table(table: Any) -> str:
+    return table_html(table, missing="")
+
+
+def _svg(draw: Callable[[], Figure]) -> str:
     page = io.StringIO()
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing")  # a browser has more fonts than matplotlib
-            draw().savefig(page, format="svg")
-    except FairoptError as error:
-        return Part(place, "sentence", str(error))
-    return Part(place, "svg", page.getvalue())
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a browser has more fonts than matplotlib
+        draw().savefig(page, format="svg", transparent=True)
+    return page.getvalue()

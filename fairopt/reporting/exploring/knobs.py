@@ -1,4 +1,4 @@
-"""The numbers of an instance that sliders change: weights of users and queues, counts of servers, guarantees.
+"""The numbers of an instance that sliders change: weights of users and queues, counts and capacities of servers, demands, guarantees.
 
 A knob knows its ``--set`` path, its value in the file and its range. Amounts of a resource that has byte units in the file have the first
 of these units here.
@@ -10,6 +10,8 @@ of these units here.
 ...     print(knob.kind, knob.name, knob.word(5), (knob.low, knob.high, knob.step))
 weights vision users.vision.weight=5 (0.0, 15.0, 0.1)
 counts new servers.new.count=5 (0.0, 12.0, 1.0)
+capacities new, gpu servers.new.capacity.gpu=5 (0.0, 24.0, 0.1)
+demands vision, gpu users.vision.demand.gpu=5 (0.0, 3.0, 0.01)
 guarantees vision users.vision.guarantee=5 (0.0, 10.0, 0.1)
 """
 
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -25,16 +27,17 @@ import numpy as np
 
 from fairopt.formats.entries import ENTRIES, each_of
 from fairopt.formats.messages import Source
-from fairopt.instance import Instance
+from fairopt.instance import FloatArray, Instance
 from fairopt.instance.quantities import Quantity, read
 
 __all__ = ["KINDS", "Kind", "Knob", "knobs_of"]
 
-Kind: TypeAlias = Literal["weights", "counts", "guarantees"]
-KINDS: tuple[Kind, ...] = ("weights", "counts", "guarantees")
+Kind: TypeAlias = Literal["weights", "counts", "capacities", "demands", "guarantees"]
+KINDS: tuple[Kind, ...] = ("weights", "counts", "capacities", "demands", "guarantees")
 
 _STEPS = 50  # of a slider, about: its step is the power of ten below this part of its range
-_ROOM = 5  # the slider of a weight ends at this multiple of its value
+_ROOM = 5  # the sliders of weights end at this multiple of the largest, those of a guarantee at this multiple of its value
+_AMOUNTS = 3  # the sliders of the amounts of a resource end at this multiple of the largest
 _DIGITS = 12  # of a value in a word
 _PLACES = 9  # of a value, beyond those of its step: a slider adds its steps with rounding
 
@@ -89,10 +92,13 @@ def knobs_of(source: Source, instance: Instance) -> tuple[Knob, ...]:
     """Return the knobs of a document and of the instance that it is."""
     data: Any = source.data
     entries = {kind: {str(each["name"]): each for each in data.get(kind) or ()} for kind in ("servers", "users")}
+    units = _units(data)
     return (
         *_weights(entries["users"], instance),
         *_counts(instance),
-        *_guarantees(_units(data), instance),
+        *_amounts("capacities", "capacity", instance.servers, instance.capacities, units, instance),
+        *_amounts("demands", "demand", instance.users, instance.demands, units, instance),
+        *_guarantees(units, instance),
     )
 
 
@@ -103,21 +109,36 @@ def _knob(kind: Kind, name: str, path: str, value: float, high: float, least: fl
 
 
 def _weights(entries: Mapping[str, Any], instance: Instance) -> Iterator[Knob]:
-    for queue in instance.queues:
-        yield _knob("weights", f"queue {queue.name}", f"queues.{queue.name}.weight", queue.weight, _ROOM * (queue.weight or 1.0))
+    """Yield weights on one scale, so that sliders side by side can be compared."""
+    found = [(f"queue {queue.name}", f"queues.{queue.name}.weight", queue.weight) for queue in instance.queues]
     for name, weight in zip(instance.users, instance.weights, strict=True):
         path = f"users.{name}.weight"
         if isinstance(entries[name].get("weight"), Mapping):
-            for resource, each in zip(instance.resources, weight.tolist(), strict=True):
-                yield _knob("weights", f"{name}, {resource}", f"{path}.{resource}", each, _ROOM * (each or 1.0))
+            found += [(f"{name}, {r}", f"{path}.{r}", each) for r, each in zip(instance.resources, weight.tolist(), strict=True)]
         else:
-            value = float(np.ravel(weight)[0])
-            yield _knob("weights", name, path, value, _ROOM * (value or 1.0))
+            found.append((name, path, float(np.ravel(weight)[0])))
+    most = max((value for _, _, value in found), default=0.0)
+    for name, path, value in found:
+        yield _knob("weights", name, path, value, _ROOM * (most or 1.0))
 
 
 def _counts(instance: Instance) -> Iterator[Knob]:
     for name, count in zip(instance.servers, instance.counts.tolist(), strict=True):
         yield _knob("counts", name, f"servers.{name}.count", count, max(10.0, 3 * count), least=1.0)
+
+
+def _amounts(
+    kind: Kind, key: str, names: Sequence[str], amounts: FloatArray, units: Mapping[str, Quantity], instance: Instance
+) -> Iterator[Knob]:
+    """Yield the amounts of each resource that a row of servers has, or that a task demands, all of a resource on one scale."""
+    sizes = [float(units[resource].value) if resource in units else 1.0 for resource in instance.resources]
+    most = amounts.max(axis=0, initial=0.0)
+    for name, own in zip(names, amounts.tolist(), strict=True):
+        for r, resource in enumerate(instance.resources):
+            if own[r] > 0:
+                unit = units[resource].unit if resource in units else ""
+                path = f"{'servers' if kind == 'capacities' else 'users'}.{name}.{key}.{resource}"
+                yield _knob(kind, f"{name}, {resource}", path, own[r] / sizes[r], _AMOUNTS * float(most[r]) / sizes[r], unit=unit)
 
 
 def _guarantees(units: Mapping[str, Quantity], instance: Instance) -> Iterator[Knob]:

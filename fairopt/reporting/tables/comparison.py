@@ -44,24 +44,32 @@ _REGRETS = {
     "queue": "queue: the largest gap of a queue's share.",
     "total": "total: shortfall of all tasks together (negative: more tasks than the exact allocation).",
 }
+_USERS = 20  # in rows; --all shows all
 _QUEUES = 12  # side by side; --by queue shows all
 _LINES = 3  # violations listed for one allocation
 
 
-def comparison_blocks(comparison: Comparison, width: int, by: str = "user", choice: Choice | None = None) -> Iterator[Block]:
+def comparison_blocks(
+    comparison: Comparison, width: int, by: str = "user", choice: Choice | None = None, *, everything: bool = False
+) -> Iterator[Block]:
     """Yield tasks, measures and regrets of all rows, then remarks on single rows; by owner or queue, what each holds side by side.
 
-    With a choice, also these users, with their tasks in each allocation side by side, in the order of the first.
+    Where there is no room for a column for each user, each is a row, with its tasks in each allocation side by side: 20 users, or
+    ``everything``. With a choice it is these users, in the order of the first allocation.
     """
     instance = comparison.instance
     yield Note(f" of {size_of(instance, comparison.sharing)}", plural(len(comparison), "allocation"))
     done = [row for row in comparison if row.allocation is not None]
     if done:
+        tasks, all_fit = _tasks(comparison, done, width)
+        some = choice if choice is not None and choice != Choice() else None
+        if some is None and by == "user" and not all_fit:
+            some = Choice(top=None if everything else _USERS)
         tables = [
-            _tasks(comparison, done, width),
-            *([_chosen(done, choice)] if choice is not None and choice != Choice() else []),
+            tasks,
+            *([_chosen(done, some)] if some is not None else []),
             *([owner_table(done)] if by == "owner" else []),
-            *([_queues(done, width)] if instance.queues and by == "user" else [_tree(done)] if by == "queue" else []),
+            *([_queues(done, width, everything)] if instance.queues and by == "user" else [_tree(done)] if by == "queue" else []),
             measure_table(comparison, done),
             _regrets(done),
         ]
@@ -88,8 +96,8 @@ def _kind(row: Row) -> str:
     return row.kind.replace(", whole tasks", "").replace("whole tasks, ", "")  # the name says "whole tasks"
 
 
-def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
-    """Return the tasks of each user (of the lowest, the median and the highest if the columns do not fit), total and seconds."""
+def _tasks(comparison: Comparison, rows: list[Row], width: int) -> tuple[Table, bool]:
+    """Return the tasks of each user, total and seconds, and True; of the lowest, the median and the highest, if the columns do not fit."""
     held = [row.allocation.tasks_per_user for row in rows if row.allocation is not None]
     each = [_held(row.allocation) for row in rows if row.allocation is not None]
 
@@ -99,7 +107,9 @@ def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
         return Table.of(names("tasks", (row.name for row in rows)), words("kind", map(_kind, rows)), *middle, *last)
 
     users = table(comparison.instance.users, each)
-    return users if fits(users, width) else table(list(_QUANTILES), [np.quantile(own, list(_QUANTILES.values())) for own in held])
+    if fits(users, width):
+        return users, True
+    return table(list(_QUANTILES), [np.quantile(own, list(_QUANTILES.values())) for own in held]), False
 
 
 def _held(allocation: Allocation) -> list[Any]:
@@ -113,7 +123,8 @@ def _chosen(rows: list[Row], choice: Choice) -> Table:
     made = [row.allocation for row in rows if row.allocation is not None]
     instance, chosen = made[0].instance, choice.positions(made[0])
     more = instance.n_users - chosen.size
-    rest = [f"and {plural(more, 'more user')}"] if more else []
+    hint = " (--all shows them)" if more and choice == Choice(top=_USERS) else ""
+    rest = [f"and {plural(more, 'more user')}{hint}"] if more else []
     weights = [numbers("weight", [*instance.weights[chosen], *map(_nothing, rest)], 6)] if weights_differ(instance) else []
     held = [_held(allocation) for allocation in made]
     tasks = (numbers(row.name, [*(own[n] for n in chosen), *map(_nothing, rest)], 4) for row, own in zip(rows, held, strict=True))
@@ -130,8 +141,8 @@ def user_table(rows: Sequence[Row], values: Sequence[Any], title: str) -> Table:
     return Table.of(names("user", users), *(numbers(row.name, own, 4) for row, own in zip(rows, values, strict=True)), title=title)
 
 
-def _queues(rows: list[Row], width: int) -> Table:
-    """Return the dominant share of what each queue holds; where not all fit, of queues in the root."""
+def _queues(rows: list[Row], width: int, everything: bool) -> Table:
+    """Return the dominant share of what each queue holds; where not all fit, of queues in the root, or with ``everything`` in rows."""
     holdings = [row.allocation.queue_holdings()[1:] for row in rows if row.allocation is not None]
 
     def table(chosen: Sequence[int]) -> Table:
@@ -140,6 +151,8 @@ def _queues(rows: list[Row], width: int) -> Table:
 
     every = range(len(holdings[0]))
     all_ = table(every[:_QUEUES])
+    if everything and not (fits(table(every), width) and len(every) <= _QUEUES):
+        return _tree(rows)
     return all_ if fits(table(every), width) else table([j for j in every if holdings[0][j].depth == 1][:_QUEUES])
 
 

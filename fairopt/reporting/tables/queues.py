@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,13 +22,37 @@ from fairopt.show.table import Column, Style, Table, names, numbers, words
 from fairopt.show.terminal import fits
 from fairopt.wording import figure, percent, plural
 
-__all__ = ["promised", "queue_blocks"]
+__all__ = ["Tree", "promised", "queue_blocks", "tree_of"]
 
 _USERS = 20  # more are left out
 _QUEUES = 40
 
 _Row: TypeAlias = tuple[int, QueueHoldings | int]  # how far it is indented; a queue, or the position of a user
 _Alone: TypeAlias = dict[int, int]  # by the node of a queue of one user: this user, where both have one row
+
+
+class Tree(NamedTuple):
+    """The rows of a tree that are shown.
+
+    Attributes
+    ----------
+    table : Table
+    holders : list of QueueHoldings or int
+        What each row is about: a queue, or the position of a user. The last one is the cluster.
+    left_out : str
+        What is not shown: "30 users and 5 queues below level 2"; "" for nothing.
+    """
+
+    table: Table
+    holders: list[QueueHoldings | int]
+    left_out: str
+
+
+def tree_of(allocation: Allocation, *, everything: bool = False) -> Tree:
+    """Return the tree as one table, with guarantees and limits."""
+    allocation = allocation.as_known
+    rows, alone, left_out = _rows(allocation, everything=everything)
+    return Tree(_table(allocation, rows, alone, with_bounds=True), [each for _, each in rows], left_out)
 
 
 def queue_blocks(allocation: Allocation, width: int, *, everything: bool = False) -> Iterator[Block]:
@@ -38,6 +62,19 @@ def queue_blocks(allocation: Allocation, width: int, *, everything: bool = False
     fractions; the dominant share is in percent.
     """
     allocation = allocation.as_known
+    rows, alone, left_out = _rows(allocation, everything=everything)
+    tables = [_table(allocation, rows, alone, with_bounds=True)]
+    if not fits(tables[0], width):
+        bounds = _bounds_table(allocation, rows, alone)
+        tables = [_table(allocation, rows, alone, with_bounds=False), *([bounds] if len(bounds) else [])]
+    yield from tables
+    if left_out:
+        yield f"Not shown: {left_out}; --all shows everything."
+    yield _legend(allocation, tables)
+
+
+def _rows(allocation: Allocation, *, everything: bool) -> tuple[list[_Row], _Alone, str]:
+    """Return the rows of the tree, which of them are a queue with its only user, and what is left out."""
     instance, tree = allocation.instance, allocation.instance.tree
     holdings = {each.node: each for each in allocation.queue_holdings()}
     with_users = everything or instance.n_users <= _USERS
@@ -59,14 +96,7 @@ def queue_blocks(allocation: Allocation, width: int, *, everything: bool = False
     hidden = sum(each.depth > depth for each in holdings.values())
     if hidden:
         left_out.append(plural(hidden, "queue") + f" below level {depth}")
-    tables = [_table(allocation, rows, alone, with_bounds=True)]
-    if not fits(tables[0], width):
-        bounds = _bounds_table(allocation, rows, alone)
-        tables = [_table(allocation, rows, alone, with_bounds=False), *([bounds] if len(bounds) else [])]
-    yield from tables
-    if left_out:
-        yield f"Not shown: {' and '.join(left_out)}; --all shows everything."
-    yield _legend(allocation, tables)
+    return rows, alone, " and ".join(left_out)
 
 
 _COLUMNS = {

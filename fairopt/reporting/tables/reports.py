@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.comparison import Row
 from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
 from fairopt.reporting.findings import Findings
@@ -17,6 +20,7 @@ __all__ = [
     "certificate_table",
     "glance_table",
     "owner_table",
+    "price_table",
     "queue_table",
     "regret_table",
     "share_table",
@@ -34,12 +38,44 @@ def glance_table(findings: Findings) -> Table:
         words("kind", (row.kind for row in rows)),
         numbers("tasks", (row.tasks for row in rows), 6),
         percents("efficiency", (row.efficiency for row in rows), 1),
-        numbers(min_share(findings.instance), (row.smallest_share for row in rows), 4),
-        numbers("Jain's index", (row.jain for row in rows)),
-        numbers("largest envy", (None if row.envy is None else float(row.envy.tasks) for row in rows), 4),
+        *(_of_tree(findings, rows) if findings.instance.is_tree else _of_users(findings, rows)),
         *(percents(f"{thing} in use", (row.use.get(thing) for row in rows), 1) for thing in things),
         title="All allocations",
     )
+
+
+def _of_users(findings: Findings, rows: Sequence[Row]) -> list[Column]:
+    """Return the measures of users who are compared with each other by weight."""
+    return [
+        numbers(min_share(findings.instance), (row.smallest_share for row in rows), 4),
+        numbers("Jain's index", (row.jain for row in rows)),
+        numbers("largest envy", (None if row.envy is None else float(row.envy.tasks) for row in rows), 4),
+    ]
+
+
+def _of_tree(findings: Findings, rows: Sequence[Row]) -> list[Column]:
+    """Return what is missing by the rules of the tree, in tasks, and how many queues and users miss some of a guarantee."""
+    audits = [findings.audit_of(row) for row in rows]
+
+    def violation(name: str) -> list[float | None]:
+        return [None if audit is None or name not in audit else float(audit[name].amount) for audit in audits]
+
+    return [
+        words("guarantees", (_met(row.allocation) for row in rows)),
+        numbers("short of its slice", violation("sharing-incentive"), 4),
+        numbers("envy of a sibling", violation("envy-freeness"), 4),
+    ]
+
+
+def _met(allocation: Allocation | None) -> str:
+    """Return how many guarantees are met, of queues and of users: "all 4 met", "1 of 4 missing"."""
+    if allocation is None:
+        return "-"
+    own = allocation.instance.guarantees
+    met = [promise.met for each in allocation.queue_holdings()[1:] for promise in each.guarantees]
+    met += (own - allocation.tasks_per_user <= 1e-7 * own)[own > 0].tolist()
+    missing = met.count(False)
+    return f"{missing} of {len(met)} missing" if missing else f"all {len(met)} met" if met else "-"
 
 
 def task_table(findings: Findings) -> Table:
@@ -73,6 +109,18 @@ def queue_table(findings: Findings) -> Table:
 
 def _bounds(bounds: object) -> str:
     return ", ".join(f"{figure(bound.amount, 4)} {bound.where}" for bound in bounds) or "-"  # type: ignore[attr-defined]
+
+
+def price_table(findings: Findings) -> Table:
+    """Return the weighted tasks of every allocation beside the most possible, where no frontier shows it."""
+    rows, most = findings.made, findings.comparison.largest_total
+    return Table.of(
+        names("allocation", (row.name for row in rows)),
+        numbers("weighted tasks", (row.efficiency * most for row in rows), 6),
+        numbers("most possible", (most for _ in rows), 6),
+        percents("price of fairness", (1 - row.efficiency for row in rows), 1),
+        title="Price of fairness: weighted tasks lost, in % of the most possible",
+    )
 
 
 def owner_table(findings: Findings) -> Table:

@@ -13,16 +13,17 @@ from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Table, ids, names, numbers, words
 from fairopt.wording import figure, percent, plural, printable
 
-__all__ = ["effect_blocks", "what_if_blocks"]
+__all__ = ["effect_blocks", "measure_tables", "what_if_blocks"]
 
 _USERS = 20  # of each allocation, those with the largest changes
 _DIFFERENCES = 20
 _LONGEST = 14  # characters of the name of an instance above a column
 _SIDE_BY_SIDE = 2  # allocations in a table of measures
+_OF_USERS = 3  # measures at the end that compare all users: the smallest share, Jain's index, envy
 _LEGEND = """\
 efficiency: weighted tasks, in % of the most possible with divisible tasks of each instance.
 min share: smallest weighted dominant share."""
-_ONLY = "only {}: gain in tasks if this were the only difference. Gains need not add up: differences may work together."
+_ONLY = "only {}: gain in tasks by what that line says, alone. Gains need not add up: differences may work together."
 
 
 def what_if_blocks(found: WhatIf, *, everything: bool = False, choice: Choice | None = None) -> Iterator[Block]:
@@ -56,7 +57,7 @@ def effect_blocks(found: WhatIf, *, everything: bool = False, choice: Choice | N
                 yield f"and {plural(len(changes) - len(some), 'more user')}{left_out}"
         yield Note(found.summary(row), f"{printable(row)}: ")
     yield GAP
-    for table in _measures(found, sides):
+    for table in _measures(found, sides, found.rows):
         yield table
         yield GAP
     numbered = [str(j) for j in range(1, len(groups) + 1)]
@@ -76,8 +77,7 @@ def _sides(found: WhatIf) -> list[str]:
 
 def _groups(found: WhatIf) -> list[tuple[str, tuple[Difference, ...]]]:
     """Return the differences whose effects are computed one by one, each with its name."""
-    groups = [(effect.what, effect.differences) for effect in next(iter(found.effects.values()), ())]
-    return groups or [(each.what, (each,)) for each in found.differences]
+    return list(found.groups)
 
 
 def _differences(sides: Sequence[str], groups: Sequence[tuple[str, tuple[Difference, ...]]], most: int) -> Table:
@@ -127,11 +127,17 @@ def _chosen(found: WhatIf, row: str, changes: Sequence[UserChange], choice: Choi
     return [named[name] for name in [*before, *new] if name in named][: choice.top]
 
 
-def _measures(found: WhatIf, sides: Sequence[str]) -> Iterator[Table]:
-    """Yield tables of the measures of all allocations, those of both instances beside each other."""
+def measure_tables(found: WhatIf, rows: Sequence[str]) -> Iterator[Table]:
+    """Yield the measures of these allocations, those of both instances beside each other; in a tree none that compares all users."""
+    for table in _measures(found, _sides(found), rows):
+        yield table.part(0, len(table) - _OF_USERS) if found.after.instance.is_tree else table
+
+
+def _measures(found: WhatIf, sides: Sequence[str], rows: Sequence[str]) -> Iterator[Table]:
+    """Yield tables of the measures of these allocations, those of both instances beside each other."""
     smallest = min_share(found.before.instance, found.after.instance)
-    for first in range(0, len(found.rows), _SIDE_BY_SIDE):
-        shown = found.rows[first : first + _SIDE_BY_SIDE]
+    for first in range(0, len(rows), _SIDE_BY_SIDE):
+        shown = rows[first : first + _SIDE_BY_SIDE]
         columns = [(name, side, each[name]) for name in shown for side, each in zip(sides, (found.before, found.after), strict=True)]
         things = list(dict.fromkeys(thing for _, _, row in columns for thing in row.use))
         yield Table.of(

@@ -82,5 +82,21 @@ def test_a_tree_has_weights_and_guarantees_of_queues() -> None:
     research, vision = found["queues.research.guarantee.gpu"], found["queues.vision.guarantee.cpu"]
     assert (research.value, research.high, research.step, research.likely) == (32, 56, 1, True)
     assert (vision.value, vision.high, vision.likely) == (0, 800, False)
+    assert found["servers.new.capacity.gpu"].value == 8
+    assert found["users.alice.demand.gpu"].value == 2
+    assert "users.dan.demand.gpu" not in found  # it asks for none
     assert found["users.carol.guarantee"].likely
     assert not found["users.alice.guarantee"].likely
+
+
+def test_weights_are_on_one_scale(path: Path) -> None:
+    """So are the amounts of a resource; sliders side by side can be compared."""
+    found = knobs(path)
+    assert len({(knob.high, knob.step) for knob in found if knob.kind == "weights"}) == 1
+    for kind in ("capacities", "demands"):
+        by_resource: dict[str, set[float]] = {}
+        for knob in found:
+            if knob.kind == kind:
+                by_resource.setdefault(knob.path.rpartition(".")[2], set()).add(knob.high)
+        assert by_resource
+        assert all(len(ends) == 1 for ends in by_resource.values())

@@ -1,14 +1,14 @@
-"""The page without a browser: widgets ask, places show, and only the last of several changes counts."""
+"""The page without a browser: what it gives its script, what it understands of a request, and that the last of several is answered."""
 
 from __future__ import annotations
 
-import asyncio
+import html
+import json
+import re
 import threading
-import time
-from collections.abc import Callable, Coroutine, Iterator
-from functools import wraps
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,55 +18,27 @@ from support.command_line import EXAMPLES, PAPER
 import fairopt as fo
 from fairopt.reporting.exploring import exploration as module
 from fairopt.reporting.exploring.exploration import PLACES, Asked, Exploration, Part
+from fairopt.reporting.exploring.page import Page
 
-pytest.importorskip("panel", reason="there is no panel here")
-
-from fairopt.reporting.exploring import page as pages  # needs panel
-
-BAD = "<b>$x$</b>"
-COMPUTING = '<p class="computing">computing …</p>'
-P = ParamSpec("P")
+BAD = "</script><b>$x$</b>"
 
 
-def in_a_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """Run a test in an event loop, as the server runs a page."""
-
-    @wraps(test)
-    def run(*arguments: P.args, **options: P.kwargs) -> None:
-        asyncio.run(test(*arguments, **options))
-
-    return run
+def page(path: Path, notion: str = "drfh") -> Page:
+    """Return the page of a file."""
+    return Page(Exploration(path), notion)
 
 
-@pytest.fixture(autouse=True)
-def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sliders need not rest."""
-    monkeypatch.setattr(pages, "_PAUSE", 0.0)
+def data(made: Page) -> Any:
+    """Return what its script reads."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', made.site().page, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
 
 
-def page(path: Path, notion: str = "drfh") -> pages.Page:
-    """Return the page of a file with all its sliders."""
-    made = pages.Page(Exploration(path), notion, asyncio.Lock())
-    made.template("nonce")
-    return made
-
-
-def slider(made: pages.Page, path: str) -> Any:
-    """Return the slider of a path."""
-    return next(widget for knob, widget in made._sliders.items() if knob.path == path)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Wait for something."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "the page does not get there"
-        await asyncio.sleep(0.001)
-
-
-async def settled(made: pages.Page) -> None:
-    """Wait until a page computes no more."""
-    await until(lambda: made.status.object not in ("", COMPUTING))
+def request(made: Page, number: int = 1, **values: Any) -> dict[str, Any]:
+    """Return a request as the script sends it."""
+    own = {"tab": "one", "number": number, "values": {}, "alpha": 1.0, "notions": ["drfh"], "explained": "user-1"}
+    return own | values
 
 
 class Answers:
@@ -74,15 +46,16 @@ class Answers:
 
     def __init__(self) -> None:
         self.asked: list[Asked] = []
-        self.let = threading.Event()
+        self.let, self.begun = threading.Event(), threading.Event()
         self.let.set()
 
     def __call__(self, explored: Exploration, asked: Asked) -> Iterator[Part]:
         """Stand for `Exploration.answer`."""
         self.asked.append(asked)
-        self.let.wait(PATIENCE)
-        yield Part("table", "html", f"answer {len(self.asked)}")
+        self.begun.set()
+        assert self.let.wait(PATIENCE)
         yield Part("proof", "sentence", "1 < 2\nproved")
+        yield Part("users", "html", "<i>shown</i>")
 
 
 @pytest.fixture
@@ -93,146 +66,140 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
     return made
 
 
-@in_a_loop
-async def test_widgets_ask(answers: Answers) -> None:
-    """Nothing but what is changed, in the words of the command line; alpha where there is one."""
+def test_a_request_asks() -> None:
+    """Nothing but what is changed, in the words of the command line; alpha where there is one; each notion once, three at most."""
     made = page(PAPER)
-    assert made.asked() == Asked((), "drfh", "user-1")
-    slider(made, "users.user-2.weight").value = 2 + 0.1 + 0.2
-    slider(made, "servers.server-1.count").value = 4
-    made.explained.value = "user-2"
-    assert made.asked() == Asked(("users.user-2.weight=2.3", "servers.server-1.count=4"), "drfh", "user-2")
-    made.notion.value, made.alpha.value = "proportional", 2.5
-    assert made.asked().notion == "proportional:alpha=2.5"
-    made.alpha.value = 1.0
-    assert made.asked().notion == "proportional"
-    made.reset.clicks += 1
-    assert made.asked().changes == ()
-    await settled(made)
-    assert answers.asked == [Asked((), "proportional", "user-2")]
-    assert made.alpha.visible
+    values = {"users.user-2.weight": 2 + 0.1 + 0.2, "servers.server-1.count": 4, "users.user-1.weight": 1}
+    asked = made.asked(request(made, values=values, notions=["proportional", "drfh", "drfh", "tsf", "psdsf"], alpha=2.5))
+    assert asked == Asked(("users.user-2.weight=2.3", "servers.server-1.count=4"), ("proportional:alpha=2.5", "drfh", "tsf"), "user-1")
+    assert made.asked(request(made, notions=["proportional"])).notions == ("proportional",)
 
 
-@in_a_loop
-async def test_a_notion_of_the_command_line_is_chosen(answers: Answers) -> None:
-    """Alpha moves the slider; other options stay as they are given."""
-    lab = PAPER
-    made = page(lab, "proportional:alpha=3")
-    assert (made.notion.value, made.alpha.value, made.alpha.visible) == ("proportional", 3.0, True)
-    made = page(lab, "fds:beta=3")
-    assert (made.asked().notion, made.alpha.visible) == ("fds:beta=3", False)
+def test_the_page_has_what_the_command_line_chose() -> None:
+    """Alpha moves the slider; other options stay as they are given, in the list of notions."""
+    found = data(page(PAPER, "proportional:alpha=3"))
+    assert (found["notion"], found["alpha"]) == ("proportional", 3.0)
+    found = data(page(PAPER, "fds:beta=3"))
+    assert found["notion"] == "fds:beta=3"
+    assert found["notions"][0] == ["fds:beta=3", "fds:beta=3"]
+    assert {name for name, _ in found["notions"]} >= set(fo.NOTIONS)
 
 
-@in_a_loop
-async def test_the_answer_is_shown(answers: Answers) -> None:
-    """Sentences as text, what does not come is empty, and nothing is pale any more."""
+def test_sliders_for_each_kind_of_number() -> None:
+    """Weights, counts, capacities and demands; of many, eight are shown at once."""
+    sections = {section["title"]: section for section in data(page(EXAMPLES / "gpu-lab"))["sections"]}
+    assert list(sections) == ["Weights", "Servers of each row", "Capacity of one server", "Demand of a task", "Guarantees"]
+    assert sum(knob["shown"] for knob in sections["Demand of a task"]["knobs"]) == 8
+    assert len(sections["Demand of a task"]["knobs"]) == 22
+    assert {knob["high"] for knob in sections["Weights"]["knobs"]} == {15.0}
+
+
+def test_of_many_users_eight_have_sliders(tmp_path: Path) -> None:
+    """The others can be added by name."""
+    path = tmp_path / "many.yaml"
+    fo.save(fo.Instance([[9.0]], np.ones((500, 1)), users=[f"u{n}" for n in range(500)], servers=["s"]), path)
+    weights = data(page(path))["sections"][0]["knobs"]
+    assert len(weights) == 500
+    assert [knob["path"] for knob in weights if knob["shown"]] == [f"users.u{n}.weight" for n in range(8)]
+
+
+def test_the_answer_is_a_part_a_line(answers: Answers) -> None:
+    """The command first; sentences as text, tables as they are, and a last line that says that it is all."""
     made = page(PAPER)
-    slider(made, "users.user-2.weight").value = 4
-    await settled(made)
-    assert made.shown["table"].object == "answer 1"
-    assert made.shown["proof"].object == "<p>1 &lt; 2</p><p>proved</p>"
-    assert made.shown["frontier"].object == ""
-    assert {place.styles["opacity"] for place in made.shown.values()} == {"1"}
-    assert made.status.object == "<p>1 change</p>"
-    assert made.command.object.endswith("--set users.user-2.weight=4</pre>")
+    found = list(made.answer(request(made, values={"users.user-2.weight": 4})))
+    assert [each["place"] for each in found] == ["command", "proof", "users", "done"]
+    assert found[0]["html"].endswith("--set users.user-2.weight=4</pre>")
+    assert found[1]["html"] == "<p>1 &lt; 2</p><p>proved</p>"
+    assert found[2]["html"] == "<i>shown</i>"
 
 
-@in_a_loop
-async def test_only_the_last_change_is_answered(answers: Answers) -> None:
-    """While one answer is computed, later changes wait; of these, the last is answered, and the first answer is not shown."""
+def test_only_the_last_request_of_a_tab_is_answered(answers: Answers) -> None:
+    """A later one ends an earlier one between two parts; another tab is not concerned."""
+    made = page(PAPER)
+    first, other = made.answer(request(made)), made.answer(request(made, tab="two"))
+    assert [next(first)["place"], next(first)["place"]] == ["command", "proof"]
+    assert [next(other)["place"], next(other)["place"]] == ["command", "proof"]
+    later = made.answer(request(made, 2))
+    assert next(later)["place"] == "command"
+    assert list(first) == []
+    assert [each["place"] for each in other] == ["users", "done"]
+    assert [each["place"] for each in later] == ["proof", "users", "done"]
+    assert [each["place"] for each in made.answer(request(made, 1))] == ["command"]  # it comes late
+
+
+def test_tabs_take_turns(answers: Answers) -> None:
+    """While one computes, the other waits; the lock is held."""
+    made = page(PAPER)
     answers.let.clear()
-    made = page(PAPER)
-    await until(lambda: answers.asked)
-    for value in (3, 4, 5):
-        slider(made, "users.user-2.weight").value = value
-        await asyncio.sleep(0.001)
-        assert (made.status.object, made.shown["table"].styles) == (COMPUTING, {"opacity": "0.45"})
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.extend(made.answer(request(made))))
+    thread.start()
+    assert answers.begun.wait(PATIENCE)
+    assert made.turn.locked()
     answers.let.set()
-    await settled(made)
-    assert [asked.changes for asked in answers.asked] == [(), ("users.user-2.weight=5",)]
-    assert made.shown["table"].object == "answer 2"
+    thread.join(PATIENCE)
+    assert [each["place"] for each in found] == ["command", "proof", "users", "done"]
+    assert not made.turn.locked()
 
 
-@in_a_loop
-async def test_an_error_stands_beside_what_was_before() -> None:
-    """The sentence of the error, not its trace; the last answer stays, pale."""
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"servers.server-1.count": 1.5}, 'server "server-1", count: expected a whole number >= 0, found 1.5'),
+        ({"users.nobody.weight": 1}, "nothing on this page changes users.nobody.weight"),
+    ],
+)
+def test_an_error_is_a_sentence(values: dict[str, float], sentence: str) -> None:
+    """Not its trace, and nothing else comes."""
     made = page(PAPER)
-    made.shown["table"].object = "before"
-    slider(made, "servers.server-1.count").value = 1.5
-    await settled(made)
-    assert "server &quot;server-1&quot;, count: expected a whole number &gt;= 0, found 1.5" in made.shown["error"].object
-    assert (made.shown["table"].object, made.shown["table"].styles) == ("before", {"opacity": "0.45"})
+    *_, error, done = made.answer(request(made, values=values))
+    assert (error["place"], done["place"]) == ("error", "done")
+    assert sentence in html.unescape(error["html"])
 
 
-@in_a_loop
-async def test_a_defect_is_a_sentence(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_defect_is_a_sentence(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """The trace is for the terminal."""
     monkeypatch.setattr(module, "compare", lambda *arguments, **options: 1 / 0)
     made = page(PAPER)
-    await settled(made)
-    assert made.shown["error"].object == "<p>This could not be computed; the terminal says more.</p>"
+    *_, error, _ = made.answer(request(made))
+    assert error == {"place": "error", "html": "<p>This could not be computed; the terminal says more.</p>"}
     assert "ZeroDivisionError" in caplog.text
 
 
-@in_a_loop
-async def test_many_users_are_chosen_from_a_list(answers: Answers, tmp_path: Path) -> None:
-    """Eight sliders, and a list of the others; one that is chosen gets a slider."""
-    path = tmp_path / "many.yaml"
-    fo.save(fo.Instance([[9.0]], np.ones((500, 1)), users=[f"u{n}" for n in range(500)], servers=["s"]), path)
-    made = pages.Page(Exploration(path), "drfh", asyncio.Lock())
-    _, column, choice = made._section("weights")
-    assert len(made._sliders) == len(column) == 8
-    assert len(choice.options) == 1 + 492
-    choice.value = "users.u123.weight"
-    assert [knob.name for knob in made._sliders][8:] == ["u123"]
-    assert (len(column), choice.value) == (9, "")
-    slider(made, "users.u123.weight").value = 3
-    assert made.asked().changes == ("users.u123.weight=3",)
-    await settled(made)
-
-
-@in_a_loop
-async def test_names_of_sliders_stay_text(answers: Answers, tmp_path: Path) -> None:
-    """Panel takes them for HTML with formulas."""
-    path = tmp_path / "bad.yaml"
+def test_names_stay_text(tmp_path: Path) -> None:
+    """In the heading, and in the block of data, in which no tag begins; the policy names the hash of the script and of the style."""
+    path = tmp_path / "[[script]]<b>.yaml"
     fo.save(fo.Instance([[9.0]], [[1.0]], users=[BAD], servers=["s"]), path)
-    labels = [widget.label for widget in page(path)._sliders.values()]
-    assert labels == ["&lt;b&gt;<span>$</span>x<span>$</span>&lt;/b&gt;", "s"]
+    made = page(path)
+    site = made.site()
+    assert data(made)["explainable"] == [[BAD, BAD]]
+    assert "<b>" not in site.page
+    assert site.page.count("</script>") == 2
+    assert site.page.count('"use strict"') == 1
+    assert "unsafe" not in site.policy
+    assert site.policy.startswith("default-src 'none'; script-src 'sha256-")
 
 
-@in_a_loop
-async def test_saving_says_what_happened(answers: Answers, tmp_path: Path) -> None:
-    """Where it is written, or why not; an existing file is replaced only with the box ticked, which then is empty again."""
+def test_saving_says_what_happened(tmp_path: Path) -> None:
+    """Where it is written, or why not; an existing file is replaced only with the box ticked."""
     made, path = page(EXAMPLES / "drf.yaml"), tmp_path / "new.yaml"
-    for name, replace, sentence in (
-        ("", False, "give the name of a file"),
-        (str(path), False, "written: "),
-        (str(path), False, "exists; give another name, or tick the box"),
-        (str(path), True, "written: "),
+    for name, replace, place, sentence in (
+        ("", False, "saved", "give the name of a file"),
+        (str(path), False, "written", "written: "),
+        (str(path), False, "saved", "exists; give another name, or tick the box"),
+        (str(path), True, "written", "written: "),
     ):
-        made.name.value, made.replace.value = name, replace
-        await made._save(None)
-        assert sentence in made.saved.object
-        assert not made.replace.value
+        (said,) = made.save(request(made, name=name, replace=replace, explained="alice"))
+        assert said["place"] == place
+        assert sentence in said["html"]
     assert fo.load(path) == fo.load(EXAMPLES / "drf.yaml")
 
 
-def test_every_part_has_a_place() -> None:
-    """On the page, by name."""
-    text = Path(pages.__file__).with_name("page.html").read_text(encoding="utf-8")
-    assert all(f"embed(roots.{place})" in text for place in (*PLACES, "controls", "status", "command", "explained", "saving"))
-
-
-@in_a_loop
-async def test_no_slider_sends_a_script(answers: Answers, tmp_path: Path) -> None:
-    """The policy of the page forbids to run a text; the server moves the end of a slider when a number beyond it is typed."""
-    from bokeh.models import CustomJS
-
-    path = tmp_path / "lab.yaml"
-    fo.save(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["a", "b"]), path)
-    made = page(path)
-    weight = slider(made, "users.a.weight")
-    beyond = 3 * weight.end
-    weight._value_edit.value = beyond
-    assert (weight.value, weight.end, weight._slider.value, weight._slider.end) == (beyond,) * 4
-    assert list(made.template("nonce")._init_doc().select({"type": CustomJS})) == []
+def test_every_part_has_a_place_and_every_control_a_name() -> None:
+    """By id; the status is announced, and every control of the page has a label."""
+    text = page(PAPER).site().page
+    assert all(f'id="{place}"' in text for place in (*PLACES, "command", "saved") if place != "summary")
+    assert '<p id="status" role="status" aria-live="polite">' in text
+    for control in ("explained", "name"):
+        assert f'<label for="{control}">' in text
+    assert not re.search(r"(src|href)=(?!\"(data:|#))[\"'](?!data:)", text)

@@ -1,4 +1,4 @@
-"""A trade-off by one variable, by hand."""
+"""A trade-off by one variable, by hand; lower weights of users whom a limit on tasks stops."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.program import Tradeoff
+from fairopt.certificate import certify
+from fairopt.program import AlphaFair, Solution, Tradeoff
 from fairopt.solvers.active_sets.active_sets import solve_near
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.stopped import with_full_weights, with_lower_weights
 from fairopt.solvers.active_sets.tradeoff import find_total_worth
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.paths import follow_tradeoff
@@ -41,3 +43,27 @@ def test_a_trade_off_of_two_users_by_one_variable(beta: float, lam: float) -> No
     assert exact is not None
     np.testing.assert_allclose(problem.solution(exact).x * program.utilities, found, rtol=1e-9)
     assert find_total_worth(problem, goal, NEVER, lambda *_: None, Point(np.array([0.5, 0.5]), np.ones(1))) is None
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_lower_weights_keep_the_answer(unit: float) -> None:
+    """A user with all of its one task among users with many, at alpha = 10, its prices in any unit of money."""
+    instance = fo.Instance([[40.0]], [[1.0], [1.0], [1.0]], tasks=[1.0, np.inf, np.inf])
+    program = fo.formulate(instance, "proportional", alpha=10.0)
+    goal = program.goal
+    assert isinstance(goal, AlphaFair)
+    price = 19.5**-10.0
+    exact = Solution(np.array([1.0, 19.5, 19.5]), prices=np.where(program.limits.kinds == 2, 1 - price, price))
+    assert exact.prices is not None
+    assert certify(program, exact).worst <= 1e-12
+    found = with_lower_weights(program, goal, Solution(exact.x, prices=unit * exact.prices))
+    assert found is not None
+    lower, near = found
+    np.testing.assert_array_equal(lower.weights[1:], goal.weights[1:])
+    worth = lower.weights[0]  # of its one task: twice what it pays for it, and the money of another user
+    assert worth == pytest.approx(2 * price + 19.5 * price, rel=1e-9)
+    assert near.prices == pytest.approx(np.where(program.limits.kinds == 2, worth - price, price), rel=1e-6)
+    back = with_full_weights(program, goal, lower, near)
+    assert back.prices is not None
+    np.testing.assert_allclose(back.prices, exact.prices, rtol=1e-12)
+    assert with_lower_weights(program, goal, Solution(np.array([0.5, 19.5, 19.5]), prices=exact.prices)) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from fairopt.solvers.compiled import Steps
 from fairopt.solvers.equilibrium import layout as module
 from fairopt.solvers.equilibrium import violation_kernel
 from fairopt.solvers.equilibrium.layout import Layout
+from fairopt.solvers.equilibrium.settings import SETTINGS
 
 
 def laid_out(seed: int = 0) -> tuple[Program, Equilibrium, Layout]:
@@ -63,7 +66,7 @@ def test_the_violation_is_the_worst_of_all_conditions(seed: int, monkeypatch: py
         excess = float(((limits.matrix @ point - limits.bounds) / limits.bounds).max())
         expected = max(excess, 0.0, bottleneck_violation(program, goal, point))
         assert layout.violation(point, steps) == pytest.approx(expected, rel=1e-12)
-        monkeypatch.setattr(module, "_MANY", 0)
+        monkeypatch.setattr(module, "SETTINGS", replace(SETTINGS, pairs_to_compile=0))
         assert layout.violation(point, steps) == pytest.approx(expected, rel=1e-12)
         monkeypatch.undo()
     assert layout.violation(np.where(np.arange(x.size) == 2, -5.0, 0.0), steps) >= 5.0

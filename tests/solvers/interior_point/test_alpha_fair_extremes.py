@@ -109,8 +109,8 @@ def test_who_has_all_its_tasks_is_not_in_the_way(tasks: float, weights: tuple[fl
     for allocation in (fo.solve(instance, "proportional", alpha=10, solver="interior-point"), by_cvxpy(instance, alpha=10)):
         if allocation is None:
             continue
-        np.testing.assert_allclose(allocation.tasks, np.array([[9, 0], [0, tasks]]), rtol=1e-10, atol=1e-10)
-        assert allocation.certificate.worst <= 1e-10
+        np.testing.assert_allclose(allocation.tasks, np.array([[9, 0], [0, tasks]]), rtol=1e-12, atol=1e-12)
+        assert allocation.certificate.worst <= 1e-12
 
 
 def test_less_than_floating_point_can_hold() -> None:

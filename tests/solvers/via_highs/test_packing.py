@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import fairopt as fo
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.via_highs.packing import Group, by_patterns, first_fit, pack
+from fairopt.solvers.via_highs.settings import SETTINGS
 
 NEVER = Deadline(None)
 CLOSE = 1e-7  # relative: how clearly a limit is violated
@@ -92,7 +94,7 @@ def test_patterns_fit_in_fractions_only() -> None:
 @pytest.mark.parametrize("y", [TOTALS, TOTALS - [0, 0, 0, 1], [3, 0, 0, 3]])
 def test_over_single_servers(monkeypatch: pytest.MonkeyPatch, y: np.ndarray) -> None:
     """What branch and cut over single servers says where there are too many patterns to list."""
-    monkeypatch.setattr("fairopt.solvers.via_highs.packing._PATTERNS", 1)
+    monkeypatch.setattr("fairopt.solvers.via_highs.packing.SETTINGS", replace(SETTINGS, most_patterns=1))
     group, y = group_of(SIZES, 3), np.array(y, float)
     packed = pack(group, y, np.diag(group.most), NEVER, {})
     assert (packed is not None) == fits(group, y)

@@ -23,6 +23,7 @@ from fairopt.solvers.via_highs import sifting as sifted_levels
 from fairopt.solvers.via_highs.engine import HiGHS
 from fairopt.solvers.via_highs.levels import solve_levels
 from fairopt.solvers.via_highs.responses import Users
+from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.sifting import solve_sifted, wins
 from fairopt.solving.policy import find
 
@@ -166,7 +167,7 @@ def test_a_lost_way_ends_in_the_lps_of_all_users(monkeypatch: pytest.MonkeyPatch
     """With no LP allowed, the answer is the same."""
     instance = jobs(220, seed=3)
     expected = fo.solve(instance, "tsf", solver="highs")
-    monkeypatch.setattr(sifted_levels, "_MOST_LPS", 0)
+    monkeypatch.setattr(sifted_levels, "SETTINGS", replace(SETTINGS, most_lps=0))
     program = fo.formulate(instance, "tsf")
     assert solve_sifted(program, leximin_of(program), 1e-8, NEVER) is None
     again = fo.solve(instance, "tsf", solver="highs")

@@ -54,3 +54,18 @@ def test_the_start_is_near_the_bound(seed: int) -> None:
     assert search.reached()[0] >= 0.95 * search.bound
     assert (program.limits.matrix @ search.best <= program.limits.bounds * (1 + 1e-9)).all()
     assert (search.best == np.round(search.best)).all()
+
+
+@pytest.mark.parametrize("tasks", [0, np.inf])
+def test_a_large_program_in_which_nobody_can_have_a_task(tasks: float) -> None:
+    """2,000 servers, from which on a start is looked for; the first user has no tasks, or none that fits, and the second no server."""
+    size = 1.0 if tasks == 0 else 5.0
+    instance = fo.Instance(np.full((2000, 1), 4.0), [[size], [1.0]], tasks=[tasks, np.inf], eligibility=[[True] * 2000, [False] * 2000])
+    assert not fo.solve(instance, "drfh", integral=True).tasks.any()
+
+
+def test_a_user_without_a_server_needs_nothing() -> None:
+    """The other user's tasks are packed as if it were not there."""
+    found = starts(fo.Instance([[4.0]], [[1.0], [1.0]], eligibility=[[True], [False]])).packed(np.array([3.0, 0.0]))
+    assert found is not None
+    assert found.tolist() == [3]

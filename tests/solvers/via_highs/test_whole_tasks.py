@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -17,6 +18,7 @@ import fairopt as fo
 from fairopt.program import Leximin, Program, Total
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.via_highs import whole_tasks
+from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.whole_tasks import _Outcomes, solve_whole
 
 NEVER = Deadline(None)
@@ -41,7 +43,7 @@ def test_levels_are_those_of_enumeration(instance: fo.Instance, large: bool) -> 
     program = fo.formulate(instance, "drfh", integral=True)
     if not program.n_pairs:
         return
-    with mock.patch.object(whole_tasks, "_LARGE", 0 if large else 10**9):
+    with mock.patch.object(whole_tasks, "SETTINGS", replace(SETTINGS, pairs_with_start=0 if large else 10**9)):
         solution = solve_whole(program, NEVER)
     assert (solution.x == np.round(solution.x)).all()
     share, tasks = exact.shares_per_task(instance, "drfh"), program.per_user(solution.x)

@@ -1,0 +1,79 @@
+"""What goes with an entry that a change removes: a queue with the queues and users in it, a server or a resource wherever it is named.
+
+>>> data = {"queues": [{"name": "lab"}, {"name": "team", "parent": "lab"}, {"name": "guests"}], "servers": [{"name": "old"}],
+...     "users": [{"name": "ann", "queue": "team"}, {"name": "bob", "queue": "guests", "servers": ["old", "new"]}]}
+>>> leave_out(data, {kind: [0] * len(entries) for kind, entries in data.items()}, {"queues": {"lab"}, "servers": {"new"}})
+>>> [each["name"] for each in data["queues"]], data["users"]
+(['guests'], [{'name': 'bob', 'queue': 'guests', 'servers': ['old']}])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from fairopt.formats.entries import ENTRIES, Quota, each_of
+
+__all__ = ["leave_out", "without_resource"]
+
+
+def leave_out(data: dict[str, Any], origin: Mapping[str, list[Any]], removed: Mapping[str, Collection[str]]) -> None:
+    """Leave out of a document what belongs to removed queues, and the names of removed servers.
+
+    ``origin`` has an item for each entry; both lists shrink together. Users and queues that were moved elsewhere stay.
+    """
+    gone = set(removed.get("queues", ()))
+    more = gone
+    while more:
+        more = {each["name"] for each in data.get("queues", ()) if each.get("parent") in gone and each["name"] not in gone}
+        gone |= more
+    if gone:
+        _keep(data, origin, "queues", lambda each: each["name"] not in gone)
+        _keep(data, origin, "users", lambda each: each.get("queue") not in gone)
+    if servers := removed.get("servers"):
+        data["users"] = [_without_servers(each, servers) for each in data["users"]]
+        for j, queue in enumerate(data.get("queues", ())):
+            if "quotas" in queue:
+                data["queues"][j] = {**queue, "quotas": list(_quotas(queue["quotas"], servers))}
+
+
+def without_resource(data: dict[str, Any], resource: str) -> None:
+    """Leave a resource out of a document: of its list, of the units, and of every amount."""
+    for key, kind in (("resources", list), ("units", dict)):
+        if isinstance(data.get(key), kind):
+            data[key] = _without(data[key], resource)
+    for name, model in ENTRIES.items():
+        for j, entry in enumerate(data.get(name, ())):
+            data[name][j] = _amounts(entry, model, resource)
+            if entry.get("quotas"):
+                data[name][j]["quotas"] = [_amounts(quota, Quota, resource) for quota in entry["quotas"]]
+
+
+def _keep(data: dict[str, Any], origin: Mapping[str, list[Any]], kind: str, stays: Any) -> None:
+    kept = [j for j, each in enumerate(data.get(kind, ())) if stays(each)]
+    data[kind] = [data[kind][j] for j in kept]
+    origin[kind][:] = [origin[kind][j] for j in kept]
+
+
+def _without(values: Any, *names: str) -> Any:
+    """Return a list without some names, or a mapping without some keys."""
+    if isinstance(values, Mapping):
+        return {key: value for key, value in values.items() if key not in names}
+    return [each for each in values if each not in names]
+
+
+def _without_servers(entry: dict[str, Any], servers: Collection[str]) -> dict[str, Any]:
+    return {**entry, **{key: _without(entry[key], *servers) for key in ("servers", "rates") if isinstance(entry.get(key), list | dict)}}
+
+
+def _quotas(quotas: Any, servers: Collection[str]) -> Any:
+    """Yield quotas without these servers; a quota that is on no other goes with them."""
+    for quota in quotas:
+        left = _without_servers(quota, servers)
+        if left.get("servers") != [] or quota.get("servers") == []:
+            yield left
+
+
+def _amounts(entry: dict[str, Any], model: Any, resource: str) -> dict[str, Any]:
+    keys = [key for key in each_of(model, "resource") if isinstance(entry.get(key), dict)]
+    return {**entry, **{key: _without(entry[key], resource) for key in keys}}

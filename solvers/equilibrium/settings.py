@@ -1,0 +1,60 @@
+"""The settings of the equilibria of servers: when sweeps get help, when they end, and which pairs count as empty.
+
+``kernel`` has numbers of its own: numba compiles a file anew only when this file changes (`fairopt.solvers.compiled`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["SETTINGS", "Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the modules of this engine decide by numbers."""
+
+    # Sweeps (sweeping). A change is relative to the most that a pair can hold.
+    most_sweeps: int = 20_000
+    help_after: float = 200.0  # sweeps, after which the other methods begin,
+    help_after_pairs: float = 300_000.0  # or pairs in all sweeps so far
+    aim: float = 1e-10  # residual at which no better point is tried
+    spare: int = 10  # attempts at a better point once the tolerance is met
+    stuck: int = 30  # attempts without change or improvement, after which the sweeps end
+    every: int = 10  # sweeps between attempts to solve the equations
+    near: float = 0.03  # a change below which the limit that stops each pair mostly stays the same
+    patience: int = 2_000  # sweeps in a random or asynchronous order before servers take turns
+    gains: float = 0.9  # asynchronous: ratio of changes that is progress
+    stalled: int = 50  # rounds without progress before steps are shortened,
+    shorter: float = 0.5  # by this factor,
+    shortest: float = 0.05  # down to this part of a step
+    pair_seconds: float = 1e-5  # of plain Python for one pair in a sweep, or one server that acts and one user, roughly
+
+    # Which pairs are empty and what is tried (proposals, polish, layout).
+    empty: tuple[float, ...] = (1e-9, 1e-6, 1e-4, 1e-2)  # a pair below this part of its largest value is taken to be empty; tried in turn
+    creep: float = 1e-9  # a change below which the sweeps need no help, and the equations may have any number of pairs
+    close: float = 1e-5  # a change below which few pairs are in doubt
+    few_pairs: int = 300  # up to which everything is tried
+    same_way: float = 0.9  # with this ratio of two changes or more, a pair makes nearly the same change each sweep
+    pairs_to_compile: int = 100_000  # from which on compiled code checks the condition
+    most_numbers: int = 2_000_000  # of the record of sweeps
+
+    # The equations of the pairs that are used (equations).
+    dense_equations: int = 200  # unknowns up to which everything is dense: building sparse matrices would take most of the time
+    regular: float = 1e-11  # multiple of the identity that is added
+    refinements: int = 6
+    rounds: int = 12  # of correcting the sets
+
+    # Smoothing (smoothing): Newton's method on mu > 0.
+    most_equations: int = 4_000  # a dense system of these takes a second or two
+    steps: int = 60
+    end: float = 1e-12  # mu at the end
+    start: float = 1e-6  # of its largest value is the least that a pair starts with
+    slack: float = 0.05  # by which levels begin below the least share, in logarithms
+    dense_products: float = 10.0  # tables may take this many times the products of the kernel: they are faster, product for product
+    product_seconds: float = 3e-7  # of plain Python for one product, roughly
+    far: float = 0.2  # above a level, in logarithms, from which on an empty pair is left out
+    least_aim: float = 1e-3  # factor on mu in a step, at least
+
+
+SETTINGS = Settings()

@@ -1,0 +1,135 @@
+"""Marginal utilities, demands and money of the users of an alpha-fair goal, on the path of `fairopt.solvers.interior_point.alpha_fair`.
+
+In the units of `fairopt.solvers.structure.scaling`, a user with the utility v has the marginal utility phi v^-alpha, in a trade-off
+phi v^-alpha + kappa. At a price m of a unit of utility it demands d(m), where these are equal; a limit on tasks caps d at c
+(`fairopt.solvers.interior_point.capped_demand`). Its money is what it pays servers, m v. A user who is stopped by its limit pays less than
+its marginal utility: m is then the least cost of a unit, and the difference is the price of the limit.
+
+Marginal utilities of different users lie many orders of magnitude apart, so phi and kappa are logarithms. They are in a unit of money that
+the path may change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import SAME, TINY
+from fairopt.solvers.active_sets.problem import LARGEST_LOG
+from fairopt.solvers.interior_point.capped_demand import rounded_demand
+from fairopt.solvers.structure.pairs import Pairs
+
+__all__ = ["Worths"]
+
+_FREE = 1e-6  # least mean money, relative to all that its tasks are worth to the user with the least
+_LEAST_ELASTICITY = 1e-12  # of the marginal utility
+
+
+class Worths:
+    """The users of a goal.
+
+    Attributes
+    ----------
+    pairs : Pairs
+    alpha : float
+    log_phi : array (users,)
+        Logarithms of phi, in the unit of money.
+    log_unit : float
+        Logarithm of the unit of money.
+    log_cap : array (users,), or None
+        Logarithms of the utility at which a limit on tasks stops a user, inf for users without one; None if nobody has one.
+    log_total : array (users,), or None
+        Logarithms of kappa, in the unit of money.
+    width : float
+        Of the rounded kinks of the demands.
+    """
+
+    def __init__(self, pairs: Pairs, alpha: float, weights: FloatArray, log_kappa: float = -np.inf) -> None:
+        scaled, floats = pairs.scaled, pairs.arrays.floats
+        self.pairs, self.alpha, self.log_unit, self.width = pairs, alpha, 0.0, 1.0
+        log_cap = np.where(scaled.cap <= 1 + SAME, np.log(scaled.cap), np.inf)  # a cap beyond the reach, 1, is none
+        self.log_cap: Any = floats(log_cap) if np.isfinite(log_cap).any() else None
+        self.log_phi: Any = floats(np.log(weights[scaled.member]) + (1 - alpha) * np.log(scaled.reach))
+        self.log_total: Any = floats(log_kappa + np.log(scaled.reach)) if log_kappa > -np.inf else None
+
+    def count_in(self, log_unit: float) -> None:
+        """Count money in units of exp(log_unit) present ones."""
+        self.log_phi, self.log_unit = self.log_phi - log_unit, self.log_unit + log_unit
+        if self.log_total is not None:
+            self.log_total = self.log_total - log_unit
+
+    def log_worth(self, v: Any) -> Any:
+        """Return logarithms of marginal utilities, (users,)."""
+        own = self.log_phi - self.alpha * self.pairs.xp.log(v)
+        return own if self.log_total is None else np.logaddexp(own, self.log_total)
+
+    def worth(self, v: Any) -> Any:
+        """Return marginal utilities, (users,)."""
+        return self.pairs.xp.exp(self.log_worth(v))
+
+    def demand(self, m: Any, width: float | None = None) -> tuple[Any, Any]:
+        """Return logarithms of d(m) without kappa, and -alpha d log d / d log m, (users,)."""
+        log_demand = (self.log_phi - self.pairs.xp.log(self.pairs.xp.clip(m, TINY, None))) / self.alpha
+        return rounded_demand(self.pairs.arrays, log_demand, self.log_cap, self.width if width is None else width)
+
+    def off(self, v: Any, m: Any) -> tuple[Any, Any]:
+        """Return log d(m) - log v, in a trade-off to the first order, and the elasticity -d log d / d log m, (users,)."""
+        xp = self.pairs.xp
+        if self.log_total is None:
+            log_demand, part = self.demand(m)
+            return log_demand - xp.log(v), part / self.alpha + xp.zeros_like(m)
+        log_worth = self.log_worth(v)
+        elasticity = 1 / xp.clip(self.alpha * xp.exp(self.log_phi - self.alpha * xp.log(v) - log_worth), _LEAST_ELASTICITY, None)
+        return (log_worth - xp.log(m)) * elasticity, elasticity
+
+    def paid(self, v: Any, p: Any) -> tuple[Any, Any]:
+        """Return what each user pays servers for a unit of utility, and the part of its tasks that a stopped user lacks, (users,).
+
+        That is its marginal utility, or less if its marginal utility at its cap exceeds the least cost: then a limit on tasks stops it.
+        """
+        worth = self.worth(v)
+        if self.log_cap is None:
+            return worth, 0.0
+        pairs, xp = self.pairs, self.pairs.xp
+        cap = xp.where(xp.isfinite(self.log_cap), xp.exp(self.log_cap), 1.0)
+        cheapest = pairs.cheapest(p, pairs.arrays.floats([]))
+        stopped = xp.isfinite(self.log_cap) & (self.worth(cap) > cheapest)
+        return xp.where(stopped, cheapest, worth), xp.where(stopped, 1 - v / cap, 0.0)
+
+    def mean_money(self, v: Any, money: Any) -> float:
+        """Return the mean of what users pay servers; more than 0 even if all of them are stopped, and nothing has a price."""
+        xp = self.pairs.xp
+        mean = float(xp.sum(money)) / self.pairs.n_users
+        return mean if self.log_cap is None else max(mean, _FREE * float(xp.min(v * self.worth(v))))
+
+    def at_stake(self, v: Any, money: Any) -> Any:
+        """Return the money that errors of each user are relative to, (users,).
+
+        If a limit on tasks stops a user, what it pays servers may be next to nothing. Its errors matter to others: they are relative to
+        the mean money, or to all that its tasks are worth to it if that is less.
+        """
+        if self.log_cap is None:
+            return money
+        xp = self.pairs.xp
+        most = xp.clip(v * self.worth(v), None, self.mean_money(v, money))
+        return xp.where(xp.isfinite(self.log_cap), xp.maximum(money, most), money)
+
+    def prices(self, p: Any, x: Any) -> FloatArray:
+        """Return the prices of the limits of the program, (limits,), in parts of the largest where they are beyond floating point."""
+        pairs, scaled = self.pairs, self.pairs.scaled
+        v = pairs.rows(x)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_price = np.log(np.maximum(pairs.arrays.numpy(p), 0.0)) + self.log_unit
+            of_tasks = np.full(pairs.n_users, -np.inf)
+            if self.log_cap is not None:  # what a stopped user would pay for more tasks than it has
+                log_worth, log_paid = (pairs.arrays.numpy(each) for each in (self.log_worth(v), pairs.xp.log(self.paid(v, p)[0])))
+                beyond = log_worth + np.log(-np.expm1(log_paid - log_worth)) + pairs.arrays.numpy(self.log_cap) + self.log_unit
+                of_tasks = np.where((log_paid < log_worth) & (beyond < np.inf), beyond, -np.inf)
+        unit = max(0.0, max(float(log_price.max()), float(of_tasks.max())) - LARGEST_LOG)
+        prices = scaled.prices(np.exp(log_price - unit), np.empty(0))
+        stopped = np.flatnonzero(of_tasks > -np.inf)
+        rows = scaled.task_row[stopped]
+        prices[rows] = np.exp(of_tasks[stopped] - unit) / scaled.program.limits.bounds[rows]
+        return prices

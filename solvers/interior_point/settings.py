@@ -1,0 +1,77 @@
+"""The settings of the interior point: sizes from which it is tried first, and when its paths step, settle users and end.
+
+Why a size or a tolerance has its value is in benchmarks/results/choices.md. The settings of the path of alpha-fair goals stand in its own
+modules (``alpha_fair``, ``alpha_fair_end``, ``by_sample``, ``logarithmic_path``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["SETTINGS", "Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the paths of levels, trees and totals share. A gap, and what is missing, is relative to the level."""
+
+    # When the engine comes before HiGHS: pairs, and pairs times limits of servers.
+    size_of_levels: int = 100_000  # in general
+    size_of_few_each: int = 300_000  # where users have few servers, so that there are many levels
+    pairs_each: int = 3  # few servers of a user
+    pairs_of_totals: int = 20_000
+    pairs_per_limit: int = 100  # of totals
+    pairs_of_trees: int = 5_000
+    few_pairs: int = 50  # with fewer, both paths are tried until one is exact: a residual of 1e-12 may mean 1e-9 of x
+    digit: float = 0.1  # of the tolerance, for levels and totals that HiGHS would solve as fast
+
+    # A step of Newton's method (steps).
+    longest_part: float = 0.9995  # part of the way to the boundary near the end
+    aim: int = 4  # the target of the products is this power of the part that the predictor leaves of them
+    correctors: int = 4
+    refinements: int = 2  # of a step near the end, half as many for the predictor; before, the next step removes the residual
+    ahead: float = 0.5  # corrections look this much further than the step goes
+    spread: float = 0.1  # a product further off its target than this factor is corrected
+    gain: float = 0.02  # what a correction has to add to the lengths of the steps
+    many_users: int = 20  # users for each limit: with fewer of them a step gains little by cuts
+    cut: float = 0.3  # part of the gap that all cuts of a step together may be worth
+    cut_rounds: int = 30  # of the search for the length of a step with cuts
+    cut_digits: float = 0.01  # accuracy of this search
+    target_of_cut: float = 0.5  # a cut pair keeps this part of the target in its product,
+    value_of_cut: float = 0.2  # and at most this part of its value
+    end: float = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
+    end_of_demand: float = 1e-13  # the same with demands, relative to the money of each user
+    least_part: float = 1e-4  # of a positive value that a step leaves; rounding would leave 0 or less
+    least_part_of_stopped: float = 0.3  # of the price that a stopped user pays
+
+    # The path to one level (path).
+    steps_of_level: int = 300  # at most; a first level takes 10 to 30, the next ones 3 to 10, a cap on the way a few
+    held: float = 1e-12  # a settled user may miss its level by this part of it while the others rise
+    almost_held: float = 1e-9  # and by this where a cap is compared with what others reach: the certificate would see it
+    least_gap: float = 2e-16  # one unit of rounding
+    close: float = 1e-4  # users within this margin above the level may belong to it: the path goes on until that is decided
+    stalled: int = 4  # steps that do not halve the error near the end, after which the path ends
+    failed: int = 24  # the same before, after which it fails
+    kept_above: float = 1e-5  # gap down to which points are kept to start again from
+    kept_every: float = 0.2  # factor by which the gap falls from one kept point to the next
+    most_kept: int = 12  # points
+    caps_below: float = 0.01  # gap from which on caps are settled: before, the path would start again for one cap after another
+    sets_below: float = 1e-6  # gap from which on the active sets may show
+    sets_every: float = 0.01  # factor by which the gap falls from one trial of the sets to the next
+    # Users at their caps leave the path, which goes on from a kept point. Caps are passed long before an end: from later points, near an
+    # end that changes with the caps, it takes hundreds of short steps or fails.
+    restart: float = 0.9  # part of the prices that users who rise have at such a point
+    exact: float = 1e-14  # an error that is rounding
+    dear: float = 1e-10  # part of its cost by which a used pair may cost more than its user's cheapest; rounding leaves 1e-15
+    ambiguous: float = 1e-3  # of active sets with a larger ambiguity, it is not clear what the next level may use
+    least_slack: float = 0.03  # of a limit, or of a user's level, where a level starts
+    refinements_of_end: int = 3  # of the equations of the active sets
+
+    # Totals and trees.
+    steps_of_total: int = 100  # at most
+    digit_of_total: float = 0.01  # the path to a total aims two digits below what is asked for
+    stalled_of_total: int = 12  # steps that do not halve the gap, after which it fails
+    part_at_start: float = 1e-3  # of an even part of a server: what each pair has where the path of a tree starts
+
+
+SETTINGS = Settings()

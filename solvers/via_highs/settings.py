@@ -1,0 +1,113 @@
+"""The settings of the linear programs: when sifting and greedy bases pay, what rounding may cost, and where searches of whole tasks end.
+
+Why a size or a tolerance has its value is in benchmarks/results/choices.md. What is called relative is relative to the number that is
+compared; tolerances that other rooms share are in `fairopt.instance.tolerances`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["SETTINGS", "Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the modules of this engine decide by numbers."""
+
+    # Linear programs of one level (level_programs, level_model, levels).
+    # The first LP: primal simplex from a greedy basis, unless there are many columns and many limits or users; then the interior point,
+    # with crossover.
+    many_columns: int = 30_000
+    many_limits: int = 200
+    many_users: int = 3_000
+    attempts: tuple[tuple[float, float, bool], ...] = (
+        # Where HiGHS misses a solution that exists: the next unit of t in the last one, by how much the levels of settled users are relaxed
+        # (rounding can make the LP infeasible by 1e-14), and whether the basis is kept. First rounding is allowed for, then comes a fresh
+        # start, then larger units (a level far above its unit looks unbounded), then more is allowed; the certificate judges.
+        (1.0, 1e-14, True),
+        (1.0, 1e-14, False),
+        (1e3, 1e-14, False),
+        (1e3, 1e-14, False),
+        (1e-6, 1e-11, False),
+        (1.0, 1e-10, False),
+        (1.0, 1e-9, False),
+    )
+    refine_above: float = 1e-14  # a point that violates its limits by more is refined: it is a large error for users with small demands
+    most_refinements: int = 3  # of an LP
+    sharper: float = 1e6  # factor by which prices that stop nobody are refined
+    unit_off: float = 100.0  # a level this many times larger or smaller than its unit asks for new units
+    no_progress: float = 1e-8  # a smaller part of its unit is no level in another unit but none, where users begin with what they have
+    vanishing: float = 1e-6  # a column that can carry only this part of its user's level
+    # HiGHS's tolerance, 1e-10, is a large relative error for users with small demands; levels are known to rounding.
+    magnified: float = 2.0**14  # factor of all numbers of an LP
+    reached: float = 1e-11  # relative: a guess counts as reached if all users come this close
+    same_cap: float = 1e-14  # relative
+    free_pair: float = 1e-9  # a pair is free if filling it costs at most this part of all spending
+    settled_agent: float = 1e-9  # relative: an agent of a nested tree that can rise by less is settled
+
+    # Sifting: LPs of some pairs (sifting, engine).
+    sifted_users: int = 200  # from so many users on,
+    sifted_users_per_limit: int = 30  # and from so many for each limit of a server
+    sifted_digits: float = 0.01  # of the tolerance, above which to polish: many users feel the rounding of few prices
+    rounds_of_prices: int = 40  # of multiplicative-weights prices
+    perturbed_prices: int = 8  # to which the responses are kept, too
+    perturbation: float = 0.01  # in logarithms
+    wider: float = 4.0  # its growth after an infeasible LP
+    most_lps: int = 60  # for a level; two or three are usual
+    rounding_of_level: float = 1e-13  # part of a user's level
+    least_theta: float = 1e-3  # of responses: at 0 no pair would be chosen
+
+    # The basis that is kept from one program to the next (kept_basis).
+    most_rows: int = 600  # a dense inverse of more is slower than HiGHS
+    most_pivots: int = 20
+    refactor_every: int = 40  # pivots until the inverse is computed anew
+    negative: float = 1e-13  # of a user's or a limit's own size: rounding
+    least_pivot: float = 1e-8
+    refinements_of_basis: int = 3
+    sharp: float = 1e-15  # a smaller error of a row is rounding
+    singular: float = 1e-11
+    over: float = 1e-14  # relative: a smaller excess over a limit is rounding
+    over_with_past: float = 1e-12  # the same with a past: right-hand sides are differences, which have fewer digits
+    wrong_price: float = 1e-10  # of the largest price: prices below the negative of this are more than rounding
+
+    # Trees of queues (tree).
+    all_pairs: int = 4_000  # with fewer pairs, the LPs hold all
+    cheapest_pairs: int = 3  # of each user to begin with,
+    random_pairs: int = 6  # and as many at random
+    ahead: float = 1.1  # t is bounded at this multiple of the distance to the next change of rates,
+    further: int = 16  # and at as many times more whenever an LP reaches a change
+    apart: float = 1e-6  # relative to t or its unit: a nearer change is no bound, because tolerances are nearly as large
+    added_pairs: int = 3  # of a user in one round, at most
+    cheaper: float = 1e-10  # relative: a smaller reduced cost counts as 0
+
+    # Whole tasks (whole_tasks, whole_tree, identical_servers, packing).
+    told_apart: float = 1e-6  # relative: levels of a user whose tasks differ in worth, and stop times, are told apart down to this
+    rounds_of_totals: int = 8  # of limits that divisible totals violate, before whole ones are looked for
+    greedy_tasks: int = 100_000  # of the greedy start
+    pairs_with_start: int = 2_000  # from so many on a start is looked for: branch and cut ends sooner where there are fewer
+    near_bound: float = 1e-3  # relative: a start this near to a bound is not improved by first fit
+    light: float = 0.01  # relative: how near to the lightest totals are that are packed
+    level_kept: float = 1e-7  # relative: in later programs a level may be missed by this
+    rounded_down: float = 1e-6  # of the divisible tasks that are rounded down
+    tolerance_of_trees: float = 1e-8  # of HiGHS: well below the last two
+    violated: float = 1e-7  # relative: a limit is added if whole totals violate it by more,
+    clearly_violated: float = 1e-3  # or divisible totals, which only help to find whole ones, by this
+    most_patterns: int = 1_000_000  # that are listed
+    most_entries: int = 20_000_000  # numbers in a list of patterns
+    random_orders: int = 8  # greedy packings after those by size
+
+    # Placement of given tasks (placement).
+    pairs_of_milp: int = 2_000  # programs with more are solved as linear ones
+    cost_of_misfit: float = 1e3  # of a task that does not fit in the linear program, in pairs
+    most_nodes: int = 500  # of branch and cut: a limit that gives the same answer on every machine
+    rounding_s: float = 10.0  # for the numbers of tasks, which most programs need a few hundredths of
+    search_part: float = 0.75  # of the time limit, for the fewest pairs; the rest is for the fewest servers
+    ties: float = 1e-8  # of two users with the same remainder the first one gets the task
+
+    # Pareto frontiers (pareto).
+    refined: float = 1e-10  # an answer that leaves more is computed again with smaller tolerances
+    magnified_goal: float = 1e4  # a goal in larger numbers has prices of more digits, as HiGHS's tolerances do not grow with it
+
+
+SETTINGS = Settings()
