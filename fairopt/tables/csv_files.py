@@ -134,7 +134,7 @@ def _opening(text: str, schema: Schema) -> tuple[str, int, int]:
 
     Lines above may be titles, of one cell, or comments.
     """
-    said, first, likely = "", 0, ","
+    said, first, above = "", 0, list[dict[str, list[str]]]()
     for number, match in enumerate(islice(_LINE.finditer(text), _MOST_TITLES)):
         line = match[0].rstrip("\r\n")
         if not number and (sign := _SAID.fullmatch(line)):
@@ -142,13 +142,12 @@ def _opening(text: str, schema: Schema) -> tuple[str, int, int]:
             continue
         rows = {separator: _cells(line, separator) for separator in (said or _SEPARATORS)}
         for separator, cells in rows.items():
-            if cells and not schema.header_lacks(cells):
+            titles = all(sum(bool(cell.strip()) for cell in each[separator]) < 2 or each[separator][0].strip()[:1] == "#" for each in above)
+            if cells and titles and not schema.header_lacks(cells):
                 return separator, match.start(), number
-        filled = max(sum(bool(cell.strip()) for cell in cells) for cells in rows.values())
-        if filled > 1 and line.strip()[:1] != "#":
-            likely = max(rows, key=lambda separator: len(rows[separator]))
-            break
-    return said or likely, first, int(first > 0)
+        above.append(rows)
+    opening = next((rows for rows in above if any(rows.values())), {})
+    return said or max(_SEPARATORS, key=lambda separator: len(opening.get(separator, []))), first, int(first > 0)
 
 
 def _cells(line: str, separator: str) -> list[str]:

@@ -67,7 +67,11 @@ def dialects(draw: st.DrawFn) -> dict[str, bytes]:
         page = io.StringIO()
         quoting: Any = draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
         csv.writer(page, delimiter=separator, quoting=quoting, lineterminator=draw(st.sampled_from(["\n", "\r\n"]))).writerows(rows)
-        title = draw(st.sampled_from(["", "Our lab\n", "# of May, 2026\n", f"sep={separator}\n"]))
+        title = draw(
+            st.sampled_from(
+                ["", "Our lab\n", "Our lab, 2026\n" if separator != "," else "Our lab\n", "# of May, 2026\n", f"sep={separator}\n"]
+            )
+        )
         files[f"{draw(st.sampled_from([name, name.capitalize()]))}.csv"] = (title + page.getvalue()).encode(
             draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
         )
