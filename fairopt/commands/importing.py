@@ -115,7 +115,7 @@ _importer(
         "what is held is then the average over --window."
     ),
     window=Option(
-        Annotated[str | None, typer.Option(metavar="START/END", help="Local times, such as 2026-11-22T15:00/2026-11-22T16:00.")],
+        Annotated[str | None, typer.Option(metavar="START/END", help="Local times, such as 2026-11-22/2026-11-23T12:00.")],
         read=lambda window: None if window is None else read_period(window),
     ),
     owners=_owners("Owners of jobs: account or user.", "account"),

@@ -72,7 +72,7 @@ Changes = Annotated[
         metavar="PATH=VALUE",
         autocompletion=completion.changes,
         help="Run on a copy of FILE with this change, as in users.vision.weight=3, servers.new.count+=2 or "
-        "queues.research.guarantee.gpu=8. Can be repeated.",
+        "queues.lab.limit.gpu=8. Can be repeated.",
     ),
 ]
 ClusterChanges = Annotated[
@@ -82,7 +82,7 @@ ClusterChanges = Annotated[
         metavar="PATH=VALUE",
         autocompletion=completion.changes,
         help="Run on a copy of the cluster of --cluster with this change, as in users.vision.weight=3, servers.new.count+=2 or "
-        "queues.research.guarantee.gpu=8. Can be repeated.",
+        "queues.lab.limit.gpu=8. Can be repeated.",
     ),
 ]
 Notions = Annotated[
@@ -161,7 +161,7 @@ Shown = Annotated[
 ]
 Sort = Annotated[
     Literal["tasks", "share", "weight", "-tasks", "-share", "-weight", "name"] | None,
-    typer.Option("--sort", help="Order of the users that are shown: the largest first, with - the smallest."),
+    typer.Option("--sort", help="Order of the users that are shown: the largest first, with - the smallest first."),
 ]
 Top = Annotated[int | None, typer.Option("--top", metavar="N", callback=at_least_one, help="Show at most N users.")]
 Output = Annotated[

@@ -10,6 +10,7 @@ from fairopt.wording import did_you_mean
 __all__ = ["choices_of", "in_plain_words", "show_values", "shown"]
 
 _CHOICE = re.compile(r"(?:Value error, )?'(?P<given>.*)' is not one of (?P<choices>'.*')\.?", re.DOTALL)
+_LONGEST = 28  # characters of words to choose from in front of a sentence of help
 _COMMAND = re.compile(r"No such command '(.*?)'\..*", re.DOTALL)
 _LEAST = re.compile(r"Input should be greater than or equal to (-?[\d.]+)|.* is not in the range x>=(-?[\d.]+)\.?")
 _MOST = re.compile(r"Input should be less than or equal to (-?[\d.]+)|.* is not in the range .*x<=(-?[\d.]+)\.?")
@@ -44,7 +45,9 @@ def _name(part: Any) -> str:
 
 
 def show_values(command: Any) -> None:
-    """Let the help of a command show what each option takes; see `shown`."""
+    """Let the help of a command show what each option takes (see `shown`), and its sentences as paragraphs of any width."""
+    if command.help:
+        command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in command.help.split("\n\n"))
     given = command.get_params
     command.get_params = lambda context: shown(given(context))
 
@@ -60,6 +63,8 @@ def shown(parts: list[Any]) -> list[Any]:
             part.metavar = ""
         elif part.metavar is None and choices_of(part):
             part.metavar = "|".join(choices_of(part))
+            if len(part.metavar) > _LONGEST:  # it would leave no room for the sentences of all options
+                part.help, part.metavar = f"{part.help} One of: {', '.join(choices_of(part))}.", "WORD"
     return parts
 
 

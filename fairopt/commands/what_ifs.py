@@ -43,7 +43,7 @@ def what_if(
             "--set",
             metavar="PATH=VALUE",
             autocompletion=completion.changes,
-            help="What changes, by names, as in users.vision.weight=3, servers.new.count+=2 or queues.research.guarantee.gpu=8. With "
+            help="What changes, by names, as in users.vision.weight=3, servers.new.count+=2 or queues.lab.limit.gpu=8. With "
             "OTHER: a change of OTHER. Can be repeated; the files stay as they are.",
         ),
     ] = None,

@@ -46,9 +46,9 @@ def worst_case(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="weights|constraints|counts|tasks",
+            metavar="WORD",
             autocompletion=completion.words(lambda: ("weights", "constraints", "counts", "tasks")),
-            help="What else is drawn at random. Can be repeated.",
+            help="What else is drawn at random: weights, constraints, counts or tasks. Can be repeated.",
         ),
     ] = None,
     measure: Annotated[

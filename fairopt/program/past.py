@@ -111,7 +111,6 @@ class WithPast:
         """
         program = self.program
         cost = program.limits.transposed[:, : prices.size] @ prices
-        cheapest = np.full(weights.size, np.inf)
-        np.minimum.at(cheapest, program.pair_users[self.now], cost[self.now] / program.utilities[self.now])
+        cheapest = program.cheapest(cost[self.now] / program.utilities[self.now], self.now)
         counts = past[self.members] <= value * weights[self.members]
         return np.concatenate([prices, np.where(counts, cheapest[self.members], 0.0), np.zeros(self.capped.size)])

@@ -141,6 +141,22 @@ class Program(ShowsItself):
         """Return the sum of values, (pairs,), over the pairs of each user, (users,)."""
         return np.bincount(self.pair_users, weights=values, minlength=len(self.users)).astype(np.float64)
 
+    def cheapest(self, cost: FloatArray, pairs: IntArray | slice = slice(None)) -> FloatArray:
+        """Return the lowest cost over the pairs of each user, (users,); 0 of a user without a pair of finite cost.
+
+        With prices p of the limits and the cost (A'p)[pair] / `worth`[pair], this is q[n], the cheapest price of a unit of level.
+
+        Parameters
+        ----------
+        cost : array
+            Of all pairs, or of some.
+        pairs : int array or slice
+            These pairs; the default is all.
+        """
+        q = np.full(len(self.users), np.inf)
+        np.minimum.at(q, self.pair_users[pairs], cost)
+        return np.where(np.isfinite(q), q, 0.0)
+
     @property
     def can_run(self) -> BoolArray:
         """Which users can have something, (users,)."""

@@ -109,9 +109,7 @@ class _Filling:
         """Keep what prices prove; q is that of pairs which are still open, 0 for users without any."""
         pair = self.scaled.column[self.faces.open]
         cost = (self.by_pair @ prices)[pair] / self.program.utilities[pair]
-        q = np.full(len(self.program.users), np.inf)
-        np.minimum.at(q, self.program.pair_users[pair], cost)
-        self.levels.append(_Level(prices, np.where(np.isfinite(q), q, 0.0), spent))
+        self.levels.append(_Level(prices, self.program.cheapest(cost, pair), spent))
         return self.levels[-1]
 
 

@@ -114,8 +114,7 @@ def _sets(program: Program, solution: Solution, per_level: FloatArray, levels: F
         assert stage.prices is not None
         prices = np.maximum(stage.prices, 0.0)
         cost = (program.limits.matrix.T @ prices) / per_level
-        q = np.full(levels.size, np.inf)
-        np.minimum.at(q, program.pair_users, cost)
+        q = program.cheapest(cost)
         spent = float(prices @ program.limits.bounds)
         level = np.minimum(levels, stage.value)[program.pair_users]
         used &= (cost - q[program.pair_users]) * level <= _DEAR * spent

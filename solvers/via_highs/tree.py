@@ -171,9 +171,7 @@ class _Steps:
         """Return what the prices prove where users may use all pairs."""
         if self.columns.size == self.program.n_pairs:
             return proof
-        q = np.full(proof.q.size, np.inf)
-        np.minimum.at(q, self.program.pair_users, self._cost(proof.prices))
-        q[np.isinf(q)] = 0.0
+        q = self.program.cheapest(self._cost(proof.prices))
         return Proof.of(course, proof.prices, q, float(proof.prices @ self.program.limits.bounds))
 
 

@@ -84,9 +84,7 @@ class _Levels:
         y /= max(1.0, float((scaled.limits.matrix @ y).max(initial=0.0)))
         levels, up = program.per_user(y * self.per_level) * unit, course.rising & (course.rate > 0)
         prices = pyomo_model.prices(self.model, scaled)
-        q = np.full(levels.size, np.inf)
-        np.minimum.at(q, program.pair_users, (scaled.limits.matrix.T @ prices) / self.per_level / unit)
-        q[np.isinf(q) | (self.reach == 0)] = 0.0
+        q = np.where(self.reach > 0, program.cheapest((scaled.limits.matrix.T @ prices) / self.per_level / unit), 0.0)
         if not scaled.goal.is_equal and not q[up].any():
             raise FairoptError("Pyomo's solver gave no multipliers, which prove a leximin; use another solver")
         t = course.reached(levels, pyomo_model.values([self.model.level])[0] * unit)

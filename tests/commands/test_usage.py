@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -119,3 +120,18 @@ def test_a_word_means_the_same_in_every_command() -> None:
             if part.param_type_name == "option" and not part.hidden and not choices_of(part):
                 kinds.setdefault(max(part.opts, key=len), set()).add(part.metavar)
     assert {word: kind for word, kind in kinds.items() if len(kind) > 1} == {}
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+@pytest.mark.parametrize(("name", "command"), _leaves(), ids=[name for name, _ in _leaves()])
+def test_help_flows(name: str, command: Any, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of a paragraph ends where the next word has no room, no word is cut, and options leave half of the line to sentences."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = run(*name.split(), "--help").stdout.splitlines()
+    text = lines[: next((j for j, line in enumerate(lines) if "╭" in line or "+-" in line), len(lines))]
+    for line, following in pairwise([line.strip() for line in text]):
+        if line and following:
+            assert len(line) + 1 + len(following.split()[0]) > width - 8, (line, following)
+    assert width < 100 or "…" not in "".join(lines)
+    help_of = {part.opts[0]: part for part in command.get_params(typer.Context(command)) if part.param_type_name == "option"}
+    assert all(len(part.metavar or "") <= 28 for part in help_of.values())

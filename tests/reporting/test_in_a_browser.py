@@ -298,3 +298,53 @@ def test_text_can_be_read_in_the_dark_in_the_light_and_on_paper(window: Window, 
     assert seen[0] == seen[2] == ("rgb(255, 255, 255)", seen[0][1])
     assert seen[1][0] != seen[0][0]
     assert seen[1][1] != seen[0][1]
+
+
+@pytest.fixture(scope="module")
+def sheet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One page about a tree of queues, of whose guarantees some are missing."""
+    instance = fo.Instance(
+        [[20, 160]],
+        [[1, 4], [2, 4]],
+        users=[EVIL, "a user with a name that is far longer than any page of paper has room for"],
+        resources=["gpu", "cpu"],
+        queues=[fo.Queue("research", guarantee={"gpu": 18}), fo.Queue("teaching", guarantee={"gpu": 6}, limit={"gpu": 12})],
+        queue_of=["research", "teaching"],
+    )
+    return report(instance, tmp_path_factory.mktemp("sheet") / "page.html", one_page=True, explain=[EVIL]).path
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_one_page_can_be_read_everywhere(window: Window, sheet: Path, width: int) -> None:
+    """It runs nothing, says nothing on the console, needs no scrolling sideways, and its text is seen in any scheme and on paper."""
+    window.messages(), window.requested()
+    window.driver.get(sheet.as_uri())
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    window.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    assert window.run("return document.documentElement.scrollWidth") <= width
+    assert window.driver.title == "Fair shares of a cluster"
+    for scheme, media in (("light", ""), ("dark", ""), ("dark", "print")):
+        window.scheme(scheme, media)
+        assert min(window.run(CONTRAST).values()) >= 4.5
+    bars = "return [...document.querySelectorAll('rect.held')].filter((bar) => bar.getBoundingClientRect().width > 5).length"
+    assert window.run(bars) >= 4  # two queues, each with its user, and the sign of the legend
+    window.scheme("light")
+    assert window.messages() == []
+    assert window.requested() <= {"file", "data", "chrome"}
+
+
+def test_paper_has_no_buttons_and_all_tables(window: Window, small: Path) -> None:
+    """What is closed on the screen is open on paper, and closed again after it; nothing is wider than the page."""
+    window.open(small, 700)
+    closed = "return document.querySelectorAll('details:not([open])').length"
+    before = window.run(closed)
+    assert before > 0
+    window.scheme("light", "print")
+    window.run("window.dispatchEvent(new Event('beforeprint'))")
+    assert window.run(closed) == 0
+    hidden = "return ['nav', '.controls', 'button', 'input', '.skip'].flatMap((each) => [...document.querySelectorAll(each)])"
+    assert not any(window.run(f"{hidden}.filter((each) => each.checkVisibility()).map((each) => each.tagName)"))
+    assert window.run("return [...document.querySelectorAll('.scroll')].every((each) => getComputedStyle(each).overflow === 'visible')")
+    window.run("window.dispatchEvent(new Event('afterprint'))")
+    assert window.run(closed) == before
+    window.scheme("light")

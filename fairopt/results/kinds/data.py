@@ -211,6 +211,8 @@ KINDS: dict[str, Schema] = {
                 "seed": SEED,
                 "time_limit_s": TIME_LIMIT,
                 "title": text("Title of the page."),
+                "date": text("What the page is dated, as 2026-11-26."),
+                "one_page": flag("Is it only who gets what, on one page for print?"),
             },
         ),
         {
