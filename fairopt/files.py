@@ -17,6 +17,7 @@ import contextlib
 import errno
 import gzip
 import io
+import logging
 import os
 import re
 import secrets
@@ -31,11 +32,26 @@ from fairopt.limits import check_bytes, check_values, limits, size
 from fairopt.streams import is_stream, write_device
 from fairopt.wording import did_you_mean
 
-__all__ = ["first_line", "is_device", "missing_file", "read_bytes", "read_text", "refuse_existing", "refuse_read", "write_files"]
+__all__ = [
+    "first_line",
+    "is_device",
+    "missing_file",
+    "read_bytes",
+    "read_old_text",
+    "read_text",
+    "refuse_existing",
+    "refuse_read",
+    "write_files",
+]
 
 _PART = 1 << 20  # bytes that are read at once
 _FOUR, _TWO = re.compile(b"[\xf0-\xff]"), re.compile(b"[\xc4-\xef]")  # where a text has such bytes, each of its characters takes as many
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_OF_UTF_8 = re.compile(b"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_SHOWN = 60  # characters of a line
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # as str.splitlines takes them
+
+log = logging.getLogger("fairopt.files")
 
 
 def read_bytes(path: Path) -> bytes:
@@ -111,8 +127,38 @@ def read_text(path: Path) -> str:
     InvalidInstance
         If the file is missing, a folder, not readable, too large, not text, or not UTF-8.
     """
+    return _decoded(path, read_bytes(path))
+
+
+def read_old_text(path: Path) -> str:
+    """Return the text of a file as spreadsheet programs write it: UTF-8, UTF-16 with a byte order mark, or Windows-1252, which is logged.
+
+    Raises
+    ------
+    InvalidInstance
+        As `read_text`.
+    """
     data = read_bytes(path)
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if data.startswith(_UTF_16):
+        with contextlib.suppress(UnicodeDecodeError):
+            check_bytes(f"{path}, as characters of 2 bytes,", 2 * len(data))
+            return data.decode("utf-16")
+    if not data.isascii() and b"\0" not in data:
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            if not _OF_UTF_8.search(data):  # a broken file of UTF-8 has some characters in whole
+                with contextlib.suppress(UnicodeDecodeError):
+                    text = data.decode("cp1252")
+                    at = data.rfind(b"\n", 0, error.start) + 1
+                    line = text[at : at + _SHOWN].splitlines()[0]
+                    log.warning('%s is not UTF-8; it is read as Windows-1252, "%s"; save it as UTF-8 if that is wrong', path, line)
+                    return text
+    return _decoded(path, data)
+
+
+def _decoded(path: Path, data: bytes) -> str:
+    if data.startswith(_UTF_16):
         raise InvalidInstance(f"{path} is written in UTF-16; save it as UTF-8")
     if b"\0" in data:
         raise InvalidInstance(f"{path} is a binary file, not text; give a YAML, JSON or CSV file")

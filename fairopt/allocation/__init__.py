@@ -1,7 +1,8 @@
 """The answer: tasks, shares, prices and levels, and what each queue holds.
 
 ================  ====================================================================
-``allocation``    `Allocation` and its levels
+``allocation``    `Allocation`
+``level``         `Level` of a leximin, with its prices
 ``question``      the arguments that led to an allocation
 ``exact_answer``  tasks, shares, levels and prices as Fractions
 ``holdings``      what each user and queue holds
@@ -13,8 +14,9 @@
 
 from __future__ import annotations
 
-from fairopt.allocation.allocation import GIVEN, Allocation, Level
+from fairopt.allocation.allocation import GIVEN, Allocation
 from fairopt.allocation.exact_answer import ExactAnswer
+from fairopt.allocation.level import Level
 from fairopt.allocation.question import Greedy, Optimum
 
 __all__ = ["GIVEN", "Allocation", "ExactAnswer", "Greedy", "Level", "Optimum"]

@@ -22,7 +22,7 @@ from fairopt.validation import restore_read_only
 from fairopt.wording import enclosed
 
 if TYPE_CHECKING:
-    from fairopt.allocation.allocation import Level
+    from fairopt.allocation.level import Level
 
 __all__ = ["ExactAnswer", "as_text"]
 

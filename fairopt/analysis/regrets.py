@@ -68,23 +68,21 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import singledispatch
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-import scipy
 
 from fairopt.allocation import Allocation
 from fairopt.allocation.holdings import tree_order
 from fairopt.allocation.records import question_of
-from fairopt.analysis.shortfalls import in_fractions, of_sorted, shortfall
-from fairopt.certificate.conditions import bottleneck_violation
+from fairopt.analysis.goal_shortfalls import Both, lost
+from fairopt.analysis.shortfalls import in_fractions, shortfall
 from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import NOTIONS, Notion
-from fairopt.program import AlphaFair, Equalize, Equilibrium, Feature, Leximin, Nested, Program, Separate, Total, Tradeoff, TreeFilling
+from fairopt.program import Feature, Program
 from fairopt.results import plain, result
 from fairopt.solving import best_found, checked, solve
 from fairopt.wording import figure
@@ -400,92 +398,4 @@ def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation,
         "gap": float(exact.details.get("gap", 0.0)) if whole else 0.0,
         "best_found": exact.certificate.best_found,
     }
-    return Regret(**found, **_lost(program.goal, program, _Both(best, x, able, kept)))
-
-
-class _Both(NamedTuple):
-    """The optimum and the allocation that is compared with it, (pairs,), and the users, (users,), and pairs, (pairs,), that count."""
-
-    best: FloatArray
-    x: FloatArray
-    able: BoolArray
-    kept: BoolArray
-
-    def utilities(self, program: Program) -> list[FloatArray]:
-        """Return the utilities of both, of the users who count."""
-        return [program.per_user(program.utilities * each)[self.able] for each in (self.best, self.x)]
-
-
-@singledispatch
-def _lost(goal: Any, program: Program, both: _Both) -> dict[str, Any]:
-    """Return by how much an allocation falls short of the optimum of a goal, as arguments of `Regret`; nothing without a measure."""
-    return {}
-
-
-@_lost.register
-def _(goal: Equilibrium, program: Program, both: _Both) -> dict[str, Any]:
-    return {"condition": bottleneck_violation(program, goal, both.x)}
-
-
-@_lost.register
-def _(goal: Total, program: Program, both: _Both) -> dict[str, Any]:
-    return {"goal": shortfall(*(_power_mean(values, goal.weights[both.able], 1.0) for values in both.utilities(program)))}
-
-
-@_lost.register
-def _(goal: AlphaFair, program: Program, both: _Both) -> dict[str, Any]:
-    weights, power = goal.weights[both.able], 1.0 - goal.alpha
-    return {"goal": shortfall(*(_power_mean(values, weights, power) for values in both.utilities(program)))}
-
-
-@_lost.register
-def _(goal: Tradeoff, program: Program, both: _Both) -> dict[str, Any]:
-    reached = both.utilities(program)
-    fair = [_power_mean(values, goal.weights[both.able], 1.0 - goal.beta) for values in reached]
-    means = [a ** (1 - goal.efficiency) * values.sum() ** goal.efficiency for a, values in zip(fair, reached, strict=True)]
-    return {"goal": shortfall(*means)}
-
-
-@_lost.register
-def _(goal: TreeFilling | Nested, program: Program, both: _Both) -> dict[str, Any]:
-    reached = both.utilities(program)
-    largest = max((shortfall(*pair) for pair in zip(*(each.tolist() for each in reached), strict=True)), default=0.0)
-    level = shortfall(*(float(each.min(initial=np.inf)) for each in reached)) if both.able.any() else 0.0
-    return {"level": level, "largest": max(largest, 0.0)}
-
-
-@_lost.register
-def _(goal: Leximin | Equalize, program: Program, both: _Both) -> dict[str, Any]:
-    per_level = program.worth
-    levels = [program.per_user(each * per_level)[both.able].tolist() for each in (both.best, both.x)]
-    return _of_lists([of_sorted(*levels)] if both.able.any() else [])
-
-
-@_lost.register
-def _(goal: Separate, program: Program, both: _Both) -> dict[str, Any]:
-    per_level, servers = program.utilities / goal.goal.weights[program.pair_users], program.pair_servers
-    groups = [np.flatnonzero((servers == i) & (program.largest() > 0) & both.kept) for i in np.unique(servers)]
-    return _of_lists(
-        [of_sorted((both.best[own] * per_level[own]).tolist(), (both.x[own] * per_level[own]).tolist()) for own in groups if own.size]
-    )
-
-
-def _of_lists(compared: list[tuple[Any, ...]]) -> dict[str, Any]:
-    """Return the numbers of the sorted list with the largest regret; of several servers the largest of each number."""
-    level, leximin, position, largest = max(compared, key=lambda numbers: numbers[1], default=(0.0, 0.0, None, 0.0))
-    if len(compared) > 1:
-        level, largest = max(numbers[0] for numbers in compared), max(numbers[3] for numbers in compared)
-    return {"level": level, "leximin": leximin, "position": position, "largest": largest}
-
-
-def _power_mean(values: FloatArray, weights: FloatArray, order: float) -> float:
-    """Return (sum weights values^order / sum weights)^(1/order), the geometric mean for order 0; logarithms avoid overflow."""
-    if not values.size:
-        return 0.0
-    with np.errstate(divide="ignore"):
-        logs = np.log(values)
-    if order <= 0 and not (values > 0).all():
-        return 0.0
-    if order == 0:
-        return float(np.exp((weights @ logs) / weights.sum()))
-    return float(np.exp((scipy.special.logsumexp(order * logs, b=weights) - np.log(weights.sum())) / order))
+    return Regret(**found, **lost(program.goal, program, Both(best, x, able, kept)))

@@ -40,18 +40,18 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
     optimality, fairness = unequal, 0.0
     if not solution.stages:
         return optimality, fairness
-    doubt = np.where(complete, np.maximum(np.abs(np.where(open_to, cap, 0.0) - levels) - DIGITS * levels, 0.0), 0.0)
-    proofs = LevelProofs(program, per_level, solution.x, levels, doubt)
+    uncertainty = np.where(complete, np.maximum(np.abs(np.where(open_to, cap, 0.0) - levels) - DIGITS * levels, 0.0), 0.0)
+    proofs = LevelProofs(program, per_level, solution.x, levels, uncertainty)
     stages = sorted(solution.stages, key=lambda stage: stage.value)
     for stage in stages:
         with np.errstate(over="ignore", invalid="ignore"):  # an overflow proves nothing
-            missing, rise = _level(proofs, stage, value, is_last=stage is stages[-1])
-        if np.isnan(missing) or np.isnan(rise):
-            missing = rise = float("inf")
-        optimality = max(optimality, missing)
+            optimality_of, fairness_of = _level(proofs, stage, value, is_last=stage is stages[-1])
+        if np.isnan(optimality_of) or np.isnan(fairness_of):
+            optimality_of = fairness_of = float("inf")
+        optimality = max(optimality, optimality_of)
         if not goal.is_equal:
-            fairness = max(fairness, rise)
-        if np.isinf(missing):
+            fairness = max(fairness, fairness_of)
+        if np.isinf(optimality_of):
             break
     return optimality, fairness
 

@@ -106,6 +106,6 @@ def _named(value: Any) -> Iterator[Path]:
 
 
 def _tables(folder: Path) -> list[Path]:
-    from fairopt.formats.tables import SUFFIXES, TABLES
+    from fairopt.formats.tables import tables_in
 
-    return [path for name in TABLES for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").exists()]
+    return [path for paths in tables_in(folder).values() for path in paths]

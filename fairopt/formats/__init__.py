@@ -179,13 +179,13 @@ def save(instance: Instance, path: str | os.PathLike[str]) -> None:
 
         syntax.write(instance.to_dict(), path)
     elif path.suffix.lower() == ".xlsx":
-        from fairopt.formats import tables
+        from fairopt.formats import table_writing
 
-        tables.write_workbook(instance, path)
+        table_writing.write_workbook(instance, path)
     elif path.is_dir() or path.suffix.lower() in ("", ".parquet"):
-        from fairopt.formats import tables
+        from fairopt.formats import table_writing
 
-        tables.write(instance, path)
+        table_writing.write(instance, path)
     else:
         _refuse(path, "write")
 

@@ -42,7 +42,7 @@ from pydantic import BaseModel
 
 from fairopt.errors import InvalidInstance
 from fairopt.formats.entries import ENTRIES, Document, Quota, each_of
-from fairopt.formats.messages import Path, Source
+from fairopt.formats.messages import Path, Source, mistakes_of
 from fairopt.formats.removals import leave_out, without_resource
 from fairopt.formats.syntax import read_value
 from fairopt.formats.units import OPERATORS, calculated
@@ -83,6 +83,7 @@ class Changed:
     """
 
     def __init__(self, source: Source, changes: Changes) -> None:
+        mistakes_of(source).refuse()
         self._source = source
         self.data: Any = dict(source.data) if isinstance(source.data, dict) else {}
         self._origin: dict[str, list[int | None]] = {}

@@ -70,7 +70,7 @@ from pydantic import BaseModel, ValidationError
 from fairopt.errors import InvalidInstance
 from fairopt.formats.as_written import AsWritten
 from fairopt.formats.entries import ENTRIES, Document, Queue, Quota, Server, User
-from fairopt.formats.messages import Path, Source, check_known, check_unique, refuse, refuse_invalid
+from fairopt.formats.messages import Path, Source, check_known, check_unique, keep_invalid, mistakes_of, refuse
 from fairopt.formats.requirements import Attributes
 from fairopt.formats.units import with_plain_numbers
 from fairopt.instance import BoolArray, FloatArray, Instance
@@ -79,6 +79,7 @@ from fairopt.instance.hosts import Hosts, misplaced, named_by
 from fairopt.instance.queues import misfits
 from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
 from fairopt.limits import check_array
+from fairopt.tables import Mistakes
 from fairopt.wording import brief, contrast, did_you_mean, joined
 
 __all__ = ["instance_from"]
@@ -101,22 +102,20 @@ def instance_from(source: Source) -> Instance:
     ------
     InvalidInstance
     """
-    data, left_out = _few_unknown(with_plain_numbers(source))
-    try:
-        document = Document.model_validate(data)
-    except ValidationError as error:
-        refuse_invalid(source, error, {"": Document, **ENTRIES, "quotas": Quota}, left_out)
+    mistakes = mistakes_of(source)
+    document, data = _read(source, mistakes)
     servers, users = document.servers, document.users
     numbers = AsWritten(data)
-    check_unique(source, ("servers",), (s.name for s in servers), ("name",))
-    check_unique(source, ("users",), (u.name for u in users), ("name",))
-    check_unique(source, ("queues",), (q.name for q in document.queues), ("name",))
+    check_unique(source, ("servers",), (s.name for s in servers), ("name",), mistakes)
+    check_unique(source, ("users",), (u.name for u in users), ("name",), mistakes)
+    check_unique(source, ("queues",), (q.name for q in document.queues), ("name",), mistakes)
 
     resources = document.resources
     if resources is None:
         resources = list(dict.fromkeys(r for s in servers for r in s.capacity))
-    check_unique(source, ("resources",), resources)
+    check_unique(source, ("resources",), resources, (), mistakes)
     if not resources:
+        mistakes.refuse()
         refuse(source, ("servers",), "no server has a resource; give each a capacity such as {cpu: 9, memory: 12}")
 
     if len(resources) > _MOST_RESOURCES:
@@ -129,39 +128,47 @@ def instance_from(source: Source) -> Instance:
     column = {name: j for j, name in enumerate(resources)}
     capacities = np.zeros((len(servers), len(resources)))
     for i, server in enumerate(servers):
-        check_known(source, ("servers", i, "capacity"), server.capacity, column, "resource")
-        for name, amount in server.capacity.items():
-            capacities[i, column[name]] = amount
-            numbers.keep("capacities", (i, column[name]), "servers", i, "capacity", name)
+        with mistakes:
+            check_known(source, ("servers", i, "capacity"), server.capacity, column, "resource")
+            for name, amount in server.capacity.items():
+                capacities[i, column[name]] = amount
+                numbers.keep("capacities", (i, column[name]), "servers", i, "capacity", name)
     demands = np.zeros((len(users), len(resources)))
     for n, user in enumerate(users):
-        check_known(source, ("users", n, "demand"), user.demand, column, "resource")
-        for name, amount in user.demand.items():
-            demands[n, column[name]] = amount
-            numbers.keep("demands", (n, column[name]), "users", n, "demand", name)
-        if user.rates is None and user.tasks == math.inf and not any(user.demand.values()):
-            refuse(
-                source,
-                ("users", n),
-                "demands nothing and has no task limit, so it could run any number of tasks; give it a demand > 0 or a number of tasks",
-            )
+        with mistakes:
+            check_known(source, ("users", n, "demand"), user.demand, column, "resource")
+            for name, amount in user.demand.items():
+                demands[n, column[name]] = amount
+                numbers.keep("demands", (n, column[name]), "users", n, "demand", name)
+            if user.rates is None and user.tasks == math.inf and not any(user.demand.values()):
+                refuse(
+                    source,
+                    ("users", n),
+                    "demands nothing and has no task limit, so it could run any number of tasks; give it a demand > 0 or a number of tasks",
+                )
 
-    hosts = _hosts(source, servers)
+    with mistakes:
+        hosts = _hosts(source, servers)
     attributes = Attributes([server.attributes for server in servers])
-    queues = _queues(source, document, column, attributes, numbers)
-    known = dict.fromkeys(queue.name for queue in queues)
+    with mistakes:
+        queues = _queues(source, document, column, attributes, numbers)
+    known = dict.fromkeys(queue.name for queue in document.queues)
     for n, user in enumerate(users):
-        if user.queue is not None and user.queue not in known:
-            refuse(source, ("users", n, "queue"), _no_queue(user.queue, known))
-        if user.guarantee > user.tasks:
-            more, all_of_it = contrast(user.guarantee, user.tasks)
-            refuse(source, ("users", n, "guarantee"), f"{more} tasks are guaranteed, but it has {all_of_it}; raise or lower one")
-    weights, rates, eligibility = (
-        _weights(source, users, resources, numbers),
-        _rates(source, servers, users, numbers),
-        _eligibility(source, servers, users, attributes),
-    )
-    check_known(source, ("units",), document.units, column, "resource")
+        with mistakes:
+            if user.queue is not None and user.queue not in known:
+                refuse(source, ("users", n, "queue"), _no_queue(user.queue, known))
+        with mistakes:
+            if user.guarantee > user.tasks:
+                more, all_of_it = contrast(user.guarantee, user.tasks)
+                refuse(source, ("users", n, "guarantee"), f"{more} tasks are guaranteed, but it has {all_of_it}; raise or lower one")
+    with mistakes:
+        weights = _weights(source, users, resources, numbers)
+    with mistakes:
+        rates = _rates(source, servers, users, numbers)
+    eligibility = _eligibility(source, servers, users, attributes, mistakes)
+    with mistakes:
+        check_known(source, ("units",), document.units, column, "resource")
+    mistakes.refuse()
     try:
         return Instance(
             numbers.exact("capacities", capacities),
@@ -185,6 +192,56 @@ def instance_from(source: Source) -> Instance:
         )
     except InvalidInstance as error:
         refuse(source, (), str(error))
+
+
+def _read(source: Source, mistakes: Mistakes) -> tuple[Document, Any]:
+    """Return a document that the schema has accepted, and its data. Values that it has not accepted are mistakes, and others stand in."""
+    models: dict[str, type[BaseModel]] = {"": Document, **ENTRIES, "quotas": Quota}
+    try:
+        data, left_out = _few_unknown(with_plain_numbers(source, mistakes))
+    except InvalidInstance as error:
+        mistakes.add(str(error))
+        mistakes.refuse()
+        raise
+    try:
+        return Document.model_validate(data), data
+    except ValidationError as error:
+        keep_invalid(source, error, models, mistakes, left_out)
+        mended = _mended(data, error)
+    try:
+        return Document.model_validate(mended), mended
+    except ValidationError:  # without these, nothing else can be looked at
+        mistakes.refuse()
+        raise
+
+
+def _mended(data: Any, error: ValidationError) -> Any:
+    """Return data without the values that are wrong, so that the others can be looked at."""
+    copies: dict[tuple[Any, ...], Any] = {(): _copy(data)}
+    for each in error.errors(include_url=False, include_context=False):
+        path = tuple(each["loc"])
+        path = (*path[:3], *path[4:]) if path[:1] == ("users",) and path[2:3] == ("weight",) else path
+        for depth in range(1, len(path)):
+            if path[:depth] not in copies:
+                above = copies[path[: depth - 1]]
+                try:
+                    copies[path[:depth]] = above[path[depth - 1]] = _copy(above[path[depth - 1]])
+                except (LookupError, TypeError):
+                    return None
+        place = copies[path[:-1]] if len(path) > 2 else None
+        if not isinstance(place, dict) or path[-1] not in place:
+            return None
+        if path[-1] == "count":
+            place.pop("hosts", None)  # which would be too few or too many
+        if path[-2] in ("capacity", "demand", "rates", "weight"):
+            place[path[-1]] = 1.0
+        else:
+            del place[path[-1]]
+    return copies[()]
+
+
+def _copy(data: Any) -> Any:
+    return data.copy() if isinstance(data, dict | list) else data
 
 
 def _hosts(source: Source, servers: list[Server]) -> Hosts | None:
@@ -359,21 +416,23 @@ def _rates(source: Source, servers: list[Server], users: list[User], numbers: As
     return rates
 
 
-def _eligibility(source: Source, servers: list[Server], users: list[User], attributes: Attributes) -> BoolArray | None:
+def _eligibility(source: Source, servers: list[Server], users: list[User], attributes: Attributes, mistakes: Mistakes) -> BoolArray | None:
     """Return where users may run by "servers" and "requires", or None when nobody is restricted."""
     if all(u.servers is None and u.requires is None for u in users):
         return None
     column = {server.name: i for i, server in enumerate(servers)}
     allowed = np.ones((len(users), len(servers)), bool)
     for n, user in enumerate(users):
-        if user.servers is not None:
-            check_known(source, ("users", n, "servers"), user.servers, column, "server")
-            check_unique(source, ("users", n, "servers"), user.servers)
-            allowed[n] = False
-            allowed[n, [column[name] for name in user.servers]] = True
+        with mistakes:
+            if user.servers is not None:
+                check_known(source, ("users", n, "servers"), user.servers, column, "server")
+                check_unique(source, ("users", n, "servers"), user.servers)
+                allowed[n] = False
+                allowed[n, [column[name] for name in user.servers]] = True
         if user.requires is not None:
-            try:
-                allowed[n] &= attributes.where(user.requires)
-            except InvalidInstance as error:
-                refuse(source, ("users", n, "requires"), str(error))
+            with mistakes:
+                try:
+                    allowed[n] &= attributes.where(user.requires)
+                except InvalidInstance as error:
+                    refuse(source, ("users", n, "requires"), str(error))
     return allowed

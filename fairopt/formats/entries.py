@@ -34,7 +34,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError
 
 from fairopt.instance.attributes import Value, is_attribute
-from fairopt.instance.quantities import BYTES_PATTERN, PATTERN
+from fairopt.instance.quantities import BYTES_PATTERN, PATTERN, SHARE_PATTERN
 
 __all__ = ["ENTRIES", "Document", "Each", "Queue", "Quota", "Server", "User", "each_of", "schema", "single_values"]
 
@@ -84,6 +84,8 @@ def _or_quantity(number: dict[str, Any], pattern: str = PATTERN) -> WithJsonSche
     words = "A number with a unit, such as 500m or 1/3."
     if pattern == BYTES_PATTERN:
         words = "A number with a unit, such as 500m, 1/3 or 256GiB. A byte unit means bytes, for all amounts of a resource or for none."
+    if pattern == SHARE_PATTERN:
+        words = "A number with a unit, such as 500m or 1/3, or a percentage such as 50 %."
     quantity = {"type": "string", "format": "quantity", "pattern": pattern, "description": words}
     return WithJsonSchema({"anyOf": [number, quantity]})
 
@@ -95,6 +97,7 @@ Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"\S")]
 Finite: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Number: TypeAlias = Annotated[Finite, _or_quantity(_AT_LEAST_0)]
 Amount: TypeAlias = Annotated[Finite, _or_quantity(_AT_LEAST_0, BYTES_PATTERN)]  # of a resource
+Share: TypeAlias = Annotated[Finite, _or_quantity(_AT_LEAST_0, SHARE_PATTERN)]
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False), _or_quantity(_ABOVE_0)]
 Count: TypeAlias = Annotated[Finite, AfterValidator(_whole), WithJsonSchema({"type": "integer", "minimum": 0})]
 Limit: TypeAlias = Annotated[float, Field(ge=0), _or_quantity(_AT_LEAST_0, BYTES_PATTERN)]
@@ -109,7 +112,7 @@ Hosts: TypeAlias = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "array", "items": {"type": "string", "pattern": r"\S"}}]}),
 ]
 Weight: TypeAlias = Annotated[
-    Annotated[Number, Tag("number")] | Annotated[dict[Name, Positive], Tag("mapping")],
+    Annotated[Share, Tag("number")] | Annotated[dict[Name, Positive], Tag("mapping")],
     Discriminator(lambda value: "mapping" if isinstance(value, dict) else "number"),
     Each("resource", missing=1.0),
 ]
@@ -187,7 +190,7 @@ class Queue(_Entry):
     """Its label, unique among the queues."""
     parent: Name | None = None
     """The queue that this one is in; left out: the root."""
-    weight: Number = 1.0
+    weight: Share = 1.0
     """Priority among its siblings; 0: nothing beyond its guarantee."""
     guarantee: Amounts = {}
     """What it gets of each resource before anybody gets more than a guarantee, as far as its users ask for it."""

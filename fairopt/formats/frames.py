@@ -32,7 +32,7 @@ def frame_of(instance: Instance, of: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    from fairopt.formats.tables import columns_of_tables
+    from fairopt.formats.table_writing import columns_of_tables
 
     tables = columns_of_tables(instance, Path("the frames"), "frames", sys.maxsize)
     if of not in tables:

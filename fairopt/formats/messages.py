@@ -11,6 +11,7 @@ fairopt.errors.InvalidInstance: cluster.yaml, line 7: user "alice", demand, cpu:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NoReturn, Protocol, TypeAlias
 
@@ -19,9 +20,11 @@ from pydantic import BaseModel, ValidationError
 from fairopt.errors import InvalidInstance
 from fairopt.formats.entries import ENTRIES, each_of
 from fairopt.instance.quantities import advice
-from fairopt.wording import brief, did_you_mean, found, joined, plural
+from fairopt.tables import Mistakes
+from fairopt.tables.mistakes import MOST
+from fairopt.wording import brief, did_you_mean, found, joined
 
-__all__ = ["Path", "Source", "check_known", "check_unique", "in_words", "refuse", "refuse_invalid"]
+__all__ = ["Path", "Source", "check_known", "check_unique", "in_words", "keep_invalid", "mistakes_of", "refuse"]
 
 Path: TypeAlias = tuple[Any, ...]
 """Keys and positions that lead to a part of a document: ("users", 3, "demand", "cpu"); "[key]" at the end: the key itself."""
@@ -55,62 +58,95 @@ class Source(Protocol):
         """Return a scalar as it was written, where that is known."""
 
 
+def mistakes_of(source: Source) -> Mistakes:
+    """Return the mistakes that were found when a document was read from its file; more may be added."""
+    found = getattr(source, "mistakes", None)
+    return found if isinstance(found, Mistakes) else Mistakes()
+
+
 def refuse(source: Source, path: Path, message: str) -> NoReturn:
     """Raise InvalidInstance for this part of the document."""
     words = in_words(source.data, path)
     raise InvalidInstance(f"{source.place(path)}: {words}{': ' if words else ''}{message}") from None
 
 
-def check_unique(source: Source, path: Path, names: Iterable[str], key: Path = ()) -> None:
-    """Refuse a name that occurs twice among the entries at ``path`` (``key`` leads from an entry to its name)."""
+def check_unique(source: Source, path: Path, names: Iterable[str], key: Path = (), mistakes: Mistakes | None = None) -> None:
+    """Refuse a name that occurs twice among the entries at ``path`` (``key`` leads from an entry to its name), or keep each mistake."""
     seen: dict[str, int] = {}
     for position, name in enumerate(names):
         if name in seen:
-            first = source.place((*path, seen[name], *key)).rpartition(", ")[2]
-            elsewhere = f" (first on {first})" if first.startswith("line ") else ""
-            refuse(source, (*path, position, *key), f'"{brief(name)}" occurs twice{elsewhere}; names must be unique: rename or remove one')
-        seen[name] = position
+            first = source.place((*path, seen[name], *key)).rpartition(", line ")[2].partition(",")[0]
+            elsewhere = f" (first on line {first})" if first.isdigit() else ""
+            with Mistakes() if mistakes is None else mistakes as kept:
+                remedy = "names must be unique: rename or remove one"
+                refuse(source, (*path, position, *key), f'"{brief(name)}" occurs twice{elsewhere}; {remedy}')
+            if mistakes is None:
+                kept.refuse()
+        else:
+            seen[name] = position
 
 
 def check_known(source: Source, path: Path, names: Iterable[str], known: Collection[str], kind: str) -> None:
     """Refuse a name, a key of the mapping at ``path`` or an item of the list there, that is not known."""
+    names = list(names)
     for position, name in enumerate(names):
         if name not in known:
             step = position if isinstance(_at(source.data, path), list) else name
-            hint = did_you_mean(name, known) or f"; the {kind}s are {joined([brief(each) for each in known], 8)}"
+            hint = _apart(name, known) or did_you_mean(name, [each for each in known if each not in names]) or did_you_mean(name, known)
+            hint = hint or f"; the {kind}s are {joined([brief(each) for each in known], 8)}"
             refuse(source, (*path, step), f'there is no {kind} "{brief(name)}"{hint}')
 
 
-def refuse_invalid(source: Source, error: ValidationError, models: Mapping[str, type[BaseModel]], left_out: int = 0) -> NoReturn:
-    """Raise InvalidInstance for the first of pydantic's errors.
+def _apart(name: str, known: Collection[str]) -> str:
+    """Return how to write several names that stand in the place of one."""
+    parts = [part.strip() for part in re.split(r"[;,/+]|\s+and\s+|\s+or\s+|\s+", name) if part.strip()]
+    return f"; write {'|'.join(parts)} in a table, or a list" if len(parts) > 1 and all(part in known for part in parts) else ""
+
+
+def keep_invalid(
+    source: Source, error: ValidationError, models: Mapping[str, type[BaseModel]], mistakes: Mistakes, left_out: int = 0
+) -> None:
+    """Keep a mistake for each of pydantic's errors; a missing key that an unknown one was meant to be is none.
 
     ``models`` are those of the entries of the lists "servers", "users", "queues" and "quotas", and of "" for the whole; ``left_out`` is
     the number of errors that pydantic was not shown.
     """
     errors = error.errors(include_url=False)
     # An unknown key explains a missing one: with "demnd" there is no "demand".
-    first = min(errors, key=lambda e: e["type"] != "extra_forbidden")
-    path = tuple(first["loc"])
-    if path[:1] == ("users",) and path[2:3] == ("weight",):
-        path = (*path[:3], *path[4:])  # pydantic names the branch of the union: "number" or "mapping"
-    kind = first["type"]
-    if kind in ("extra_forbidden", "invalid_key"):
-        entries = "quotas" if path[2:3] == ("quotas",) and len(path) > 4 else str(path[0]) if len(path) > 1 else ""
-        known = models[entries].model_fields
-        hint = did_you_mean(str(path[-1]), known) or f"; the keys here are {', '.join(known)}"
-        message = f'unknown key "{brief(str(path[-1]))}"{hint}'
-    elif kind == "missing":
+    errors.sort(key=lambda each: each["type"] != "extra_forbidden")
+    mistakes.more += left_out + max(0, len(errors) - MOST)
+    meant = set()
+    for each in errors[:MOST]:
+        path = tuple(each["loc"])
+        if each["type"] == "missing" and path in meant:
+            continue
+        if path[:1] == ("users",) and path[2:3] == ("weight",):
+            path = (*path[:3], *path[4:])  # pydantic names the branch of the union: "number" or "mapping"
+        with mistakes:
+            if each["type"] in ("extra_forbidden", "invalid_key"):
+                entries = "quotas" if path[2:3] == ("quotas",) and len(path) > 4 else str(path[0]) if len(path) > 1 else ""
+                known = models[entries].model_fields
+                there = _at(source.data, path[:-1])
+                free = [key for key in known if not isinstance(there, dict) or key not in there]
+                close = did_you_mean(str(path[-1]), free)
+                meant |= {(*path[:-1], key) for key in free if f'"{key}"' in close}
+                hint = close or f"; the keys here are {', '.join(known)}"
+                refuse(source, path, f'unknown key "{brief(str(path[-1]))}"{hint}')
+            _refuse_one(source, path, each)
+
+
+def _refuse_one(source: Source, path: Path, error: Any) -> NoReturn:
+    """Raise InvalidInstance for an error of pydantic that is about a value."""
+    kind = error["type"]
+    if kind == "missing":
         key, path = str(path[-1]), path[:-1]
-        message = f'"{key}" is missing; ' + (f"add {key}: {EXAMPLES[key]}" if path else f'list the {key} under "{key}:"')
-    elif kind == "too_short":
-        message = f"the list is empty; there must be at least one of the {path[-1]}"
-    else:
-        need, instead = _need(kind, first.get("ctx", {}), path, first["input"])
-        if kind == "string_type" and isinstance(first["input"], (bool, int, float)):
-            instead = f'write it in quotes: "{source.literal(path) or first["input"]}"'
-        message = f"expected {need}, found {found(first['input'])}" + (f"; {instead}" if instead else "")
-    more = len(errors) + left_out - 1
-    refuse(source, path, message + (f" (and {plural(more, 'more error')} in the file)" if more else ""))
+        refuse(source, path, f'"{key}" is missing; ' + (f"add {key}: {EXAMPLES[key]}" if path else f'list the {key} under "{key}:"'))
+    if kind == "too_short":
+        refuse(source, path, f"the list is empty; there must be at least one of the {path[-1]}")
+    need, instead = _need(kind, error.get("ctx", {}), path, error["input"])
+    if kind == "string_type" and isinstance(error["input"], (bool, int, float)):
+        instead = f'write it in quotes: "{source.literal(path) or error["input"]}"'
+    refuse(source, path, f"expected {need}, found {found(error['input'])}" + (f"; {instead}" if instead else ""))
 
 
 def _need(kind: str, context: Mapping[str, Any], path: Path, value: object) -> tuple[str, str]:
@@ -141,9 +177,9 @@ def _need(kind: str, context: Mapping[str, Any], path: Path, value: object) -> t
     if key == "count" and isinstance(value, str):
         return "a whole number", "write digits without quotes" if value.strip().isdigit() else ""
     if isinstance(value, str):
-        return "a number", "leave it out for no limit" if key in ("tasks", "parallelism") else _advice(
-            value, of_resource=path[-2] in _AMOUNTS
-        )
+        instead = _advice(value, of_resource=path[-2] in _AMOUNTS)
+        no_limit = key in ("tasks", "parallelism") and instead.startswith(("write digits", "leave it"))
+        return "a number", "leave it out for no limit" if no_limit else instead
     if isinstance(value, int) and not isinstance(value, bool):
         return "a number that floating point can hold", "give a smaller one"
     return "a number", "give it a value or leave the key out" if value is None else ""

@@ -4,8 +4,8 @@
 ``name``                        the queue; rows of one name are one queue
 ``parent``                      the queue that it is in (empty: the root)
 ``weight``, ``tier``            empty: 1 and 0
-``guarantee:gpu``               an amount, and so for every resource (empty: none)
-``limit:gpu``                   an amount (empty or inf: none)
+``guarantee:gpu``               an amount, and so for every resource (empty: none); for a queue in the root also ``50 %`` of the cluster
+``limit:gpu``                   the same (empty or inf: none)
 ``lending_limit:gpu``           an amount (empty: all of the guarantee)
 ``on``                          makes the row a quota, on the servers with these attributes, such as ``model = A100``
 ``servers``                     makes the row a quota, on these servers (names separated by ``|``)
@@ -25,7 +25,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,23 +35,29 @@ from fairopt.errors import InvalidInstance
 from fairopt.formats.entries import Queue, Quota, each_of, single_values
 from fairopt.instance import Instance
 from fairopt.tables import Column, Kind, Schema, Table, read
+from fairopt.tables.schema import NUMBERS, spelled
 from fairopt.wording import did_you_mean, joined
 
-__all__ = ["QUEUES", "QueueTable", "check", "columns_of", "known", "own_columns"]
+__all__ = ["QUEUES", "QueueTable", "check", "columns_of", "own_columns"]
+
+
+_COUNTS = {"count": "servers", "guarantee": "tasks", "tasks": "tasks", "parallelism": "servers"}
 
 
 def own_columns(model: type[BaseModel], *, without: Collection[str] = ()) -> Iterator[Column]:
     """Yield a column for each key of an entry that has one value."""
     for key, default in single_values(model).items():
         if key not in without:
-            kind: Kind = "number" if isinstance(default, int | float) else "names" if key in ("servers", "hosts") else "text"
-            number = float(default) if kind == "number" else None
-            yield Column(key, kind, default if number is None else number, number)
+            kind: Kind = "names" if key in ("servers", "hosts") else "text"
+            number = float(default) if isinstance(default, int | float) else None
+            if number is not None:
+                kind = "share" if key == "weight" else "number"
+            yield Column(key, kind, default if number is None else number, number, counts=_COUNTS.get(key, ""))
 
 
 _OF_QUEUE = tuple(own_columns(Queue, without=("quotas",)))
 _OF_QUOTA = tuple(own_columns(Quota))
-QUEUES = Schema(Column("name", "name"), *_OF_QUEUE, *_OF_QUOTA, Column("group", "name", ""))
+QUEUES = Schema(Column("name", "name"), *_OF_QUEUE, *_OF_QUOTA, Column("group", default=""))
 AMOUNTS = tuple(each_of(Queue, "resource"))
 LONGEST_CELL = 100_000  # Python's csv module stops reading at 131,072 characters
 
@@ -63,20 +69,23 @@ class QueueTable:
     ----------
     table : Table, or the Path of a CSV file
     resources : sequence of str
+    units : mapping of str to str, optional
+        The units of resources.
     """
 
-    def __init__(self, table: Table | Path, resources: Sequence[str]) -> None:
+    def __init__(self, table: Table | Path, resources: Sequence[str], units: Mapping[str, str] | None = None) -> None:
         if isinstance(table, Path):
             table = read(table, QUEUES)
-        self._table = table
+        self._table, self._units = table, units or {}
         self._amounts = self._columns_of_amounts(dict.fromkeys(resources))
-        self._cells_of = {column: table.raw(column) for column in self._amounts}
+        self._column_of = {amount: column for column, amount in self._amounts.items()}
+        table.resources = list(self._amounts)
+        self._cells_of = {column: table.shares(column) for column in self._amounts}
         self._rows: list[list[int]] = []  # of each queue: its own, then one for each quota
         entries: dict[str, dict[str, Any]] = {}
         quotas = []
-        names, parents, groups = (table.raw(column) for column in ("name", "parent", "group"))
-        numbers = {column.name: table.numbers(column.name) for column in _OF_QUEUE if column.kind == "number"}
-        everybody = set(names)
+        names, parents, groups = (table.cells(column) for column in ("name", "parent", "group"))
+        numbers = {column.name: table.numbers(column.name) for column in _OF_QUEUE if column.kind in NUMBERS}
         cells = {column.name: table.cells(column.name) for column in (*_OF_QUEUE, *_OF_QUOTA)}
         servers = table.names("servers")
         for row, name in enumerate(names):
@@ -84,21 +93,23 @@ class QueueTable:
                 quotas.append(row)
                 continue
             if name in entries:
-                table.refuse(f'queue "{name}" has a row already; rename one, or say with on or servers where this quota holds', row, "name")
-            if groups[row].strip():
-                table.refuse("a group is named, but no servers; fill in on or servers", row, "group")
+                table.wrong(row, f'queue "{name}" has a row already; rename one, or say with on or servers where this quota holds', "name")
+                continue
+            if groups[row]:
+                table.wrong(row, "a group is named, but no servers; fill in on or servers", "group")
             entries[name] = {"name": name, **{word: values[row] for word, values in numbers.items()}, **self._given(row), "quotas": []}
             if cells["parent"][row]:
-                entries[name]["parent"] = known(parents[row], everybody)
+                entries[name]["parent"] = parents[row]
             self._rows.append([row])
         position = {name: q for q, name in enumerate(entries)}
         for row in quotas:
-            name = known(names[row], position)
+            name = names[row]
             if name not in entries:
-                table.refuse(f'queue "{name}" has a quota but no row of its own; add one without on and servers', row, "name")
+                table.wrong(row, f'queue "{name}" has a quota but no row of its own; add one without on and servers', "name")
+                continue
             for column in (each.name for each in _OF_QUEUE):
                 if cells[column][row]:
-                    table.refuse(f"this row is a quota; the {column} stands in the queue's own row, so empty this cell", row, column)
+                    table.wrong(row, f"this row is a quota; the {column} stands in the queue's own row, so empty this cell", column)
             quota: dict[str, Any] = self._given(row) | ({"name": groups[row]} if groups[row] else {})
             if cells["on"][row]:
                 quota["on"] = cells["on"][row]
@@ -116,45 +127,44 @@ class QueueTable:
         rest = path[2:]
         if rest[:1] == ("quotas",):
             row, rest = quotas[rest[1]], rest[2:]
-        column = f"{rest[0]}:{rest[1]}" if len(rest) > 1 and rest[0] in AMOUNTS else rest[0] if rest else None
+        column = self._column_of.get(rest[:2]) if len(rest) > 1 and rest[0] in AMOUNTS else rest[0] if rest else None
         return self._table.place(row, column)
 
     def _columns_of_amounts(self, resources: dict[str, None]) -> dict[str, tuple[str, str]]:
-        """Return what each column of amounts is about: "guarantee" and a resource."""
-        found = {}
-        for column in self._table.columns:
-            word, colon, resource = column.partition(":")
+        """Return what each column of amounts is about: "guarantee" and a resource. Case and spaces around the parts do not count."""
+        found: dict[str, tuple[str, str]] = {}
+        columns = [column for column in self._table.columns if column not in QUEUES]
+        free = [column for column in (f"{each}:{resource}" for each in AMOUNTS for resource in resources) if column not in columns]
+        free += [column for column in QUEUES.columns if column not in self._table]
+        for column in columns:
+            word, colon, resource = (part.strip() for part in column.partition(":"))
+            word, resource = word.casefold(), spelled(resource, resources)
+            if word in AMOUNTS and colon and resource in resources:
+                if (word, resource) in found.values():
+                    self._table.wrong(None, f"another column is the {word} of {resource}, too; remove one", column)
+                else:
+                    found[column] = (word, resource)
+                continue
+            hint = did_you_mean(column, free) if resource or not colon else ""
             if word in AMOUNTS and colon:
-                if resource not in resources:
-                    hint = did_you_mean(resource, resources) or f"; the resources are {joined([*resources], 8)}"
-                    self._table.refuse(f'there is no resource "{resource}"{hint}', None, column)
-                found[column] = (word, resource)
-            elif column not in QUEUES:
-                choices = [*QUEUES.columns, *(f"{each}:{resource}" for each in AMOUNTS for resource in resources)]
-                hint = (
-                    did_you_mean(column, choices)
-                    or f"; there are {joined([*QUEUES.columns, f'{AMOUNTS[0]}:{next(iter(resources))} and the like'])}"
+                hint = did_you_mean(resource, [each for each in resources if f"{word}:{each}" in free]) if resource else ""
+                self._table.wrong(
+                    None, f'there is no resource "{resource}"{hint or f"; the resources are {joined([*resources], 8)}"}', column
                 )
-                self._table.refuse(f'a queue has no "{column}"{hint}', None, column)
+            else:
+                there = f"; there are {joined([*QUEUES.columns, f'{AMOUNTS[0]}:{next(iter(resources))} and the like'])}"
+                self._table.wrong(None, f'a queue has no "{column}"{hint or there}', column)
         return found
 
     def _given(self, row: int) -> dict[str, dict[str, float | str]]:
         """Return the amounts of a row."""
         amounts: dict[str, dict[str, float | str]] = {}
         for column, (word, resource) in self._amounts.items():
-            cell = self._cells_of[column][row]
-            if cell.strip():
-                amounts.setdefault(word, {})[resource] = self._table.amount(cell, row, column)
+            if cell := self._cells_of[column][row]:
+                with self._table.kept():
+                    amount = self._table.amount(cell, row, column, self._units.get(resource, ""), shares=True)
+                    amounts.setdefault(word, {})[resource] = amount
         return amounts
-
-
-def known(name: str, names: Collection[str]) -> str:
-    """Return the name that a cell stands for: spaces around it count only where a name has them.
-
-    >>> known(" lab", ["lab"]), known(" lab", [" lab"])
-    ('lab', ' lab')
-    """
-    return name if name in names else name.strip()
 
 
 # Writing -------------------------------------------------------------------------------------------------------------------------
@@ -165,7 +175,7 @@ def check(instance: Instance, place: Path, longest: int = LONGEST_CELL) -> None:
     for queue in instance.queues:
         for quota in queue.quotas:
             fits = all("|" not in name and name == name.strip() for name in quota.servers) and len("|".join(quota.servers)) < longest
-            if not fits or "\0" in quota.name:
+            if not fits or "\0" in quota.name or quota.name != quota.name.strip():
                 raise InvalidInstance(f'{place}: a quota of queue "{queue.name}" has servers that do not fit into a cell; save as .yaml')
 
 

@@ -32,25 +32,25 @@ Instance(2 users, 3 servers in 2 rows, 2 resources: 20 gpu, 160 cpu; 1 user cann
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairopt.errors import InvalidInstance
-from fairopt.files import write_files
 from fairopt.formats.doubts import read_and_doubt
 from fairopt.formats.entries import Server, User
 from fairopt.formats.messages import Source
-from fairopt.formats.queue_tables import LONGEST_CELL, QUEUES, QueueTable, check, columns_of, known, own_columns
+from fairopt.formats.queue_tables import AMOUNTS, QUEUES, QueueTable, own_columns
 from fairopt.formats.requirements import parse
 from fairopt.instance import Instance
-from fairopt.instance.attributes import text_of
-from fairopt.instance.fractions import plain
-from fairopt.tables import Column, Schema, Table, read_book
+from fairopt.instance.numerals import numeral
+from fairopt.tables import Column, Mistakes, Schema, Table, read_book
 from fairopt.tables import read as read_file
-from fairopt.wording import did_you_mean, exactly, found, joined, named
+from fairopt.tables.schema import NUMBERS, spelled
+from fairopt.wording import did_you_mean, exactly, joined, named
 
-__all__ = ["book_source", "columns_of_tables", "folder_source", "from_frames", "read", "write", "write_workbook"]
+__all__ = ["book_source", "folder_source", "from_frames", "read", "tables_in"]
 
 SERVERS = Schema(Column("name", "name"), *own_columns(Server))
 USERS = Schema(Column("name", "name"), *own_columns(User))
@@ -64,7 +64,6 @@ TABLES = {
 SUFFIXES = (".csv", ".parquet")
 """Of the files in a folder."""
 _MOST = 5  # columns in a list
-_EXACT = 2**53  # whole numbers below it are floats without loss
 _MATRIX_OF = {"weight": "weights", "rates": "rates", "servers": "eligibility"}
 
 
@@ -75,21 +74,41 @@ class Tables:
     ----------
     whole : str
         What messages call all tables together.
-    tables : mapping of str to Table
-        Some of those in `TABLES`; servers and users are needed.
+    readers : mapping of str to function
+        Each returns the table of this name, of those in `TABLES`, and keeps mistakes in it; servers and users are needed.
+
+    Raises
+    ------
+    InvalidInstance
+        Nothing can be read without a table or a column. All other mistakes are in ``mistakes``.
     """
 
-    def __init__(self, whole: str, tables: Mapping[str, Table]) -> None:
-        self._whole = whole
+    def __init__(self, whole: str, readers: Mapping[str, Callable[[Mistakes], Table]]) -> None:
+        self._whole, self.mistakes = whole, Mistakes()
+        tables: dict[str, Table] = {}
+        for name, read_one in readers.items():
+            with self.mistakes:
+                tables[name] = read_one(self.mistakes)
+        if len(tables) < len(readers):
+            self.mistakes.refuse()
+        with self.mistakes:
+            self._read(tables)
+            return
+        self.mistakes.refuse()
+
+    def _read(self, tables: Mapping[str, Table]) -> None:
         self._servers, self._users = tables["servers"], tables["users"]
         self._matrices = {name: tables[name] for name in _MATRIX_OF.values() if name in tables}
-        self._resources = self._common_resources()
+        self._column_of = self._common_resources()
+        self._resources = list(self._column_of)
+        self._users.resources, self._servers.resources = self._resources, list(self._column_of.values())
         self._units = tables.get("units")
-        self._queues = QueueTable(tables["queues"], self._resources) if "queues" in tables else None
-        names = self._servers.raw("name")
+        self._unit_of = {} if self._units is None else _units(self._units, self._resources)
+        self._queues = QueueTable(tables["queues"], self._resources, self._unit_of) if "queues" in tables else None
+        names = self._servers.cells("name")
         self.data: object = {
             "resources": self._resources,
-            **({} if self._units is None else {"units": _units(self._units)}),
+            **({} if self._units is None else {"units": self._unit_of}),
             "servers": self._server_entries(names),
             **({} if self._queues is None else {"queues": self._queues.entries}),
             "users": self._user_entries(names),
@@ -114,48 +133,73 @@ class Tables:
         return (f"{self._servers.file}: {joined([named(column) for column in read], _MOST)} {what}",)
 
     def _attributes(self) -> list[str]:
-        return [column for column in self._servers.columns if column not in SERVERS and column not in self._resources]
+        return [column for column in self._servers.columns if column not in SERVERS and column not in self._column_of.values()]
 
     def place(self, path: tuple[Any, ...]) -> str:
         """Return the file, line and column."""
         if path[:1] == ("queues",) and self._queues is not None:
             return self._queues.place(path)
         if path[:1] == ("units",) and self._units is not None:
-            row = self._units.raw("name").index(path[1]) if len(path) > 1 else None
+            names = [spelled(name, self._resources) for name in self._units.cells("name")]
+            row = names.index(path[1]) if len(path) > 1 else None
             return self._units.place(row, "unit" if len(path) > 1 else None)
         if len(path) < 2 or path[0] not in ("servers", "users"):
             return {"servers": self._servers.file, "users": self._users.file}.get(path[0] if path else "", self._whole)
         kind, row, *rest = path
         column = str(rest[1] if len(rest) > 1 and rest[0] != "servers" else rest[0]) if rest else None
         table = self._servers if kind == "servers" else self._users
+        if kind == "servers" and rest[:1] == ["capacity"]:
+            column = self._column_of.get(str(column), column)
         matrix = {"rates": "rates", "weight": "weights"}.get(rest[0] if rest else "")
         if matrix in self._matrices:
             table = self._matrices[matrix]
-            row = table.raw("user").index(self._users.raw("name")[row])
+            row = table.cells("user").index(self._users.cells("name")[row])
         return table.place(row, column)
 
     def literal(self, path: tuple[Any, ...]) -> str | None:
         """Return None: everything in a table is text."""
         return None
 
-    def _common_resources(self) -> list[str]:
-        """Return the resources: the columns of users.csv without a meaning of their own, which servers.csv must have too."""
-        resources = [column for column in self._users.columns if column not in USERS]
-        if not resources:
-            self._users.refuse(f"there is no column for a resource; add one for each, named as in {Path(self._servers.file).name}")
-        for column in resources:
-            if column in SERVERS or column not in self._servers:
-                choices = [c for c in self._servers.columns if c not in SERVERS] + list(USERS.columns)
-                hint = did_you_mean(column, choices) or f"; a resource must be a column of {self._servers.file} too"
-                self._users.refuse(f'there is no resource "{column}"{hint}', None, column)
-        return resources
+    def _common_resources(self) -> dict[str, str]:
+        """Return the resources, each with its column of servers: the columns of users without a meaning of their own.
+
+        Both tables must have them, in any case.
+        """
+        users, servers = self._users, self._servers
+        there = [column for column in servers.columns if column not in SERVERS]
+        free = [column for column in (*there, *USERS.columns) if spelled(column, users.columns) not in users]
+        asked = [column for column in users.columns if column not in USERS]
+        found: dict[str, str] = {}
+        for column in asked:
+            own = spelled(column, there)
+            if own in found.values():
+                users.wrong(None, f"another column is the resource {named(own)}, too; remove one", column)
+            elif own in there:
+                found[column] = own
+            else:
+                word, _, resource = (part.strip() for part in column.casefold().partition(":"))
+                hint = did_you_mean(column, free) or f"; a resource must be a column of {servers.file} too"
+                message = f'there is no resource "{column}"{hint}'
+                if word in AMOUNTS:
+                    shown = f"{word}:{resource or next((each for each in asked if each in there), 'gpu')}"
+                    message = (
+                        f'a {word.replace("_", " ")} of resources belongs to a queue: put "{shown}" into the table queues, and name the '
+                        'queue of each user in the column "queue" here'
+                        + (', where "guarantee" counts tasks' if word == "guarantee" else "")
+                    )
+                users.wrong(None, message, column)
+        if not asked:
+            users.refuse(f"there is no column for a resource; add one for each, named as in {Path(servers.file).name}")
+        if not found:
+            self.mistakes.refuse()
+        return found
 
     def _server_entries(self, names: list[str]) -> list[dict[str, Any]]:
         table = self._servers
-        capacities = zip(*(table.amounts(r) for r in self._resources), strict=True)
+        capacities = zip(*(table.amounts(column, self._unit_of.get(r, "")) for r, column in self._column_of.items()), strict=True)
         counts = table.numbers("count")
         attributes = self._attributes()
-        values = zip(*(table.cells(a) for a in attributes), strict=True) if attributes else [()] * len(names)
+        values = zip(*(self._attribute_cells(a) for a in attributes), strict=True) if attributes else [()] * len(names)
         return [
             {
                 "name": name,
@@ -167,19 +211,25 @@ class Tables:
             for name, capacity, count, hosts, row in zip(names, capacities, counts, table.names("hosts"), values, strict=True)
         ]
 
+    def _attribute_cells(self, column: str) -> list[str]:
+        """Return the values of an attribute; where the table has decimal commas, numbers with a decimal point."""
+        cells = self._servers.cells(column)
+        if self._servers.decimal == "," and all(numeral(cell) for cell in cells if cell):
+            return self._servers.plain(column)
+        return cells
+
     def _user_entries(self, servers: list[str]) -> list[dict[str, Any]]:
         table = self._users
-        names = table.raw("name")
-        demands = zip(*(table.amounts(r) for r in self._resources), strict=True)
-        numbers = {key: table.numbers(key) for key, column in USERS.columns.items() if column.kind == "number"}
+        names = table.cells("name")
+        demands = zip(*(table.amounts(r, self._unit_of.get(r, "")) for r in self._resources), strict=True)
+        numbers = {key: table.numbers(key) for key, column in USERS.columns.items() if column.kind in NUMBERS}
         entries: list[dict[str, Any]] = [
             {"name": name, "demand": dict(zip(self._resources, demand, strict=True)), **dict(zip(numbers, values, strict=True))}
             for name, demand, *values in zip(names, demands, *numbers.values(), strict=True)
         ]
-        queues = {entry["name"] for entry in self._queues.entries} if self._queues is not None else set()
-        for entry, queue in zip(entries, table.raw("queue"), strict=True):
-            if queue.strip():
-                entry["queue"] = known(queue, queues)
+        for entry, queue in zip(entries, table.cells("queue"), strict=True):
+            if queue:
+                entry["queue"] = queue
         for entry, owner in zip(entries, table.cells("owner"), strict=True):
             if owner:
                 entry["owner"] = owner
@@ -192,8 +242,8 @@ class Tables:
             matrix = _MATRIX_OF[key]
             if matrix in self._matrices:
                 if key == "weight" and "weight" in table:
-                    table.refuse(f"there are weights here and in {self._matrices[matrix].file}; remove one of them", None, "weight")
-                for entry, values in zip(entries, self._matrices[matrix].aligned(names, columns), strict=True):
+                    table.wrong(None, f"there are weights here and in {self._matrices[matrix].file}; remove one of them", "weight")
+                for entry, values in zip(entries, self._matrices[matrix].aligned(names, columns, shares=key == "weight"), strict=True):
                     entry[key] = values if key != "servers" else self._allowed(entry, values)
         return entries
 
@@ -202,17 +252,18 @@ class Tables:
         wrong = next((server for server, value in values.items() if value not in (0, 1)), None)
         if wrong is not None:
             table = self._matrices["eligibility"]
-            row = table.raw("user").index(entry["name"])
-            table.refuse(f"expected 1 (may run) or 0 (may not), found {exactly(values[wrong])}", row, wrong)
+            row = table.cells("user").index(entry["name"])
+            table.wrong(row, f"expected 1 (may run) or 0 (may not), found {exactly(values[wrong])}", wrong)
         return [server for server in entry.get("servers", values) if values.get(server, 1)]  # a server that does not exist is refused later
 
 
-def _units(table: Table) -> dict[str, str]:
+def _units(table: Table, resources: Sequence[str]) -> dict[str, str]:
     """Return the unit of each resource."""
     found: dict[str, str] = {}
-    for row, (name, unit) in enumerate(zip(table.raw("name"), table.cells("unit"), strict=True)):
+    for row, (cell, unit) in enumerate(zip(table.cells("name"), table.cells("unit"), strict=True)):
+        name = spelled(cell, resources)
         if name in found:
-            table.refuse(f'"{name}" occurs twice; remove one', row, "name")
+            table.wrong(row, f'"{name}" occurs twice; remove one', "name")
         found[name] = unit
     return found
 
@@ -229,24 +280,38 @@ def read(folder: Path) -> Instance:
 
 
 def folder_source(folder: Path) -> Source:
-    """Return the document that a folder of CSV or Parquet tables stands for."""
-    there = {name: [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()] for name in TABLES}
-    suffix = ".parquet" if any(path.suffix == ".parquet" for paths in there.values() for path in paths) else ".csv"
+    """Return the document that a folder of CSV or Parquet tables stands for. The names of files may be in any case."""
+    there = tables_in(folder)
+    suffix = ".parquet" if any(path.suffix.lower() == ".parquet" for paths in there.values() for path in paths) else ".csv"
     for name, paths in there.items():
         if len(paths) > 1:
-            raise InvalidInstance(f"the folder {folder} holds {name}.csv and {name}.parquet; remove one of them")
+            raise InvalidInstance(f"the folder {folder} holds {paths[0].name} and {paths[1].name}; remove one of them")
         if name in ("servers", "users") and not paths:
-            others = sorted(path.name for path in folder.iterdir())
+            taken = [path.name for others in there.values() for path in others]
+            others = sorted(path.name for path in folder.iterdir() if path.name not in taken)
             hint = did_you_mean(name + suffix, others) or f"; it must hold servers{suffix} and users{suffix}"
             raise InvalidInstance(f"the folder {folder} holds no {name}{suffix}{hint}")
-    return Tables(str(folder), {name: read_file(path, TABLES[name]) for name, paths in there.items() for path in paths})
+    return Tables(str(folder), {name: _reader(read_file, path, TABLES[name]) for name, paths in there.items() for path in paths})
+
+
+def tables_in(folder: Path) -> dict[str, list[Path]]:
+    """Return the files of each table in a folder: one whose name is spelled as that of the table, or else in another case."""
+    there: dict[str, list[Path]] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in SUFFIXES and path.is_file():
+            there.setdefault(path.name.lower(), []).append(path)
+    found: dict[str, list[Path]] = {}
+    for name in TABLES:
+        alike = [there.get(f"{name}{suffix}", []) for suffix in SUFFIXES]
+        found[name] = [path for paths in alike for path in ([each for each in paths if each.name == each.name.lower()] or paths)]
+    return found
 
 
 def book_source(path: Path) -> Source:
-    """Return the document that the sheets of a spreadsheet stand for."""
+    """Return the document that the sheets of a spreadsheet stand for. The names of sheets may be in any case."""
     book = read_book(path)
-    needed = ("servers", "users")
-    return Tables(str(path), {name: book.table(name, schema) for name, schema in TABLES.items() if name in book.names or name in needed})
+    needed = [name for name in TABLES if name in book or name in ("servers", "users")]
+    return Tables(str(path), {name: partial(book.table, name, TABLES[name], others=TABLES) for name in needed})
 
 
 def from_frames(frames: Mapping[str, object]) -> Instance:
@@ -260,171 +325,9 @@ def from_frames(frames: Mapping[str, object]) -> Instance:
     from fairopt.tables.frames import from_frame
 
     return read_and_doubt(
-        Tables("the frames", {name: from_frame(f"the frame {name}", frame, TABLES[name]) for name, frame in frames.items()})
+        Tables("the frames", {name: _reader(from_frame, f"the frame {name}", frame, TABLES[name]) for name, frame in frames.items()})
     )
 
 
-# Writing -------------------------------------------------------------------------------------------------------------------------
-
-
-def write(instance: Instance, folder: Path) -> None:
-    """Write an instance as a folder of tables, and remove the tables of an earlier instance that it does not need.
-
-    They are Parquet tables if the name of the folder ends in .parquet or if such tables are there, else CSV.
-
-    Raises
-    ------
-    InvalidInstance
-        These tables cannot hold a label, such as a resource called "weight"; YAML can hold any.
-    """
-    parquet = folder.suffix.lower() == ".parquet" or (folder / "servers.parquet").exists()
-    tables = columns_of_tables(instance, folder, "Parquet tables" if parquet else "CSV tables", LONGEST_CELL)
-    contents: dict[Path, str | bytes] = {}
-    if parquet:
-        from fairopt.tables.parquet import to_parquet
-
-        contents = {folder / f"{name}.parquet": to_parquet(names, columns) for name, (names, columns) in tables.items()}
-    else:
-        from fairopt.tables.csv_files import to_csv
-
-        contents = {folder / f"{name}.csv": to_csv(names, zip(*columns, strict=True)) for name, (names, columns) in tables.items()}
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        reason = error.strerror
-        if folder.exists():
-            reason = "there is a file of this name; choose another or remove it"
-        elif not folder.parent.is_dir():
-            reason = f"there is no folder {folder.parent}; make it first"
-        raise InvalidInstance(f"{folder} cannot be made a folder: {reason}") from None
-    written, other = (".parquet", ".csv") if parquet else (".csv", ".parquet")
-    for name in tables:
-        if (folder / f"{name}{other}").exists():
-            raise InvalidInstance(
-                f"{folder} holds {name}{other}, which would stand beside {name}{written}; remove it, or choose another folder"
-            )
-    write_files(contents)
-    for path in {folder / f"{name}{written}" for name in TABLES} - set(contents):
-        path.unlink(missing_ok=True)
-
-
-def write_workbook(instance: Instance, path: Path) -> None:
-    """Write an instance as an .xlsx workbook.
-
-    Raises
-    ------
-    SolverUnavailable, InvalidInstance
-        openpyxl is not installed. A workbook cannot hold a label, or so many rows.
-    """
-    from fairopt.tables.workbooks import LONGEST_TEXT, require_openpyxl, to_xlsx
-
-    require_openpyxl(f"writing {path}")
-    tables = columns_of_tables(instance, path, "a workbook", LONGEST_TEXT // 7)  # a character may become seven
-    write_files({path: to_xlsx({name: (names, zip(*columns, strict=True)) for name, (names, columns) in tables.items()}, str(path))})
-
-
-def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) -> dict[str, tuple[list[str], list[list[Any]]]]:
-    """Return the tables of an instance by name: the names of the columns, and the columns; an empty text is an empty cell.
-
-    ``longest`` is how long a list of servers in a cell may be.
-
-    Raises
-    ------
-    InvalidInstance
-        A table cannot hold a label.
-    """
-    check(instance, place, longest)
-    queues = [queue.name for queue in instance.queues]
-    for kind, labels in (("resource", instance.resources), ("server", instance.servers), ("user", instance.users), ("queue", queues)):
-        for label in labels:
-            if kind == "resource" and (label in SERVERS or label in USERS):
-                raise InvalidInstance(f'{place}: a resource cannot be called "{label}" in {what}, where that is a column; save as .yaml')
-            if "\0" in label:
-                raise InvalidInstance(f"{place}: the {kind} label {label!r} holds a null character; save as .yaml")
-    document = instance.to_dict()
-    _check_facts(instance, document, place, what, longest)
-    per_resource, rates = instance.weights.ndim == 2, instance.given("rates_per_server")
-    confined = [user.get("servers") for user in document["users"]]
-    # An empty cell of "servers" means all servers, so it cannot mean none; and names there cannot contain "|" or begin or end with a space.
-    fits = not any("|" in name or name != name.strip() for name in instance.servers)
-    by_name = all(names is None or (fits and names and len("|".join(names)) < longest) for names in confined)
-    servers, users = document["servers"], document["users"]
-    tables = {
-        "servers": _table(
-            {
-                "name": [server["name"] for server in servers],
-                **{r: [server["capacity"][r] for server in servers] for r in instance.resources},
-                **_optional("count", [server.get("count", "") for server in servers]),
-                **_optional("hosts", [server.get("hosts", "") for server in servers]),
-                **_attribute_columns(servers),
-            }
-        ),
-        "users": _table(
-            {
-                "name": [user["name"] for user in users],
-                **{r: [user["demand"][r] for user in users] for r in instance.resources},
-                **_optional("weight", [] if per_resource else [user.get("weight", "") for user in users]),
-                **_optional("queue", [user.get("queue", "") for user in users]),
-                **_optional("owner", [user.get("owner", "") for user in users]),
-                **_optional("guarantee", [user.get("guarantee", "") for user in users]),
-                **_optional("tasks", [user.get("tasks", "") for user in users]),
-                **_optional("parallelism", [user.get("parallelism", "") for user in users]),
-                **_optional("servers", ["|".join(names or ()) for names in confined] if by_name else []),
-            }
-        ),
-    }
-    units = document.get("units", {})
-    if units:
-        tables["units"] = _table({"name": list(units), "unit": list(units.values())})
-    if instance.queues:
-        tables["queues"] = _table(columns_of(document["queues"], instance.resources))
-    for name, needed, labels, matrix in (
-        ("eligibility", not by_name, instance.servers, instance.eligibility.astype(int)),
-        ("rates", rates is not None, instance.servers, rates),
-        ("weights", per_resource, instance.resources, instance.given("weights")),
-    ):
-        if needed and matrix is not None:
-            cells = [[plain(value) for value in column] for column in matrix.T.tolist()] if matrix.dtype == object else matrix.T.tolist()
-            tables[name] = (["user", *labels], [list(instance.users), *cells])
-    return tables
-
-
-def _check_facts(instance: Instance, document: dict[str, Any], place: Path, what: str, longest: int) -> None:
-    """Refuse hosts, attributes and owners that a cell cannot hold: text with spaces around it, or none, or too much of it."""
-
-    def check_cell(whose: str, text: str) -> None:
-        if not text or text != text.strip() or "\0" in text or len(text) >= longest:
-            raise InvalidInstance(f"{place}: {whose} {found(text)}, which a cell cannot hold; save as .yaml")
-
-    for user in document["users"]:
-        check_cell(f'the owner of "{user["name"]}" is', user.get("owner", "-"))
-    for server in document["servers"]:
-        of_server = f'of server "{server["name"]}"'
-        check_cell(f"the hosts {of_server} are", server.get("hosts", "-"))
-        for name, value in server.get("attributes", {}).items():
-            if name in SERVERS or name in instance.resources:
-                raise InvalidInstance(
-                    f'{place}: an attribute cannot be called "{name}" in {what}, where that is another column; save as .yaml'
-                )
-            check_cell(f"the name of an attribute {of_server} is", name)
-            check_cell(f'the attribute "{name}" {of_server} is', str(value))
-
-
-def _attribute_columns(servers: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Return a column for each attribute; as text where a number would lose digits."""
-    names = dict.fromkeys(name for server in servers for name in server.get("attributes", ()))
-    return {name: [_attribute(server.get("attributes", {}).get(name, "")) for server in servers] for name in names}
-
-
-def _attribute(value: Any) -> Any:
-    plain_number = isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < _EXACT)
-    return value if plain_number else text_of(value)
-
-
-def _optional(name: str, cells: list[Any]) -> dict[str, list[Any]]:
-    """Return a column, or none if all its cells are empty."""
-    return {name: cells} if any(cell != "" for cell in cells) else {}
-
-
-def _table(columns: dict[str, list[Any]]) -> tuple[list[str], list[list[Any]]]:
-    return list(columns), list(columns.values())
+def _reader(read_one: Callable[..., Table], *arguments: object) -> Callable[[Mistakes], Table]:
+    return lambda mistakes: read_one(*arguments, mistakes=mistakes)

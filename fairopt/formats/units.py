@@ -3,7 +3,12 @@
 Amounts of resources may have any unit of :mod:`fairopt.instance.quantities`; numbers of anything else (weights, tasks, rates) may be
 fractions and have units from n to k. A byte unit means bytes. If one amount of a resource has a byte unit, then all of its amounts
 must have one, but for 0: 64 beside 256GiB could mean either 64 bytes or 64 GiB, and nothing is guessed. Where the document says in which
-byte unit the amounts of a resource are (``units: {memory: GiB}``), amounts with a byte unit are converted to it.
+byte unit the amounts of a resource are (``units: {memory: GiB}``), amounts with a byte unit are converted to it. So they are where the
+name of the resource says it, ``RAM (GB)``, if both count in thousands or both in 1024: 0.5 TB is 500, and 512 GiB is refused, because
+GB may mean either there.
+
+A weight may be a percentage: ``50 %`` is 0.5. So may what a queue in the root is guaranteed, or limited to: ``50 %`` of what the cluster
+has of the resource. Below another queue, or on a group of servers, it could be a part of something else, and is refused.
 
 >>> class Lab:
 ...     data = {"servers": [{"name": "A", "capacity": {"cpu": 64, "memory": "256GiB"}}], "users": [{"name": "a", "demand": {"cpu": "1/2"}}]}
@@ -22,8 +27,9 @@ from typing import Any
 from fairopt.formats.entries import ENTRIES, each_of, single_values
 from fairopt.formats.messages import Path, Source, in_words, refuse
 from fairopt.instance.fractions import Written, fraction_of, written
-from fairopt.instance.quantities import Quantity, plain, read
+from fairopt.instance.quantities import Quantity, percentage, plain, read
 from fairopt.instance.units import BYTES, unit_in_name
+from fairopt.tables import Mistakes
 from fairopt.wording import exactly, found, named
 
 __all__ = ["OPERATORS", "calculated", "with_plain_numbers"]
@@ -39,13 +45,13 @@ _NUMBERS = {
 """Those that hold other numbers, or mappings to them."""
 
 
-def with_plain_numbers(source: Source) -> object:
+def with_plain_numbers(source: Source, mistakes: Mistakes | None = None) -> object:
     """Return the data of a document with numbers in the place of quantities; what is no quantity stays as it is.
 
     Raises
     ------
     InvalidInstance
-        Some amounts of a resource have a byte unit, and one has not.
+        Some amounts of a resource have a byte unit, and one has not. With ``mistakes``, these are kept instead.
     """
     data = source.data
     if not isinstance(data, dict):
@@ -53,17 +59,25 @@ def with_plain_numbers(source: Source) -> object:
     changed: dict[str, Any] = {}
     units = data.get("units")
     declared = units if isinstance(units, dict) else {}
-    in_bytes = _InBytes(source, declared)
+    kept = Mistakes() if mistakes is None else mistakes
+    in_bytes = _InBytes(source, declared, kept)
     for kind in _OF_RESOURCES:
         entries = data.get(kind)
         if isinstance(entries, list):
             new = [_entry(kind, each, (kind, j), in_bytes) for j, each in enumerate(entries)]
             if any(a is not b for a, b in zip(new, entries, strict=True)):
                 changed[kind] = new
+    totals = _Totals(changed.get("servers", data.get("servers")))
+    if isinstance(queues := changed.get("queues", data.get("queues")), list):
+        whole = [_of_cluster(source, each, ("queues", q), totals, kept) for q, each in enumerate(queues)]
+        if any(a is not b for a, b in zip(whole, queues, strict=True)):
+            changed["queues"] = whole
     if in_bytes.first:
-        _check(source, in_bytes.first)
+        _check(source, in_bytes.first, kept)
         if units is None or isinstance(units, dict):
             changed["units"] = declared | {resource: "B" for resource in in_bytes.first if isinstance(resource, str) and resource.strip()}
+    if mistakes is None:
+        kept.refuse()
     return {**data, **changed} if changed else data
 
 
@@ -114,14 +128,16 @@ class _InBytes:
         Path and text of the first amount with a byte unit, of each resource whose numbers are bytes.
     """
 
-    def __init__(self, source: Source, declared: dict[Any, Any]) -> None:
-        self.source, self.declared = source, declared
+    def __init__(self, source: Source, declared: dict[Any, Any], mistakes: Mistakes) -> None:
+        self.source, self.declared, self.mistakes = source, declared, mistakes
         self.first: dict[object, tuple[Path, str]] = {}
 
     def number(self, quantity: Quantity, resource: object, path: Path, text: str) -> float:
         """Return the number that an amount with a byte unit is."""
         unit = self.declared.get(resource)
         if unit is None and isinstance(resource, str) and (inside := unit_in_name(resource)):
+            if ("i" in inside) == ("i" in quantity.unit) or "B" in (inside, quantity.unit):
+                return written(quantity.value / BYTES[inside])
             refuse(
                 self.source,
                 path,
@@ -150,9 +166,9 @@ def _entry(kind: str, entry: object, path: Path, in_bytes: _InBytes) -> object:
     for key in _NUMBERS[kind]:
         value = entry.get(key)
         if isinstance(value, str):
-            new[key] = _number(value)
+            new[key] = _number(value, share=key == "weight")
         elif isinstance(value, dict) and str in map(type, value.values()):
-            new[key] = {name: _number(each) for name, each in value.items()}
+            new[key] = {name: _number(each, share=key == "weight") for name, each in value.items()}
     quotas = entry.get("quotas") if kind == "queues" else None
     if isinstance(quotas, list):
         plain_quotas = [_entry(kind, each, (*path, "quotas", j), in_bytes) for j, each in enumerate(quotas)]
@@ -161,7 +177,9 @@ def _entry(kind: str, entry: object, path: Path, in_bytes: _InBytes) -> object:
     return {**entry, **new} if new else entry
 
 
-def _number(value: object) -> object:
+def _number(value: object, *, share: bool) -> object:
+    if share and isinstance(value, str) and (part := percentage(value)) is not None:
+        return written(part)
     number = plain(value, of_resource=False) if isinstance(value, str) else None
     return value if number is None else number
 
@@ -173,11 +191,60 @@ def _amount(value: object, resource: object, path: Path, in_bytes: _InBytes) -> 
         quantity = None  # reading the document says what is wrong with it
     if quantity is None:
         return value
-    return in_bytes.number(quantity, resource, path, str(value)) if quantity.in_bytes else written(quantity.value)
+    if not quantity.in_bytes:
+        return written(quantity.value)
+    with in_bytes.mistakes:
+        return in_bytes.number(quantity, resource, path, str(value))
+    return 1.0  # in the place of what is refused
 
 
-def _check(source: Source, in_bytes: dict[object, tuple[Path, str]]) -> None:
-    """Refuse the first amount without a byte unit of a resource that has one elsewhere."""
+class _Totals:
+    """What the servers have of each resource together."""
+
+    def __init__(self, servers: object) -> None:
+        self._servers, self._known = servers, dict[object, Fraction | None]()
+
+    def of(self, resource: object) -> Fraction | None:
+        """Return the total of a resource; None where the servers do not say it."""
+        if resource not in self._known:
+            total: Fraction | None = Fraction(0)
+            for server in _list(self._servers):
+                try:
+                    total += fraction_of(server["capacity"].get(resource, 0)) * fraction_of(server.get("count", 1))
+                except (AttributeError, LookupError, TypeError, ValueError):  # reading the document says what is wrong with it
+                    total = None
+                    break
+            self._known[resource] = total
+        return self._known[resource]
+
+
+def _of_cluster(source: Source, queue: object, path: Path, totals: _Totals, mistakes: Mistakes) -> object:
+    """Return a queue in the root with amounts in the place of percentages of the cluster: the same object if nothing changes."""
+    if not isinstance(queue, dict):
+        return queue
+    new: dict[object, object] = {}
+    for key in _OF_RESOURCES["queues"]:
+        amounts = queue.get(key)
+        if not isinstance(amounts, dict) or str not in map(type, amounts.values()):
+            continue
+        new[key] = whole = dict(amounts)
+        for resource, text in amounts.items():
+            part, total = percentage(text) if isinstance(text, str) else None, totals.of(resource)
+            if part is None or total is None:
+                continue
+            if key != "lending_limit" and queue.get("parent") is None:
+                whole[resource] = written(part * total)
+                continue
+            other = "its guarantee" if key == "lending_limit" else f"what {named(str(queue['parent']))} has"
+            remedy = f"write {exactly(float(part * total))} if it is of the cluster"
+            with mistakes:
+                refuse(source, (*path, key, resource), f"{text} may be of the cluster or of {other}; {remedy}")
+            del whole[resource]
+    return {**queue, **new} if new else queue
+
+
+def _check(source: Source, in_bytes: dict[object, tuple[Path, str]], mistakes: Mistakes) -> None:
+    """Keep a mistake for each amount without a byte unit of a resource that has one elsewhere."""
     for path, value in _amounts(source.data):
         first = in_bytes.get(path[-1])
         if first is None:
@@ -190,14 +257,15 @@ def _check(source: Source, in_bytes: dict[object, tuple[Path, str]]) -> None:
             if quantity.in_bytes or not quantity.value:
                 continue
             shown = value.strip()
-        elif isinstance(value, int | float) and not isinstance(value, bool) and value and math.isfinite(value):
+        elif isinstance(value, int | float) and not isinstance(value, bool) and value > 0 and math.isfinite(value):
             shown = exactly(float(value))
         else:
             continue
         where, text = first
         unit = read(text).unit
         instead = f"give it one, such as {unit}" if shown[-1] in "numk" else f"write {shown}{unit}, or {shown}B if it is bytes"
-        refuse(source, path, f"{shown} has no byte unit, but {in_words(source.data, where)} has: {text.strip()}; {instead}")
+        with mistakes:
+            refuse(source, path, f"{shown} has no byte unit, but {in_words(source.data, where)} has: {text.strip()}; {instead}")
 
 
 def _amounts(data: Any) -> Iterator[tuple[Path, object]]:

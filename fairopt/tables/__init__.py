@@ -16,9 +16,11 @@ name. What a column means is the reader's; how a number, an amount, a name or a 
 'jobs.csv, line 3, column "cpu"'
 """
 
+from fairopt.tables.mistakes import Mistakes
 from fairopt.tables.reading import BOOKS, read, read_book
+from fairopt.tables.rows import Rows
 from fairopt.tables.schema import NEEDED, Column, Kind, Schema
 from fairopt.tables.sheets import Book
-from fairopt.tables.table import Rows, Table
+from fairopt.tables.table import Table
 
-__all__ = ["BOOKS", "NEEDED", "Book", "Column", "Kind", "Rows", "Schema", "Table", "read", "read_book"]
+__all__ = ["BOOKS", "NEEDED", "Book", "Column", "Kind", "Mistakes", "Rows", "Schema", "Table", "read", "read_book"]

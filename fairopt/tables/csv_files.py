@@ -1,12 +1,16 @@
 """CSV text to a table and back, with the line of every row.
 
+Columns are separated by commas, semicolons or tabs: by what makes the first line hold the names that the schema needs, or by what a first
+line ``sep=;`` says, as spreadsheet programs write it. Titles and comments above the names are left out. Where no comma separates columns,
+numbers may have a decimal comma, and :mod:`fairopt.instance.numerals` says how they are read.
+
 A text in which each line is a row of the same width, as in nearly every table, is split as a whole. Any other is read row by row, so that
 messages name the line of a row that is too short or too long. No cell is converted by guess.
 
 >>> from fairopt.tables.schema import Column
->>> table = parse("users.csv", "name,cpu\\nalice,two\\n", Schema(Column("name")))
->>> table.cells("name"), table.lines
-(['alice'], [2])
+>>> table = parse("users.csv", "name;cpu\\nalice;0,5\\n", Schema(Column("name")))
+>>> table.cells("name"), table.floats("cpu"), table.lines
+(['alice'], array([0.5]), [2])
 >>> to_csv(["name", "cpu"], [["A", 9.0], ["x, y", 0.1]])
 'name,cpu\\nA,9\\n"x, y",0.1\\n'
 """
@@ -23,9 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from fairopt.errors import InvalidInstance
-from fairopt.files import read_text
+from fairopt.files import read_old_text
 from fairopt.instance.fractions import plain_numbers
 from fairopt.limits import check_table
+from fairopt.tables.mistakes import Mistakes
 from fairopt.tables.schema import Schema
 from fairopt.tables.table import Table
 from fairopt.wording import plural
@@ -36,26 +41,29 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _BATCH = 4096  # rows
 _OTHER_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # of lines to str.splitlines, not in CSV
 _DOCUMENTS = (".yaml", ".yml", ".json")
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_SAID = re.compile(r"\W?sep=(.)\W?", re.IGNORECASE)
+_MOST_TITLES = 20  # lines above the names of the columns
 
 
-def read_csv(path: Path, schema: Schema, *, lenient: bool = False) -> Table:
-    """Read a file, also one that is packed (``.csv.gz``).
+def read_csv(path: Path, schema: Schema, *, lenient: bool = False, mistakes: Mistakes | None = None) -> Table:
+    """Read a file, also one that is packed (``.csv.gz``). Mistakes in rows and cells are raised, or kept.
 
     Raises
     ------
     InvalidInstance
         With the file and line.
     """
-    text = read_text(path)
+    text = read_old_text(path)
     if path.suffix.lower() in _DOCUMENTS:
         raise InvalidInstance(
             f"{path}: a table is expected here, and this is no CSV file; give one whose first line names the columns, "
             f'"{schema.first}" first'
         )
-    return parse(str(path), text, schema, lenient=lenient)
+    return parse(str(path), text, schema, lenient=lenient, mistakes=mistakes)
 
 
-def parse(file: str, text: str, schema: Schema, *, lenient: bool = False) -> Table:
+def parse(file: str, text: str, schema: Schema, *, lenient: bool = False, mistakes: Mistakes | None = None) -> Table:
     """Return the table of a text. Where a program may be writing it, ``lenient`` leaves a last line out that is cut.
 
     Raises
@@ -65,14 +73,20 @@ def parse(file: str, text: str, schema: Schema, *, lenient: bool = False) -> Tab
     """
     if text[:200].lstrip()[:1] == "<":
         raise InvalidInstance(f"{file}: this is a web page (a login page, perhaps) or XML, not CSV; download the table again")
-    header, columns, start = _regular(file, text)
-    before = 1 + len(columns[0]) if columns else 0  # lines that are read
+    separator, opening, titles = _opening(text, schema)
+    header, columns, start = _regular(file, text, opening, separator)
+    before = titles + (1 + len(columns[0]) if columns else 0)  # lines that are read
     rows: list[list[str]] = []
-    lines = list(range(2, before + 1))
+    lines = list(range(titles + 2, before + 1))
     cut, line, last = "", before + 1, _last_line(text, start) if schema.grows else 0
-    reader = csv.reader(_lines(text, start), strict=True)  # io.StringIO would take four times the memory
+    wrong = Mistakes() if mistakes is None else mistakes
+    reader = csv.reader(  # io.StringIO would take four times the memory
+        _lines(text, start), strict=True, delimiter=separator, skipinitialspace=f'{separator} "' in text
+    )
     try:
         for cells in reader:
+            while header and len(cells) > len(header) and not cells[-1].strip():
+                cells.pop()
             if cells and not header:
                 header, columns = cells, [[] for _ in cells]
                 check_table(file, max(text.count("\n"), text.count("\r")), len(cells))
@@ -89,56 +103,91 @@ def parse(file: str, text: str, schema: Schema, *, lenient: bool = False) -> Tab
             elif cells and len(cells) < len(header) and schema.loose:
                 rows.append([*cells, *[""] * (len(header) - len(cells))])
                 lines.append(line)
-            elif cells:
-                raise InvalidInstance(
-                    f"{file}, line {line}: the row has {plural(len(cells), 'cell')} for {len(header)} columns; put cells that hold commas "
-                    "in quotes"
-                )
+            elif any(map(str.strip, cells)):
+                remedy = f"put cells that hold {_SEPARATORS.get(separator, separator)} in quotes"
+                if len(cells) < len(header):
+                    remedy = f"put {_SEPARATORS.get(separator, separator)} where cells are empty, or correct the line"
+                wrong.add(f"{file}, line {line}: the row has {plural(len(cells), 'cell')} for {len(header)} columns; {remedy}")
             if len(rows) == _BATCH:
                 _add(columns, rows)
             line = before + reader.line_num + 1
     except csv.Error as error:
         place = f"{file}, line {before + reader.line_num}"
         raise InvalidInstance(f"{place}: not valid CSV: {error}; correct it there or just before") from None
+    if mistakes is None:
+        wrong.refuse()
     if not header:
         raise InvalidInstance(f'{file}: the file is empty; its first line must name the columns, "{schema.first}" first')
     if len(header) == 1 and schema.header_lacks(header):
         missing = "the first column is not" if schema.matrix else "there is no column"
-        raise InvalidInstance(f'{file}: {missing} "{schema.first}"; separate columns by commas')
+        raise InvalidInstance(f'{file}: {missing} "{schema.first}"; separate columns by commas, semicolons or tabs')
     _add(columns, rows)
-    table = Table(file, schema, header, columns, lines, texts=True)
+    table = Table(file, schema, header, columns, lines, texts=True, point=separator == ",", mistakes=mistakes)
     table.cut = cut
+    if separator == "," and '"' not in text:
+        table.decimal = "."  # a comma is in no cell
     return table
 
 
-def _regular(file: str, text: str) -> tuple[list[str], list[list[str]], int]:
+def _opening(text: str, schema: Schema) -> tuple[str, int, int]:
+    """Return what separates columns, where the names of the columns begin, and how many lines are above them.
+
+    Lines above may be titles, of one cell, or comments.
+    """
+    said, first, likely = "", 0, ","
+    for number, match in enumerate(islice(_LINE.finditer(text), _MOST_TITLES)):
+        line = match[0].rstrip("\r\n")
+        if not number and (sign := _SAID.fullmatch(line)):
+            said, first = sign[1], match.end()
+            continue
+        rows = {separator: _cells(line, separator) for separator in (said or _SEPARATORS)}
+        for separator, cells in rows.items():
+            if cells and not schema.header_lacks(cells):
+                return separator, match.start(), number
+        filled = max(sum(bool(cell.strip()) for cell in cells) for cells in rows.values())
+        if filled > 1 and line.strip()[:1] != "#":
+            likely = max(rows, key=lambda separator: len(rows[separator]))
+            break
+    return said or likely, first, int(first > 0)
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    """Return the cells of a line; none if it is not a whole row."""
+    with contextlib.suppress(csv.Error):
+        return next(csv.reader([line], strict=True, delimiter=separator, skipinitialspace=True), [])
+    return []
+
+
+def _regular(file: str, text: str, opening: int, separator: str) -> tuple[list[str], list[list[str]], int]:
     """Return the header, the columns of the lines that have an end, and where these end; nothing if one is not a row of the same width.
 
     This takes a fifth of the time of rows, of which each is an object.
     """
     end = text.rfind("\n") + 1
-    body = text[:end].replace("\r\n", "\n")
+    body = text[opening:end].replace("\r\n", "\n")
     if end == len(text) and body.endswith("\n\n"):
         body = body.rstrip("\n") + "\n"
     if "\r" not in body and "\n\n" not in body:
         with contextlib.suppress(csv.Error):  # which is met again, with its line
-            header = next(csv.reader([body[: body.find("\n")]], strict=True))
+            header = next(csv.reader([body[: body.find("\n")]], strict=True, delimiter=separator))
             if header:
                 check_table(file, max(text.count("\n"), text.count("\r")), len(header))
-                columns = _quoted(body, len(header)) if '"' in body else _split(body, len(header))
+                columns = _split(body, len(header), separator)
+                if '"' in body:
+                    columns = _unquoted(columns) or ([] if f'{separator} "' in body else _quoted(body, len(header), separator))
                 if columns:
                     return header, columns, end
-    return [], [], 0
+    return [], [], opening
 
 
-def _split(body: str, width: int) -> list[list[str]]:
-    """Return the columns of lines without quotes; nothing if one has not this width, or a cell that Python's csv module may refuse."""
+def _split(body: str, width: int, separator: str) -> list[list[str]]:
+    """Return the columns of lines, quotes and all; nothing if one has not this width, or a cell that Python's csv module may refuse."""
     number, part = body.count("\n"), (csv.field_size_limit() + 1) // 2  # a cell beyond the limit spans one of these parts of the text
-    if body.count(",") != number * (width - 1):
+    if body.count(separator) != number * (width - 1):
         return []
-    if any(body.find(",", i, i + part) < 0 and body.find("\n", i, i + part) < 0 for i in range(0, len(body), part)):
+    if any(body.find(separator, i, i + part) < 0 and body.find("\n", i, i + part) < 0 for i in range(0, len(body), part)):
         return []
-    cells = body.replace("\n", "\n,").split(",")
+    cells = body.replace("\n", f"\n{separator}").split(separator)
     del cells[-1]
     last = "".join(cells[width - 1 :: width])
     if last.count("\n") != number:
@@ -146,9 +195,24 @@ def _split(body: str, width: int) -> list[list[str]]:
     return [*(cells[j::width] for j in range(width, 2 * width - 1)), last.split("\n")[1:-1]]
 
 
-def _quoted(body: str, width: int) -> list[list[str]]:
+def _unquoted(columns: list[list[str]]) -> list[list[str]]:
+    """Return columns of which each has all of its cells in quotes, or none, without the quotes; nothing of any others."""
+    found = []
+    for cells in columns:
+        text = "\n".join(cells)
+        number = text.count('"')
+        if number:
+            between = text.count('"\n"')  # each of which ends a cell and begins the next
+            if number != 2 * len(cells) or between != len(cells) - 1 or text[:1] != '"' or text[-1:] != '"':
+                return []
+            cells = text.replace('"', "").split("\n")
+        found.append(cells)
+    return found
+
+
+def _quoted(body: str, width: int, separator: str) -> list[list[str]]:
     """Return the columns of lines with quotes; nothing if one has not this width, or ends in the middle of a cell."""
-    reader = csv.reader(body[:-1].split("\n"), strict=True)
+    reader = csv.reader(body[:-1].split("\n"), strict=True, delimiter=separator)
     next(reader)
     columns: list[list[str]] = [[] for _ in range(width)]
     while rows := list(islice(reader, _BATCH)):

@@ -18,14 +18,16 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import InvalidInstance
+from fairopt.tables.mistakes import Mistakes
 from fairopt.tables.schema import Schema
-from fairopt.tables.table import Table, Values
+from fairopt.tables.table import Table
+from fairopt.tables.values import Values
 from fairopt.wording import found
 
 __all__ = ["from_frame"]
 
 
-def from_frame(file: str, frame: object, schema: Schema, lines: Sequence[Any] | None = None) -> Table:
+def from_frame(file: str, frame: object, schema: Schema, lines: Sequence[Any] | None = None, mistakes: Mistakes | None = None) -> Table:
     """Return a frame as a table; its index is the first column of the schema if there is none.
 
     Parameters
@@ -36,6 +38,8 @@ def from_frame(file: str, frame: object, schema: Schema, lines: Sequence[Any] | 
     schema : Schema
     lines : sequence, optional
         What the rows go by; default: the labels of the index.
+    mistakes : Mistakes, optional
+        Where mistakes in cells are kept; by default, the first is raised.
 
     Raises
     ------
@@ -57,7 +61,7 @@ def from_frame(file: str, frame: object, schema: Schema, lines: Sequence[Any] | 
         columns, values = [schema.first, *columns], [labels, *values]
     if lines is None:
         lines = [f'"{label}"' if isinstance(label, str) else label for label in labels]
-    return Table(file, schema, columns, values, lines, "row")
+    return Table(file, schema, columns, values, lines, "row", mistakes=mistakes)
 
 
 def values_of(column: Any) -> Values:

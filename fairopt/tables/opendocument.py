@@ -19,18 +19,20 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import read_bytes
 from fairopt.limits import check_bytes, check_table, check_values
 from fairopt.tables.sheets import Cell, Sheet, width_of
+from fairopt.tables.values import Percentage
 
 __all__ = ["read_sheets"]
 
 _PART = 1 << 20  # bytes
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+_STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _ERRORS = ("#", "Err:")  # what the text of a cell begins with whose formula failed
 
 
-def read_sheets(path: Path) -> Mapping[str, Sheet]:
-    """Return the sheets of a file by name.
+def read_sheets(path: Path) -> tuple[Mapping[str, Sheet], set[str]]:
+    """Return the sheets of a file by name, and the names of those that are hidden.
 
     Raises
     ------
@@ -50,10 +52,11 @@ def read_sheets(path: Path) -> Mapping[str, Sheet]:
         raise InvalidInstance(f"{path} is not an .ods spreadsheet, or is damaged: {reason}; save it again as .ods") from None
 
 
-def _sheets(part: Any, file: str) -> Mapping[str, Sheet]:
-    """Return the sheets of the content of a file, whose elements are forgotten as soon as a row is read."""
+def _sheets(part: Any, file: str) -> tuple[Mapping[str, Sheet], set[str]]:
+    """Return the sheets of the content of a file, whose elements are forgotten as soon as a row is read, and which are hidden."""
     parser: Any = ElementTree.XMLPullParser(["start", "end"])
     sheets: dict[str, list[tuple[int, Sequence[Cell]]]] = {}
+    styles, hidden = set[str](), set[str]()
     name, number, values, tags = "", 0, 0, 0
     while data := part.read(_PART):
         tags += data.count(b"<")
@@ -66,6 +69,11 @@ def _sheets(part: Any, file: str) -> Mapping[str, Sheet]:
                 if element.tag == f"{_TABLE}table":
                     name, number = element.get(f"{_TABLE}name", ""), 0
                     sheets[name] = []
+                    if element.get(f"{_TABLE}style-name") in styles:
+                        hidden.add(name)
+            elif element.tag == f"{_STYLE}style":
+                if any(each.get(f"{_TABLE}display") == "false" for each in element):
+                    styles.add(element.get(f"{_STYLE}name", ""))
             elif element.tag == f"{_TABLE}table-row":
                 repeated = _repeated(element, "rows")
                 cells = _cells(element, file)
@@ -77,7 +85,7 @@ def _sheets(part: Any, file: str) -> Mapping[str, Sheet]:
                 number += repeated
                 element.clear()
     parser.close()
-    return sheets
+    return sheets, hidden
 
 
 def _cells(row: ElementTree.Element, file: str) -> list[Cell]:
@@ -89,6 +97,8 @@ def _cells(row: ElementTree.Element, file: str) -> list[Cell]:
             continue
         repeated = _repeated(element, "columns")
         cell = _cell(element)
+        if any(element.get(f"{_TABLE}number-{what}-spanned", "1") != "1" for what in ("rows", "columns")):
+            cell = "m", cell[1]
         if not width_of([cell]) and cell[0] != "f":
             empty += repeated
             continue
@@ -103,7 +113,8 @@ def _cell(element: ElementTree.Element) -> Cell:
     kind = element.get(f"{_OFFICE}value-type", "")
     if kind in ("float", "percentage", "currency"):
         text = element.get(f"{_OFFICE}value", "")
-        return "n", float(text) if "." in text or "e" in text.lower() else int(text)
+        number = float(text) if "." in text or "e" in text.lower() else int(text)
+        return "n", Percentage(number) if kind == "percentage" else number
     if kind == "boolean":
         return "b", element.get(f"{_OFFICE}boolean-value") == "true"
     text = "\n".join(_text(paragraph) for paragraph in element.findall(f"{_TEXT}p"))

@@ -17,8 +17,10 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import missing_file
 from fairopt.instance.fractions import plain_numbers
 from fairopt.limits import check_bytes, check_table
+from fairopt.tables.mistakes import Mistakes
 from fairopt.tables.schema import Schema
-from fairopt.tables.table import Table, Values
+from fairopt.tables.table import Table
+from fairopt.tables.values import Values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,7 +68,7 @@ def arrow_table(path: Path) -> pa.Table:
         raise InvalidInstance(f"{path} is not a Parquet file, or is damaged: {reason}; write it again") from None
 
 
-def read_parquet(path: Path, schema: Schema) -> Table:
+def read_parquet(path: Path, schema: Schema, mistakes: Mistakes | None = None) -> Table:
     """Read a Parquet file as a table; ``row 1`` is the first.
 
     An index that pandas has written counts where the schema has a column of its name; one without a name is the first column if there is
@@ -85,7 +87,7 @@ def read_parquet(path: Path, schema: Schema) -> Table:
     if schema.matrix and schema.first in names:  # pandas puts an index at the end
         kept.sort(key=lambda j: names[j] != schema.first)
     values = _values(arrow.select(kept), path)
-    return Table(str(path), schema, [names[j] for j in kept], values, range(1, arrow.num_rows + 1), "row")
+    return Table(str(path), schema, [names[j] for j in kept], values, range(1, arrow.num_rows + 1), "row", mistakes=mistakes)
 
 
 def _index_of(table: pa.Table) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fairopt.tables.mistakes import Mistakes
 from fairopt.tables.schema import Schema
 from fairopt.tables.sheets import Book
 from fairopt.tables.table import Table
@@ -14,7 +15,7 @@ BOOKS = (".xlsx", ".ods")
 """The endings of spreadsheets, which have several sheets."""
 
 
-def read(path: Path, schema: Schema, *, lenient: bool = False) -> Table:
+def read(path: Path, schema: Schema, *, lenient: bool = False, mistakes: Mistakes | None = None) -> Table:
     """Read a table: Parquet (``.parquet``), the first sheet of a spreadsheet (``.xlsx``, ``.ods``), or else CSV, also packed (``.csv.gz``).
 
     Parameters
@@ -24,6 +25,8 @@ def read(path: Path, schema: Schema, *, lenient: bool = False) -> Table:
         Its columns.
     lenient : bool
         Leave a last line out that is cut, where a program may be writing the table.
+    mistakes : Mistakes, optional
+        Where mistakes in rows and cells are kept; by default, they are raised.
 
     Raises
     ------
@@ -36,12 +39,12 @@ def read(path: Path, schema: Schema, *, lenient: bool = False) -> Table:
     if kind == ".parquet":
         from fairopt.tables.parquet import read_parquet
 
-        return read_parquet(path, schema)
+        return read_parquet(path, schema, mistakes)
     if kind in BOOKS:
-        return read_book(path).first(schema)
+        return read_book(path).first(schema, mistakes)
     from fairopt.tables.csv_files import read_csv
 
-    return read_csv(path, schema, lenient=lenient)
+    return read_csv(path, schema, lenient=lenient, mistakes=mistakes)
 
 
 def read_book(path: Path) -> Book:
@@ -54,9 +57,9 @@ def read_book(path: Path) -> Book:
     if path.suffix.lower() == ".ods":
         from fairopt.tables.opendocument import read_sheets
 
-        sheets = read_sheets(path)
-        return Book(path, list(sheets), sheets.__getitem__)
+        sheets, hidden = read_sheets(path)
+        return Book(path, list(sheets), sheets.__getitem__, hidden)
     from fairopt.tables.workbooks import Workbook
 
     workbook = Workbook(path)
-    return Book(path, workbook.names, workbook.sheet)
+    return Book(path, workbook.names, workbook.sheet, workbook.hidden)

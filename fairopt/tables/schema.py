@@ -12,20 +12,45 @@ fairopt.errors.InvalidInstance: jobs.csv: there is no column "user" (did you mea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from fairopt.errors import InvalidInstance
 from fairopt.wording import did_you_mean, joined
 
-__all__ = ["NEEDED", "Column", "Kind", "Schema"]
+__all__ = ["NEEDED", "Column", "Kind", "Schema", "is_comment", "spelled"]
 
 NEEDED: Any = object()
 """The default of a column that a table must have."""
 
-Kind: TypeAlias = Literal["text", "name", "names", "number", "amount", "time"]
-"""Text without the spaces around it; a name as it is; names separated by ``|``; a number; the amount of a resource; a time or a date."""
+Kind: TypeAlias = Literal["text", "name", "names", "number", "share", "time"]
+"""Text, a name, names separated by ``|``; a number; a number that may be a percentage; a time or a date."""
+
+NUMBERS = ("number", "share")
+"""The kinds of numbers."""
+
+_COMMENTS = {"note", "notes", "comment", "comments", "contact", "contacts", "remark", "remarks"}
+
+
+def is_comment(name: str) -> bool:
+    """Return whether a column of this name is for people only: it is called note, comment, contact or remark, or begins with ``#``.
+
+    >>> is_comment("# asked on Monday"), is_comment("Contact"), is_comment("gpu")
+    (True, True, False)
+    """
+    return name.strip()[:1] == "#" or name.strip().casefold() in _COMMENTS
+
+
+def spelled(name: str, names: Collection[str]) -> str:
+    """Return the one of some names that is spelled as this one but for case and the spaces around it; else this one.
+
+    >>> spelled("GPU", ["gpu", "cpu"]), spelled("GPU", ["gpu", "Gpu"]), spelled("gpus", ["gpu"])
+    ('gpu', 'GPU', 'gpus')
+    """
+    name = name.strip()
+    alike = [each for each in names if each.casefold() == name.casefold()] if name not in names else []
+    return alike[0] if len(alike) == 1 else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +68,8 @@ class Column:
         The number that an empty cell stands for; None: none, so that a number must be given.
     aliases : tuple of str
         Other names of the column, which count where its own is not there.
+    counts : str
+        What its numbers count, for messages.
     """
 
     name: str
@@ -50,6 +77,7 @@ class Column:
     default: Any = NEEDED
     empty: float | None = None
     aliases: tuple[str, ...] = ()
+    counts: str = ""
 
 
 class Schema:
@@ -63,12 +91,13 @@ class Schema:
     grows : bool
         A program may be writing the table: its last line may be cut.
     loose : bool
-        Spaces around the name of a column mean nothing, and a short row has empty cells at its end.
+        A short row has empty cells at its end.
     """
 
     def __init__(self, *columns: Column, matrix: bool = False, grows: bool = False, loose: bool = False) -> None:
         self.columns = {column.name: column for column in columns}
         self.first = columns[0].name
+        self._spellings = {word: each.name for each in columns for word in (*reversed(each.aliases), each.name)}
         self.matrix, self.grows, self.loose = matrix, grows, loose
 
     def __contains__(self, name: str) -> bool:
@@ -76,10 +105,17 @@ class Schema:
 
     def header_lacks(self, names: Sequence[str]) -> bool:
         """Return whether the first column of the schema is not there."""
-        return self.first not in self._own_names(names)
+        own = self._own_names(names)
+        return self.first not in (own[:1] if self.matrix else own)
+
+    def leaves_out(self, name: str, position: int) -> bool:
+        """Return whether a column is a comment. In a matrix, where columns are labels, none is."""
+        if self.matrix or not is_comment(name) or name.strip().casefold() in self._spellings:
+            return False
+        return position > 0 or _folded(name) != self.first
 
     def header(self, file: str, names: Sequence[str]) -> list[str]:
-        """Return the names of the columns of a table, those of the schema as they are called here.
+        """Return the names of the columns of a table, without spaces around them, and those of the schema as they are called here.
 
         Raises
         ------
@@ -91,8 +127,6 @@ class Schema:
         given, names = names, self._own_names(names)
         seen: set[str] = set()
         for position, name in enumerate(names):
-            if not name.strip():
-                raise InvalidInstance(f"{file}: column {position + 1} has no name; name it or remove it")
             if name in seen:
                 raise InvalidInstance(f'{file}: the column "{name}" occurs twice; rename or remove one')
             if position or not self.matrix:  # in a matrix, a server may be called "user"
@@ -109,8 +143,18 @@ class Schema:
         return InvalidInstance(f'{file}: there is no column "{name}"{self._hint(name, names)}')
 
     def _own_names(self, names: Sequence[str]) -> list[str]:
-        own = {alias: name for name, column in self.columns.items() if name not in names for alias in (name, *column.aliases)}
-        return [own.get(name.strip() if self.loose else name, name) for name in names] if own else list(names)
+        """Return the names without spaces around them. A name of the schema is found in any case, where none is spelled exactly so."""
+        names = [name.strip() for name in names]
+        if self.matrix:
+            return [self.first if not position and _folded(name) == self.first else name for position, name in enumerate(names)]
+        taken = set(names)
+        return [name if name in self.columns or (own := self._spellings.get(_folded(name), name)) in taken else own for name in names]
 
     def _hint(self, name: str, names: Sequence[str]) -> str:
-        return f"{did_you_mean(name, names)}; the columns are {joined(list(names), 12)}"
+        unknown = [each.strip() for each, own in zip(names, self._own_names(names), strict=True) if own not in self.columns]
+        return f"{did_you_mean(name, unknown)}; the columns are {joined([each.strip() for each in names], 12)}"
+
+
+def _folded(name: str) -> str:
+    """Return a name without case, spaces around it, or a ``#`` before it, which makes the first line of a table a comment elsewhere."""
+    return name.strip().lstrip("#").strip().casefold()

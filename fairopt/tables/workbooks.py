@@ -22,6 +22,7 @@ from fairopt.instance.fractions import plain_numbers
 from fairopt.limits import check_bytes, check_table, check_values
 from fairopt.streams import unwarned
 from fairopt.tables.sheets import Sheet, check_named, width_of
+from fairopt.tables.values import Percentage
 from fairopt.wording import installing
 
 __all__ = ["LONGEST_TEXT", "Workbook", "require_openpyxl", "to_xlsx"]
@@ -31,7 +32,8 @@ _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 _PART = 1 << 20  # bytes
 _END_OF_ROW = re.compile(rb"</(?:\w+:)?row\s*>")
 _MOST_IN_ROW = 16 * _MOST_COLUMNS  # tags: a cell has four, or some more where its text is in it
-_LONGEST_TAG = 10  # characters: of sheetData
+_LONGEST_TAG = 200  # characters: of sheetData, and of a merged range
+_MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3})(\d{1,7}):[^"]*"')
 _COST = 5  # of a character of a formula that is written out once more, in values
 _COST_OF_TEXT = 50  # of a shared text, in values
 _FORMULA = ("=", "+", "-", "@", "'")
@@ -67,6 +69,7 @@ class Workbook:
         require_openpyxl(f"reading {path}")
         self.path = path
         self._data = read_bytes(path)
+        self._merged: dict[str, set[tuple[int, str]]] = {}  # the first cells of merged ranges, by part of the archive
         try:
             with zipfile.ZipFile(io.BytesIO(self._data)) as archive:
                 check_bytes(str(path), sum(each.file_size for each in archive.infolist()))
@@ -78,6 +81,8 @@ class Workbook:
         self._books = {False: self._open(values=False)}
         self.names = [sheet.title for sheet in self._books[False].worksheets]
         """The names of the sheets."""
+        self.hidden = [sheet.title for sheet in self._books[False].worksheets if sheet.sheet_state != "visible"]
+        """The names of those that are hidden."""
 
     def _check_tags(self, archive: zipfile.ZipFile) -> None:
         """Refuse a workbook with too many tags, in all or in one row, with too many texts, and with formulas too long for all their cells.
@@ -91,6 +96,8 @@ class Workbook:
             with archive.open(each) as part:
                 while text := part.read(_PART):
                     is_sheet |= b"sheetData" in before + text
+                    for match in _MERGED.finditer(before + text) if b"mergeCell" in text else ():
+                        self._merged.setdefault(each.filename, set()).add((int(match[2]), match[1].decode()))
                     shared += text.count(b'"shared"') + text.count(b"'shared'")
                     first, *others = map(len, text.split(b"<"))
                     tags += len(others)
@@ -108,14 +115,27 @@ class Workbook:
     def sheet(self, name: str) -> Sheet:
         """Return the rows of a sheet; of a formula, the value that was calculated."""
         rows = self._read(name, values=False)
-        if not any(kind == "f" for _, row in rows for kind, _ in row):
-            return rows
-        calculated = dict(self._read(name, values=True))
-        rows = [
-            (number, [(kind, _value_at(calculated.get(number, ()), j) if kind == "f" else value) for j, (kind, value) in enumerate(row)])
-            for number, row in rows
-        ]
-        return [(number, row) for number, row in rows if width_of(row)]
+        if any(kind == "f" for _, row in rows for kind, _ in row):
+            calculated = dict(self._read(name, values=True))
+            rows = [
+                (
+                    number,
+                    [(kind, _value_at(calculated.get(number, ()), j) if kind == "f" else value) for j, (kind, value) in enumerate(row)],
+                )
+                for number, row in rows
+            ]
+        at = dict(rows)
+        for number, letters in self._merged.get(self._part_of(name), ()):
+            column = sum(26**power * (ord(letter) - 64) for power, letter in enumerate(reversed(letters))) - 1
+            if column < len(at.get(number, ())):
+                at[number][column] = ("m", at[number][column][1])
+        return [(number, row) for number, row in rows if any(kind == "f" for kind, _ in row) or width_of(row)]
+
+    def _part_of(self, name: str) -> str:
+        """Return the part of the archive that holds a sheet."""
+        return next(str(getattr(sheet, "_worksheet_path", "")) for sheet in self._books[False].worksheets if sheet.title == name).lstrip(
+            "/"
+        )
 
     def _open(self, *, values: bool) -> Any:
         """Open the workbook, for the text of its formulas or for their values."""
@@ -135,6 +155,7 @@ class Workbook:
         from openpyxl.cell.read_only import EMPTY_CELL  # the one object that openpyxl fills with
 
         rows, cells = list[tuple[int, list[tuple[str, Any]]]](), 0
+        named = set[int]()  # columns
         if values not in self._books:
             self._books[values] = self._open(values=values)
         try:
@@ -147,11 +168,17 @@ class Workbook:
                     check_values(f"{self.path}, sheet {name}", cells)
                     if number > _MOST_ROWS:
                         break
-                    there = {j: (cell.data_type, _unescaped(cell.value)) for j, cell in enumerate(row) if cell is not EMPTY_CELL}
-                    if width := max((j + 1 for j, cell in there.items() if width_of([cell])), default=0):
-                        if rows and there[width - 1][0] != "f":  # a formula may come to nothing
-                            check_named(f"{self.path}, sheet {name}", rows[0][1], width)
-                        rows.append((number, [there.get(j, ("n", None)) for j in range(width)]))
+                    there = {j: (cell.data_type, _meant(cell)) for j, cell in enumerate(row) if cell is not EMPTY_CELL}
+                    filled = [j for j, cell in there.items() if width_of([cell])]
+                    if not filled:
+                        continue
+                    if named:
+                        for j in filled:
+                            if j not in named:
+                                check_named(f"{self.path}, sheet {name}", named, number, [there.get(k, ("n", None)) for k in range(j + 1)])
+                    elif len(filled) > 1 and str(there[filled[0]][1]).strip()[:1] != "#":  # no title, and no comment
+                        named = set(filled)
+                    rows.append((number, [there.get(j, ("n", None)) for j in range(filled[-1] + 1)]))
                 else:
                     return rows
         except InvalidInstance:
@@ -165,6 +192,13 @@ class Workbook:
     def _damaged(self, error: Exception) -> InvalidInstance:
         reason = str(error).partition("\n")[0] or type(error).__name__
         return InvalidInstance(f"{self.path} is not an .xlsx workbook, or is damaged: {reason}; save it again as .xlsx")
+
+
+def _meant(cell: Any) -> Any:
+    """Return the value of a cell as openpyxl has it: text without escapes, and a number that is shown as a percentage as one."""
+    if cell.data_type == "n" and cell.value is not None and "%" in str(cell.number_format):
+        return Percentage(cell.value)
+    return _unescaped(cell.value)
 
 
 def _value_at(row: Sequence[tuple[str, Any]], column: int) -> Any:

@@ -146,7 +146,7 @@ class _Search:
         per_column = of_total * self.scale / self.total_unit
         self.model.set_costs(np.append(per_column, of_share) * SETTINGS.magnified_goal)
         outcome = self.model.run(self.deadline.left)
-        if outcome.status is Status.FAILED:  # once in hundreds of warm starts the simplex loses its way; it goes on from where it stopped
+        if outcome.status is Status.FAILED:  # about 1 in 300 warm starts fails; retry from where it stopped
             outcome = self.model.run(self.deadline.left)
         if outcome.status is Status.FAILED:
             self.model.forget()

@@ -44,7 +44,7 @@ OUTPUTS = {  # a command, and what it writes
     "worst-case": ("worst-case drfh:first-fit --users 2 --tries 5 --instance OUT", "a.yaml"),
     "generate": ("generate google:users=4:servers=3 -o OUT", "a.yaml"),
     "import": ("import swf log.swf -o OUT --current OUT2", "a.yaml", "a.csv"),
-    "export": ("export slurm lab -o OUT --undo OUT2", "a.sh", "b.sh"),
+    "export": ("export slurm cluster.yaml -o OUT --undo OUT2", "a.sh", "b.sh"),
     "reproduce": ("reproduce psdsf-figure-6 --quick --plots .", "psdsf-figure-6.png"),
 }
 

@@ -62,11 +62,11 @@ def test_values_stay_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (["worst-case", "drfh:first-fit", "--tries", 3, "--users", 2, "--json"], ["--keep", 1], ["--keep-regret", 1]),
         (["arrivals", DRF, "--resource", "cpu", *TASKS, "--csv"], ["--step", 0.5, "--jobs", 1], ["--load-step", 0.5, "--workers", 1]),
         (
-            ["export", "slurm", LAB, "--level", "account-user", "--placement-time-limit", 1000],
-            ["--user", "vision=ann"],
-            ["--user-of", "vision=ann"],
+            ["export", "slurm", DRF, "--level", "account-user", "--placement-time-limit", 1000],
+            ["--user", "A=ann"],
+            ["--user-of", "A=ann"],
         ),
-        (["export", "yarn", LAB, "--placement-time-limit", 1000], ["--scheduler", "fair"], ["--yarn-scheduler", "fair"]),
+        (["export", "yarn", DRF, "--placement-time-limit", 1000], ["--scheduler", "fair"], ["--yarn-scheduler", "fair"]),
     ],
     ids=["worst-case", "arrivals", "slurm", "yarn"],
 )

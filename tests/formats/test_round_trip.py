@@ -25,6 +25,7 @@ from fairopt.formats import syntax
 from fairopt.instance import Instance
 from fairopt.instance.fractions import plain_numbers
 from fairopt.instance.queues import Queue, Quota
+from fairopt.tables.schema import is_comment
 
 FORMATS = ["instance.yaml", "instance.yml", "instance.json", "instance", "instance.parquet", "instance.xlsx"]
 
@@ -68,7 +69,7 @@ RESERVED = {
 labels = (st.sampled_from(ODD) | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)).filter(
     lambda s: s.strip() != ""
 )
-csv_labels = labels.filter(lambda s: "\0" not in s and s not in RESERVED)
+csv_labels = labels.filter(lambda s: "\0" not in s and s == s.strip() and not is_comment(s) and s.casefold() not in RESERVED)
 amounts = st.floats(1e-59, 9e59) | st.sampled_from([0.0, -0.0, 1.0, 0.1, 1e15, 1e16, 1e22, 1e-6])
 positive = amounts.filter(lambda x: x > 0)
 counts = st.sampled_from([0.0, 1.0, 8.0, 12583.0, 2.0**53])
@@ -84,7 +85,7 @@ def trees(draw: st.DrawFn, labels: st.SearchStrategy[str], servers: list[str], r
         lent = {resource: draw(amounts) for resource in guarantee if draw(st.booleans())}
         return {"guarantee": guarantee, "limit": {r: max(a, guarantee.get(r, 0.0)) for r, a in limit.items()}, "lending_limit": lent}
 
-    plain = [server for server in servers if "|" not in server and server == server.strip()]  # any others need YAML
+    plain = [server for server in servers if "|" not in server]  # any others need YAML
     queues: list[Queue] = []
     for name in draw(st.lists(labels, max_size=4, unique=True)):
         quotas = [
@@ -123,7 +124,7 @@ def instances(draw: st.DrawFn, labels: st.SearchStrategy[str] = labels, *, cells
     if guarantees is not None and tasks is not None:
         guarantees = np.minimum(guarantees, tasks)
     number = maybe(k, of=counts)
-    words = labels.filter(lambda s: s == s.strip()) if cells else labels
+    words = labels
     names_of_attributes = words.filter(lambda s: s not in (*RESERVED, *resources)) if cells else words
     values = words | (st.just("-") if cells else st.just("")) | st.booleans() | st.integers(-(2**80), 2**80) | st.floats(-1e300, 1e300)
     return Instance(

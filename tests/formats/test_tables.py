@@ -146,17 +146,23 @@ REFUSED = [
     ({"users.csv": "\n\n"}, 'lab/users.csv: the file is empty; its first line must name the columns, "name" first'),
     ({"users.csv": USER}, "lab/users.csv: there are no rows below the names of the columns; there must be at least one"),
     (
-        {"users.csv": "name;cpu;memory\nalice;1;2\n"},
-        'lab/users.csv: there is no column "name"; separate columns by commas',
+        {"users.csv": "name:cpu:memory\nalice:1:2\n"},
+        'lab/users.csv: there is no column "name"; separate columns by commas, semicolons or tabs',
     ),
     ({"users.csv": "nmae,cpu\nalice,1\n"}, 'lab/users.csv: there is no column "name" (did you mean "nmae"?); the columns are nmae and cpu'),
     ({"users.csv": "name,cpu,cpu\nalice,1,2\n"}, 'lab/users.csv: the column "cpu" occurs twice; rename or remove one'),
-    ({"users.csv": "name,cpu,\nalice,1,2\n"}, "lab/users.csv: column 3 has no name; name it or remove it"),
+    (
+        {"users.csv": "name,cpu,\nalice,1,2\n"},
+        'lab/users.csv: column 3 has no name, and holds "2" in line 2; name it (note, if it is for people only), or remove it',
+    ),
     (
         {"users.csv": "name,cpu\nalice,1\n\nbob,1,2\n"},
         "lab/users.csv, line 4: the row has 3 cells for 2 columns; put cells that hold commas in quotes",
     ),
-    ({"users.csv": "name,cpu\nalice\n"}, "lab/users.csv, line 2: the row has 1 cell for 2 columns; put cells that hold commas in quotes"),
+    (
+        {"users.csv": "name,cpu\nalice\n"},
+        "lab/users.csv, line 2: the row has 1 cell for 2 columns; put commas where cells are empty, or correct the line",
+    ),
     (
         {"users.csv": 'name,cpu\n"ali"ce,1\n'},
         "lab/users.csv, line 2: not valid CSV: ',' expected after '\"'; correct it there or just before",
@@ -218,7 +224,8 @@ REFUSED = [
     ),
     (
         {"users.csv": USER + "alice,1,0,,,,\nalice,1,0,,,,\n"},
-        'lab/users.csv, line 3, column "name": user "alice", name: "alice" occurs twice; names must be unique: rename or remove one',
+        'lab/users.csv, line 3, column "name": user "alice", name: "alice" occurs twice (first on line 2); '
+        "names must be unique: rename or remove one",
     ),
     (
         {"users.csv": USER + " ,1,0,,,,\n"},
@@ -249,7 +256,7 @@ REFUSED = [
     ({"eligibility.csv": "user,A,B\nalice,1,1\n"}, 'lab/eligibility.csv: there is no row for user "bob"; add it'),
     (
         {"eligibility.csv": "user,A,B\nalice,1,1\nbob,1,1\nbo,1,1\n"},
-        'lab/eligibility.csv, line 4: there is no user "bo" (did you mean "bob"?)',
+        'lab/eligibility.csv, line 4: there is no user "bo"; remove the row, or add the user',
     ),
     ({"eligibility.csv": "user,A,B\nalice,1,1\nalice,1,1\n"}, 'lab/eligibility.csv, line 3: user "alice" has a row already; remove one'),
     ({"eligibility.csv": "user,A\nalice,1\nbob,1\n"}, 'lab/eligibility.csv: there is no column for "B"; add it'),
@@ -263,7 +270,7 @@ REFUSED = [
     ),
     (
         {"eligibility.csv": "user,A,B\nalice,1,1\nbob,yes,0\n"},
-        'lab/eligibility.csv, line 3, column "A": expected a number, found the text "yes"; write digits, or a quantity such as 500m or 1/3',
+        'lab/eligibility.csv, line 3, column "A": expected a number, found the text "yes"; write 1 or 0, or another number',
     ),
     ({"rates.csv": "user,A,B\nalice,1,\nbob,1,1\n"}, 'lab/rates.csv, line 2, column "B": the cell is empty; write 0 if you mean 0'),
     (
@@ -289,13 +296,23 @@ def test_refused_tables(tables: dict[str, str], message: str) -> None:
     assert str(caught.value) == message
 
 
-def test_text_that_is_not_utf_8_is_refused_with_its_line() -> None:
-    """Latin-1, as older spreadsheets write it."""
+def test_text_that_is_not_utf_8(caplog: pytest.LogCaptureFixture) -> None:
+    """UTF-16 with its mark, and Windows-1252, which is said; what is neither is refused with its line."""
     load(GOOD)
-    Path("lab/users.csv").write_bytes(b"name,cpu\nJos\xe9,1\n")
-    with pytest.raises(InvalidInstance) as caught:
-        formats.load("lab")
-    assert str(caught.value) == "lab/users.csv, line 2: byte 0xe9 is not UTF-8 text; save the file as UTF-8"
+    text = "name,cpu\nJos\u00e9 \u2013,1\n"
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        Path("lab/users.csv").write_bytes(text.encode(encoding))
+        assert formats.load("lab").users == ("Jos\u00e9 \u2013",)
+    assert not [each for each in caplog.messages if "UTF-8" in each]
+    Path("lab/users.csv").write_bytes(text.encode("cp1252"))
+    assert formats.load("lab").users == ("Jos\u00e9 \u2013",)
+    said = 'lab/users.csv is not UTF-8; it is read as Windows-1252, "Jos\u00e9 \u2013,1"; save it as UTF-8 if that is wrong'
+    assert said in caplog.messages
+    for bad in (b"name,cpu\nJos\xe9,1\nM\xc3\xbcller,2\n", b"name,cpu\nJos\xe9,1\n\x81,2\n"):
+        Path("lab/users.csv").write_bytes(bad)
+        with pytest.raises(InvalidInstance) as caught:
+            formats.load("lab")
+        assert str(caught.value) == "lab/users.csv, line 2: byte 0xe9 is not UTF-8 text; save the file as UTF-8"
 
 
 @pytest.mark.parametrize("name", ["cluster.yaml", "cluster.YML", "cluster.json"])

@@ -96,9 +96,7 @@ def test_the_patterns_of_the_schema_are_what_is_read(text: str) -> None:
         assert bool(re.search(PATTERN, text)) == (not quantity.in_bytes)
 
 
-@pytest.mark.parametrize(
-    "text", ["2", "1e3", "", "1 GiB", "1gb", "1KB", "1mB", "1/0", "-1k", "1e3k", "1_0k", "inf", "1e400B", "9" * 400 + "k"]
-)
+@pytest.mark.parametrize("text", ["2", "1e3", "", "1gb", "1KB", "1mB", "1/0", "-1k", "1e3k", "1_0k", "inf", "1e400B", "9" * 400 + "k"])
 def test_what_is_no_number_with_a_unit(text: str) -> None:
     """A number without a unit is none either: it needs no quotes."""
     with pytest.raises(ValueError, match=r"quantity|unit|negative|divides|beyond"):
@@ -179,7 +177,7 @@ def test_units_in_tables(tmp_path: Path) -> None:
         (
             "4G}",
             "4gb}",
-            'line 8: user "alice", demand, memory: expected a number, found the text "4gb"; gb is no unit; the units are n u m k',
+            'line 8: user "alice", demand, memory: expected a number, found the text "4gb"; gb is no unit; write 4GB',
         ),
         ("1/3", "1GiB", 'line 8: user "alice", weight: expected a number, found the text "1GiB"; bytes are for amounts of resources'),
         ("1/3", "1/0", 'line 8: user "alice", weight: expected a number, found the text "1/0"; nothing can be divided by 0'),

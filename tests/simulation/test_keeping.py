@@ -19,6 +19,7 @@ import fairopt as fo
 from fairopt.cli import app
 from fairopt.simulation import courses, flow_state, fluid, keeping, memory
 from fairopt.simulation.baselines import events
+from fairopt.solvers import compiled
 from fairopt.solvers.filling import event_loop
 
 SCHEDULERS = [
@@ -185,8 +186,9 @@ def test_what_is_kept_of_something_else_is_refused(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("scheduler", ["drfh:best-fit", "backfill", "fairtree:half_life=20", "drfh", "psdsf:period=1"])
-def test_a_state_of_somebody_else_is_refused_or_does_no_harm(scheduler: str, tmp_path: Path) -> None:
+def test_a_state_of_somebody_else_is_refused_or_does_no_harm(scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of its arrays left out, of another shape, of texts, or of numbers that point nowhere: a sentence, or a result."""
+    monkeypatch.setattr(compiled, "PATIENCE_IF_KEPT", np.inf)  # arrays of every other kind would be compiled for anew
     trace, cluster = some(1)
     until = 60.0
     fo.simulate(trace, cluster, scheduler, until=until, resume=tmp_path, stopped=after(9))

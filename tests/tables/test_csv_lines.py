@@ -29,11 +29,15 @@ def table_of(text: str, schema: Schema, *, lenient: bool = False) -> object:
 
 
 def by_rows(text: str) -> object:
-    """Return the same of a text as Python's csv module says it, where all rows are as wide as the first; None of any other."""
-    reader, first, rows, lines = csv.reader(text.splitlines(keepends=True), strict=True), 1, [], []
+    """Return the same of a text as Python's csv module says it, where all rows are as wide as the first; None of any other.
+
+    Rows without content are left out.
+    """
+    rows: list[list[str]] = []
+    reader, first, lines = csv.reader(text.splitlines(keepends=True), strict=True), 1, []
     try:
         for row in reader:
-            if row:
+            if row and (not rows or any(cell.strip() for cell in row)):
                 rows.append(row)
                 lines.append(first)
             first = reader.line_num + 1
@@ -71,8 +75,8 @@ def test_other_ends_of_lines_are_text() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n3\n4,5,6\n", "t.csv, line 3: the row has 1 cell for 2 columns"),
-        ("a,b\n1,2,3\n4\n", "t.csv, line 2: the row has 3 cells for 2 columns"),
+        ("a,b\n1,2\n3\n4,5,6\n", "2 mistakes:\nt.csv, line 3: the row has 1 cell for 2 columns"),
+        ("a,b\n1,2,3\n4\n", "2 mistakes:\nt.csv, line 2: the row has 3 cells for 2 columns"),
         ('a,b\n"x\ny",2\n3\n', "t.csv, line 4: the row has 1 cell for 2 columns"),
         ('a,b\n1,2\n3,"4\n', "t.csv, line 3: not valid CSV: unexpected end of data"),
         ("a,b\n1,2\n" + "x" * 140_000 + ",2\n", "t.csv, line 3: not valid CSV: field larger than field limit"),
@@ -111,22 +115,22 @@ def test_long_columns_of_decimals_are_the_same_numbers() -> None:
     cells[9] = " 5 "
     for last in ("1.5", "1e3", "1/2", "500m"):
         cells[5] = last
-        table = Table("t.csv", EXACT, ["a"], [cells], range(2, number + 2), texts=True)
+        table = Table("t.csv", EXACT, ["a", "b"], [cells, ["x"] * number], range(2, number + 2), texts=True)
         assert (table.decimals("a") is not None) == (last == "1.5")
         means = {"1.5": 1.5, "1e3": 1000.0, "1/2": 0.5, "500m": 0.5}
         told = [np.nan if not cell else means.get(cell) or float(cell) for cell in cells]
         assert np.array_equal(table.floats("a"), told, equal_nan=True)
     for bad in ("1.2.3", ".", "1 2", "\n", "1_0", "1" * 16):
         cells[5] = bad
-        assert Table("t.csv", EXACT, ["a"], [cells], range(2, number + 2), texts=True).decimals("a") is None
+        assert Table("t.csv", EXACT, ["a", "b"], [cells, ["x"] * number], range(2, number + 2), texts=True).decimals("a") is None
 
 
 def test_bytes_in_a_long_column_are_read_once_each() -> None:
     """And mistakes are told row by row: first what is no number, then what has no unit."""
     cells = ["1GiB", "2GiB", "", "0"] * 3000
-    table = Table("t.csv", EXACT, ["a"], [cells], range(2, len(cells) + 2), texts=True)
+    table = Table("t.csv", EXACT, ["a", "b"], [cells, ["x"] * len(cells)], range(2, len(cells) + 2), texts=True)
     assert table.floats("a", of_resource=True)[:4].tolist() == [2**30, 2**31, 0, 0]
     cells[5], cells[6], seen = "3", "two", []
-    table = Table("t.csv", EXACT, ["a"], [cells], range(2, len(cells) + 2), texts=True)
+    table = Table("t.csv", EXACT, ["a", "b"], [cells, ["x"] * len(cells)], range(2, len(cells) + 2), texts=True)
     table.floats("a", lambda row, message, column: seen.append((row, message[:30])), of_resource=True)
     assert seen == [(6, "expected a number, found the t"), (5, "3 has no byte unit, but 1GiB i")]

@@ -70,7 +70,7 @@ def test_bad_cells(tmp_path: Path, cell: str, message: str) -> None:
     """With their place."""
     path = write(tmp_path / "a.ods", {"s": [["name", "x", "y"], ["a", cell, 1]]})
     with pytest.raises(InvalidInstance) as caught:
-        read(path, SCHEMA)
+        read(path, SCHEMA).cells("x")
     assert message in str(caught.value)
 
 

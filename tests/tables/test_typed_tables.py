@@ -131,7 +131,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"weight": [1, datetime.date(2026, 1, 2)]},
         'the frame users, row 1, column "weight": expected text or a number, found the date or time 2',
     ),
-    ({"wieght": [1, 2]}, 'the frame users, column "wieght": there is no resource "wieght" (did you mean "weight"?)'),
+    ({"wieght": [1, 2]}, 'the frame users, column "wieght": there is no resource "wieght"; a resource must'),
     ({"disk": [1, 2]}, 'the frame users, column "disk": there is no resource "disk"; a resource must be a column of the frame servers too'),
     ({"name": ["alice", "alice"]}, 'the frame users, row 1, column "name": user "alice", name: "alice" occurs twice; names must be unique'),
     ({"servers": ["A", ["A|B"]]}, 'the frame users, row 1, column "servers": names in a list must not hold "|" or spaces around them'),
@@ -277,7 +277,10 @@ def test_what_people_leave_in_workbooks() -> None:
             {"users": [["name", "cpu"], [datetime.date(2026, 1, 2), 1]]},
             'lab.xlsx, sheet users, row 2, column "name": expected text or a number, ',
         ),
-        ({"users": [["name", "cpu", None], ["a", 1, 2]]}, "lab.xlsx, sheet users: column 3 has no name; name it or remove it"),
+        (
+            {"users": [["name", "cpu", None], ["a", 1, 2]]},
+            'lab.xlsx, sheet users: column 3 has no name, and holds "2" in row 2; name it (note, if it is for',
+        ),
         ({"users": []}, "lab.xlsx, sheet users: there are no columns"),
         ({"users": [["name", "cpu"]]}, "lab.xlsx, sheet users: there are no rows below the names of the columns"),
     ],
@@ -291,7 +294,7 @@ def test_refused_workbooks(sheets: dict[str, list[list[Any]]], message: str) -> 
 
 
 @pytest.mark.parametrize("filled", ["header", "rows"])
-def test_a_sheet_as_wide_as_can_be_is_refused_at_once(filled: str) -> None:
+def test_a_sheet_as_wide_as_can_be_takes_no_memory(filled: str) -> None:
     """A value in column XFD, of the header or of every one of 1,000 rows: 16 million cells are not looked at one by one."""
     workbook = openpyxl.Workbook()
     sheet = workbook.worksheets[0]
@@ -307,8 +310,13 @@ def test_a_sheet_as_wide_as_can_be_is_refused_at_once(filled: str) -> None:
     workbook.save("lab.xlsx")
     tracemalloc.start()
     try:
-        with pytest.raises(InvalidInstance, match=r"^lab.xlsx, sheet servers: column 3 has no name; name it or remove it$"):
-            formats.load("lab.xlsx")
+        if filled == "header":  # a column without a cell is one nevertheless
+            assert formats.load("lab.xlsx").n_servers == 1000
+        else:
+            with pytest.raises(
+                InvalidInstance, match=r'^lab.xlsx, sheet servers: column 16384 has no name, and holds "x" in row 2; name it'
+            ):
+                formats.load("lab.xlsx")
         assert tracemalloc.get_traced_memory()[1] < 50e6
     finally:
         tracemalloc.stop()
@@ -319,7 +327,9 @@ def test_a_missing_sheet() -> None:
     workbook = openpyxl.Workbook()
     workbook.worksheets[0].title = "Machines"
     workbook.save("lab.xlsx")
-    with pytest.raises(InvalidInstance, match=r"^lab.xlsx: there is no sheet servers; the sheets are Machines$"):
+    with pytest.raises(
+        InvalidInstance, match=r"lab.xlsx: there is no sheet servers; the sheets are Machines: rename the one that is meant, or add it"
+    ):
         formats.load("lab.xlsx")
 
 
