@@ -175,7 +175,9 @@ def _gained(placed: Placed, pairs: int, budget: _Budget) -> str:
     """Return a note on a search for fewer pairs that ended without a proof: what it gained, and how to search longer."""
     if not placed.before:
         return "there are too many pairs of user and row to search for the fewest; one with fewer may exist"
-    gain = f"{placed.before:,} pairs of user and row at first, {pairs:,} now" if pairs < placed.before else "none was found"
+    gain = (
+        f"{placed.before:,} pairs of user and row at first, {pairs:,} now" if pairs < placed.before else "no placement with fewer was found"
+    )
     least = f"; at least {placed.least:,} are needed" if 0 < placed.least < pairs else ""
     return (
         f"the search for fewer pairs of user and row ended after {budget.spent:.1f} s: {gain}{least} "

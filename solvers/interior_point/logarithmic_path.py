@@ -43,6 +43,7 @@ _FIRST, _SHORTEST, _LONGEST = 1.5, 0.3, 60.0  # largest change of a logarithm in
 _PATIENT = 30  # steps of Newton's method on the active sets of the end
 _STALLED = 15  # steps without progress at the end
 _QUIET = 20  # steps on the way in which neither products nor residuals fell by a tenth: Newton's method on the active sets may get on
+_STUCK = 40  # such steps in a row, active sets tried or not, after which an attempt fails
 _USED = 1e-7  # part of a user's utility from which on a column counts as used
 _KEPT = 1e-2  # columns whose reduced cost is a smaller part of their worth stay in the KKT system
 _SMALL = 1e-3  # residuals from which on the active sets may show
@@ -197,7 +198,7 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
     targets = _Targets(mu, *rule.at(problem, iterate, mu))
     longest, settling, sets = _FIRST, True, _SETS
     stalled, least = 0, np.inf
-    quiet, lowest = 0, (np.inf, np.inf)
+    quiet, stuck, lowest = 0, 0, (np.inf, np.inf)
     best: tuple[Point, float] | None = None
     for step in range(_STEPS):
         if deadline.left == 0.0:
@@ -221,6 +222,7 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
         now = max(residual, off)
         due = not settling and worst < np.log(sets)
         quiet = quiet + 1 if worst > lowest[0] + np.log(0.9) and now > 0.9 * lowest[1] else 0
+        stuck = stuck + 1 if quiet else 0
         lowest = lowest if quiet else (min(worst, lowest[0]), min(now, lowest[1]))
         if due and (now < _SMALL or quiet >= _QUIET):
             sets = sets if now >= _SMALL else np.exp(worst) * 1e-2
@@ -228,6 +230,8 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
             quiet = 0
             if found is not None:
                 return problem, replace(found, steps=step), problem.kkt_violation(found.x, found.p)
+        if stuck >= _STUCK:
+            break
         if not settling and worst <= np.log(3 * _END):
             end = _end(problem, iterate, rule.at(problem, iterate, targets.mu)[1])
             violation = problem.kkt_violation(end.x, end.p)

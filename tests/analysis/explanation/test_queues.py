@@ -275,7 +275,7 @@ def test_on_the_command_line() -> None:
     data = json.loads(run("explain", QUEUES, "--queue", "vision", "--resolves", 0, "--json").stdout)
     assert (data["queue"], data["user"], data["gains"]) == ("vision", None, [])
     assert "there is no queue" in run("explain", QUEUES, "--queue", "visions", status=2).stderr
-    assert "give --user NAME, or --queue NAME" in flat(run("explain", QUEUES, status=2).stderr)
+    assert "--user: name what to explain, as in --user vision; --queue names a queue" in flat(run("explain", QUEUES, status=2).stderr)
 
 
 def test_a_queue_in_an_allocation_of_ones_own() -> None:
