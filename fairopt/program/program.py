@@ -144,7 +144,7 @@ class Program(ShowsItself):
     def cheapest(self, cost: FloatArray, pairs: IntArray | slice = slice(None)) -> FloatArray:
         """Return the lowest cost over the pairs of each user, (users,); 0 of a user without a pair of finite cost.
 
-        With prices p of the limits and the cost (A'p)[pair] / `worth`[pair], this is q[n], the cheapest price of a unit of level.
+        With prices p of the limits and the cost (A'p)[pair] / worth[pair], this is q[n], the cheapest price of a unit of level.
 
         Parameters
         ----------
