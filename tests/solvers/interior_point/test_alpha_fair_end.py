@@ -19,7 +19,7 @@ WEIGHTS = np.array([1.0, 3.0])
 
 
 def two_users(alpha: float = 1.0, tasks: list[float] | None = None) -> Worths:
-    """A server of one unit, of which a task of either user takes all: scaled values are tasks, or parts of the most that a user may have."""
+    """A server of one unit, of which a task of either user takes all: scaled values are tasks, or parts of the most that one may have."""
     instance = fo.Instance([[1]], [[1], [1]], weights=WEIGHTS, tasks=tasks)
     program = fo.formulate(instance, "proportional", alpha=alpha)
     assert isinstance(program.goal, AlphaFair)
