@@ -26,7 +26,7 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion
 from fairopt.models.share_notion import ShareNotion
-from fairopt.program import Leximin
+from fairopt.program import Feature
 from fairopt.simulation.baselines.usage import FadingUsage, fading
 from fairopt.simulation.flow_state import SECTION
 from fairopt.simulation.fluid import Optimum, instance_at, stream_weights, tasks_of
@@ -70,7 +70,7 @@ class Memory:
         Unsupported
             The notion is no leximin of shares.
         """
-        if not isinstance(notion, ShareNotion) or not isinstance(notion.goal(np.ones(1)), Leximin):
+        if not isinstance(notion, ShareNotion) or notion.goal(np.ones(1)).feature is not Feature.LEXIMIN:
             raise Unsupported(
                 f'{named(notion.name)} is no leximin of shares that add up over time; a memory is that of "drfh", "asset", "tsf" and other '
                 "max-min notions: leave half_life out, or use one of these"

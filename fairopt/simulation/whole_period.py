@@ -26,7 +26,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.tolerances import CERTIFIED, TINY
 from fairopt.models.share_notion import ShareNotion
-from fairopt.program import Leximin, LimitKind, Limits, Program
+from fairopt.program import Feature, Leximin, LimitKind, Limits, Program
 from fairopt.simulation.fluid import instance_at, tasks_of
 from fairopt.simulation.streams import Streams, streams_of
 from fairopt.solvers import candidates
@@ -122,7 +122,7 @@ def period_bound(
     check_seconds("until", until)
     check_whole_number("intervals", intervals, 1, meaning=", into which the period is cut")
     _, chosen = read_notion(notion)
-    if not isinstance(chosen, ShareNotion) or not isinstance(chosen.goal(np.ones(1)), Leximin):
+    if not isinstance(chosen, ShareNotion) or chosen.goal(np.ones(1)).feature is not Feature.LEXIMIN:
         raise Unsupported(f'{named(chosen.name)} is no leximin of shares that add up over time; use "drfh", "asset" or "tsf"')
     streams = streams_of(trace, cluster)
     if streams.tree is not None or any(kind in ("join", "leave") for _, kind, _, _ in trace.events):
