@@ -195,8 +195,9 @@ def written(notion: Notion) -> str:
     ['drfh', 'proportional:alpha=2', 'tsf:guarantees=clamp']
     """
     fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(notion) if dataclasses.is_dataclass(notion) else ()
-    values = {field.name: (getattr(notion, field.name), field.default) for field in fields}
-    silent = {name for name, (value, usual) in values.items() if value is usual or (np.ndim(value) == 0 and value == usual)}
+    needed = {field.name: notion.options[field.name] for field in fields if field.default is dataclasses.MISSING and field.init}
+    usual = type(notion)(**needed).options
+    silent = {name for name, value in usual.items() if np.ndim(value) == 0 and name not in needed and value == notion.options[name]}
     given: dict[str, Any] = {name: value for name, value in notion.options.items() if name not in silent}
     return _name([notion.name], {word: int(it) if isinstance(it, float) and it.is_integer() else it for word, it in given.items()})
 

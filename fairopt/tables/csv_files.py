@@ -135,12 +135,13 @@ def _opening(text: str, schema: Schema) -> tuple[str, int, int]:
     Lines above may be titles, of one cell, or comments.
     """
     said, first, above = "", 0, list[dict[str, list[str]]]()
-    for number, match in enumerate(islice(_LINE.finditer(text), _MOST_TITLES)):
-        line = match[0].rstrip("\r\n")
-        if not number and (sign := _SAID.fullmatch(line)):
+    lines = list(islice(_LINE.finditer(text), 2 * _MOST_TITLES))  # a name may hold ends of lines
+    for number, match in enumerate(lines[:_MOST_TITLES]):
+        if not number and (sign := _SAID.fullmatch(match[0].rstrip("\r\n"))):
             said, first = sign[1], match.end()
             continue
-        rows = {separator: _cells(line, separator) for separator in (said or _SEPARATORS)}
+        rest = [line[0] for line in lines[number:]]
+        rows = {separator: _cells(rest, separator) for separator in (said or _SEPARATORS)}
         for separator, cells in rows.items():
             titles = all(sum(bool(cell.strip()) for cell in each[separator]) < 2 or each[separator][0].strip()[:1] == "#" for each in above)
             if cells and titles and not schema.header_lacks(cells):
@@ -150,10 +151,10 @@ def _opening(text: str, schema: Schema) -> tuple[str, int, int]:
     return said or max(_SEPARATORS, key=lambda separator: len(opening.get(separator, []))), first, int(first > 0)
 
 
-def _cells(line: str, separator: str) -> list[str]:
-    """Return the cells of a line; none if it is not a whole row."""
+def _cells(lines: list[str], separator: str) -> list[str]:
+    """Return the cells of the row that begins with the first of these lines; none if it is not a whole row."""
     with contextlib.suppress(csv.Error):
-        return next(csv.reader([line], strict=True, delimiter=separator, skipinitialspace=True), [])
+        return next(csv.reader(lines, strict=True, delimiter=separator, skipinitialspace=True), [])
     return []
 
 
