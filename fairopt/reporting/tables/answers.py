@@ -219,7 +219,8 @@ def _resource(allocation: Allocation) -> str | None:
 def _bounded(allocation: Allocation) -> set[str]:
     """Return the resources of guarantees and limits of queues that the cluster has."""
     queues, capacity = allocation.queue_holdings()[1:], _capacity(allocation)
-    return {bound.resource for each in queues for bound in (*each.guarantees, *each.limits) if capacity[bound.resource] > 0}
+    named = [one.resource for each in queues for one in each.guarantees] + [one.resource for each in queues for one in each.limits]
+    return {resource for resource in named if capacity[resource] > 0}
 
 
 def _capacity(allocation: Allocation) -> dict[str, float]:
