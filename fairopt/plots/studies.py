@@ -1,4 +1,4 @@
-"""A study: fairness against efficiency, the mean over the seeds and its standard error for each notion and schedule.
+"""A study: fairness against efficiency, the mean over the seeds and its interval for each notion and schedule.
 
 A panel for each instance. The name of each notion or schedule stands beside its mark, which has its colour: filled for an exact
 allocation, else white inside. Marks in one place share one label.
@@ -18,7 +18,7 @@ from fairopt.plots.colours import MARKS, WHOLE, looks
 from fairopt.plots.labels import label_points, together
 from fairopt.plots.sheets import sheet
 from fairopt.plots.style import percent_labels, short_label, wrapped
-from fairopt.studies.sweep import summary
+from fairopt.studies.means import SUFFIXES, Interval, Means
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +31,7 @@ _MOST = 9  # instances that have a panel
 _ACROSS = 3
 _NAME, _WRAP = 30, 34  # characters of a name, and of a line of a label
 _FAIRNESS = {"smallest_share": "smallest weighted dominant share", "jain": "Jain's index of the weighted dominant shares"}
+_SPREADS: dict[Interval, str] = {"se": "standard error", "sd": "standard deviation", "ci95": "95 % confidence interval"}
 _DUE = 0.06  # parts of the width and height around the marks
 
 
@@ -38,12 +39,13 @@ def plot_study(
     frame: pd.DataFrame,
     fairness: Literal["smallest_share", "jain"] = "smallest_share",
     *,
+    interval: Interval = "se",
     titles: Mapping[str, str] | None = None,
     ax: Axes | Sequence[Axes] | None = None,
     figsize: tuple[float, float] | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw the means of a study over its seeds, with their standard errors as bars: fairness against efficiency.
+    """Draw the means of a study over its seeds, with their intervals as bars: fairness against efficiency.
 
     Parameters
     ----------
@@ -51,6 +53,9 @@ def plot_study(
         Of `fairopt.study`.
     fairness : "smallest_share" or "jain"
         What is drawn upwards.
+    interval : "se", "sd" or "ci95"
+        What the bars are, on both sides of the mean: the standard error, the standard deviation, or the 95 % confidence interval, as in
+        `fairopt.study_table`.
     titles : mapping, optional
         Other names of entries and instances, as in `fairopt.study_table`.
     ax : matplotlib Axes, or a sequence of them, optional
@@ -67,7 +72,7 @@ def plot_study(
     Raises
     ------
     Unsupported
-        There is no such measure, or no row has an allocation.
+        There is no such measure or interval, or no row has an allocation.
 
     >>> import fairopt as fo
     >>> frame = fo.study({"small": fo.Instance([[9, 18]], [[1, 4], [3, 1]])}, notions=["drf", "efficiency"], workers=1)
@@ -77,8 +82,12 @@ def plot_study(
     """
     if fairness not in _FAIRNESS:
         raise Unsupported(f'there is no picture of "{fairness}"; choose from {", ".join(_FAIRNESS)}')
+    if interval not in _SPREADS:
+        raise Unsupported(f'interval is {interval!r}; give "se", "sd" or "ci95"')
     called = dict(titles or {})
-    means = summary(frame).dropna(subset=["efficiency", fairness])
+    columns = ["efficiency", fairness]
+    spreads = [f"{name} {SUFFIXES[interval]}" for name in columns]
+    means = Means(frame, interval, None).frame(columns).dropna(subset=columns)
     names = list(dict.fromkeys(means.index.get_level_values("instance")))[:_MOST]
     if not names:
         raise Unsupported("no row of the study has an allocation to draw")
@@ -89,8 +98,8 @@ def plot_study(
     look, marks = looks(means.index.get_level_values("entry")), _marks(means.index.get_level_values("entry"))
     for axes, name in zip(page.axes, names, strict=True):
         part = means.xs(name, level="instance")
-        places = part[["efficiency", fairness]].to_numpy(float)
-        errors = np.nan_to_num(part[["efficiency error", f"{fairness} error"]].to_numpy(float))
+        places = part[columns].to_numpy(float)
+        errors = np.nan_to_num(part[spreads].to_numpy(float))
         for entry, kind, place, error in zip(part.index, part["kind"], places, errors, strict=True):
             colour = look[entry].colour
             style: dict[str, Any] = {"markerfacecolor": colour if kind == "exact" else "white", "markeredgewidth": 1.3, "capsize": 2}
@@ -105,7 +114,7 @@ def plot_study(
         axes.set_ylabel(_FAIRNESS[fairness])
     seeds = int(frame["seed"].nunique())
     left_out = len(frame["instance"].unique()) - len(names)
-    spread = f", mean and standard error of {wording.plural(seeds, 'seed')}" if seeds > 1 else ""
+    spread = f", mean and {_SPREADS[interval]} of {wording.plural(seeds, 'seed')}" if seeds > 1 else ""
     page.headline(f"Fairness against efficiency{spread}", title)
     page.caption(f"{wording.plural(left_out, 'more instance')} not shown" if left_out else "")
     page.figure.draw_without_rendering()  # settles the layout
@@ -113,10 +122,10 @@ def plot_study(
         page.figure.set_layout_engine("none")
     for axes, name in zip(page.axes, names, strict=True):
         part = means.xs(name, level="instance")
-        places = part[["efficiency", fairness]].to_numpy(float)
+        places = part[columns].to_numpy(float)
         groups = together(places, axes)
         texts = [", ".join(short_label(called.get(str(part.index[j]), str(part.index[j])), _NAME) for j in group) for group in groups]
-        errors = np.nan_to_num(part[["efficiency error", f"{fairness} error"]].to_numpy(float))
+        errors = np.nan_to_num(part[spreads].to_numpy(float))
         sides = np.eye(2)[None] * errors[:, None]  # each error along its axis
         lines = [np.array([place - side, place + side]) for place, own in zip(places, sides, strict=True) for side in own if side.any()]
         label_points(

@@ -110,7 +110,7 @@ def _queue_bars(findings: Findings) -> View:
     allocation = findings.solved[0].allocation
     assert allocation is not None
     resource, queues = bars_of_queues(allocation)
-    title = "largest part of a resource of the cluster" if resource is None else f"part of the {resource} of the cluster"
+    title = "part of a resource of the cluster" if resource is None else f"part of the {resource} of the cluster"
     tooltip = [alt.Tooltip("queue:N"), *(alt.Tooltip(f"{name}:Q", format=".1%") for name in ("part", "guarantee", "limit"))]
     base = (
         alt.Chart(alt.NamedData("queues"))
@@ -118,7 +118,7 @@ def _queue_bars(findings: Findings) -> View:
         .encode(y=alt.Y("place:N", sort=None, title=None, axis=alt.Axis(labelLimit=190)), tooltip=tooltip)
     )
     drawn = [found.allocation for found in findings.solved if found.allocation is not None]
-    end = max(held.largest for each in drawn for _, held in bars_of_queues(each)[1])
+    end = max(held.largest for each in drawn for _, held, _ in bars_of_queues(each)[1])
     across = alt.X("part:Q", title=title, axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1.02 * end or 1]))
     bars = base.mark_bar(height={"band": 0.7}, color="var(--c4)", stroke="var(--ink)", strokeWidth=0.8).encode(x=across)
     lack = base.transform_filter("datum.upto > datum.part").mark_bar(height={"band": 0.7}, color="var(--paper)", stroke="var(--bad)")

@@ -114,8 +114,9 @@ def _users(name: str, allocation: Allocation) -> list[list[Any]]:
 
 def _queues(name: str, allocation: Allocation) -> list[list[Any]]:
     rows = []
-    for each, held in bars_of_queues(allocation)[1]:
-        place = "> " * (each.depth - 1) + each.name
+    resource, bars = bars_of_queues(allocation)
+    for each, held, own in bars:
+        place = "> " * (each.depth - 1) + each.name + (f" ({own})" if resource is None and own else "")
         ends = (None if end is None else _float(end) for end in (held.guarantee, held.limit))
         rows.append([name, " > ".join(each.path), place, _float(held.part), *ends, _float(held.part + held.missing)])
     return rows

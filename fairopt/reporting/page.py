@@ -28,6 +28,7 @@ from fairopt.reporting.findings import Findings, Outcome
 from fairopt.reporting.library import library
 from fairopt.reporting.tables.frontiers import frontier_table
 from fairopt.reporting.tables.instance import server_table, user_table
+from fairopt.reporting.tables.phrases import counted
 from fairopt.reporting.tables.reports import (
     certificate_table,
     glance_table,
@@ -103,6 +104,7 @@ def write_page(findings: Findings, *, title: str, date: datetime.date, commands:
     return pages.get_template("page.html").render(
         **both,
         summary=summary(findings),
+        counted=counted(findings.instance),
         about_notion={found.name: about_notion(found) for found in findings.notions},
         servers=server_table(findings.instance),
         users=user_table(findings.instance),

@@ -37,7 +37,7 @@ _TITLES = {
 }
 _MEANINGS = {
     "efficiency": "weighted tasks, in % of the most possible with divisible tasks",
-    "price of fairness": "100 % less the efficiency",
+    "price of fairness": "100 % less the efficiency, so of weighted tasks",
     "smallest_share": "smallest weighted dominant share",
     "jain": "of the weighted dominant shares; 1: all are equal",
     "envy": "the largest, in tasks",

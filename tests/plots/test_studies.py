@@ -42,6 +42,18 @@ def test_marks_are_means_and_bars_are_standard_errors() -> None:
     assert figure.get_suptitle() == "Fairness against efficiency, mean and standard error of 2 seeds"
 
 
+def test_bars_are_the_interval_of_the_table_beside_it() -> None:
+    """Half widths of three seeds: the deviation, and Student's t with two degrees of freedom, 4.3027, times the error."""
+    rows = study({"one": [0.6, 0.7, 0.8]})
+    for interval, half in (("sd", 0.1), ("ci95", 4.302652729911275 * 0.1 / 3**0.5)):
+        figure = plot_study(rows, interval=interval)  # type: ignore[arg-type]
+        bars = [np.asarray(each.get_segments()[0]) for each in figure.axes[0].containers[0].lines[2]]  # type: ignore[attr-defined]
+        assert np.ptp(bars[0][:, 0]) == pytest.approx(2 * half)
+    assert " ".join(figure.get_suptitle().split()) == "Fairness against efficiency, mean and 95 % confidence interval of 3 seeds"
+    with pytest.raises(fo.Unsupported, match='interval is \'iqr\'; give "se", "sd" or "ci95"'):
+        plot_study(rows, interval="iqr")  # type: ignore[arg-type]
+
+
 def test_names_as_in_the_table_beside_it() -> None:
     """Of entries and instances; an axis of parts ends at the whole."""
     titles = {"one": "A long name of an instance that is not cut but broken", "drfh:best-fit": "Best fit"}
@@ -78,4 +90,9 @@ def test_the_option_draws_it(tmp_path: Path) -> None:
     assert ">efficiency<" in (tmp_path / "out.svg").read_text()
     assert CliRunner().invoke(app, [*command, str(tmp_path / "own.svg"), "--rename", "drf=Ours"]).exit_code == 0
     assert ">Ours" in (tmp_path / "own.svg").read_text()
+    drawn = ["study", "--generate", "google:users=4:servers=2", "--seeds", "2", "--interval", "ci95", "--workers", "1"]
+    result = CliRunner().invoke(app, [*drawn, "--plot", str(tmp_path / "ci.svg"), "--table", str(tmp_path / "ci.md")])
+    assert result.exit_code == 0, result.output
+    assert "95 % confidence" in (tmp_path / "ci.svg").read_text()
+    assert ">google, 4 users, 2 servers<" in (tmp_path / "ci.svg").read_text()
     assert CliRunner().invoke(app, [*command, str(tmp_path / "out.gif")]).exit_code == 2

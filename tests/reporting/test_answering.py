@@ -88,6 +88,30 @@ def test_a_tree_shows_what_is_missing() -> None:
     assert found.measure == "gpu of the cluster"
 
 
+def test_guarantees_of_several_resources_have_bars_of_their_own() -> None:
+    """6 of 10 GPUs for "ai", guaranteed 5; 60 of 100 CPUs for "web", guaranteed 50; "rest" shows what it holds most of."""
+    instance = fo.Instance(
+        [[100, 10]],
+        [[1, 1], [10, 0], [10, 1]],
+        users=["a", "w", "r"],
+        resources=["cpu", "gpu"],
+        tasks=[6, 6, 3],
+        queues=[fo.Queue("ai", guarantee={"gpu": 5}), fo.Queue("web", guarantee={"cpu": 50}), fo.Queue("rest")],
+        queue_of=["ai", "web", "rest"],
+    )
+    found = answer_of(studied(instance).solved[0].row)
+    held = next(column for column in found.table.columns if column.title == "holds").texts
+    bars = {name.strip(): (text, bar) for name, text, bar in zip(found.table.columns[0].values, held, found.bars, strict=True)}
+    assert bars["ai"][0] == "60.0 % gpu"
+    assert bars["ai"][1] is not None
+    assert (bars["ai"][1].part, bars["ai"][1].guarantee) == pytest.approx((0.6, 0.5))
+    assert bars["web"][0] == "60.0 % cpu"
+    assert bars["web"][1] is not None
+    assert (bars["web"][1].part, bars["web"][1].guarantee) == pytest.approx((0.6, 0.5))
+    assert bars["rest"][0].endswith(("% cpu", "% gpu"))
+    assert found.measure == "cluster, of the resource beside it: that of a guarantee, else of a limit, else the largest part"
+
+
 def test_bars_are_drawn_once_for_each_row() -> None:
     """A bar for each user, a mark of its weight, and an axis; they are hidden from readers of text, who have the numbers."""
     html = str(said(studied(fo.load(LAB))).table)
@@ -128,6 +152,16 @@ def test_who_can_run_nowhere_and_who_envies() -> None:
     assert list(found) == ["both", "Less than by weight", "Envy"]
     assert "there is no server where it may run" in found["both"]
     assert '"large" runs 0 tasks' in found["Envy"]
+
+
+def test_envy_of_a_sibling_says_what_lies_beyond_its_guarantee() -> None:
+    """Physics holds 80 CPU, 60 of them guaranteed, and 80 memory, none guaranteed: bio would run min(20 / 1, 80 / 6) with the rest."""
+    queues = [fo.Queue("physics", guarantee={"cpu": 60}), fo.Queue("bio")]
+    instance = fo.Instance(
+        [[100, 100]], [[6, 6], [1, 6]], users=["p", "b"], resources=["cpu", "memory"], queues=queues, queue_of=["physics", "bio"]
+    )
+    envy = next(each for each in said(studied(instance)).complaints if each.title == "Envy")
+    assert 'what queue "physics" holds of each resource beyond its guarantee of this resource it would run 13.3333' in envy.sentences[1]
 
 
 def test_many_complaints_are_counted() -> None:

@@ -114,7 +114,9 @@ def _among_queues(case: Case) -> Verdict:
     envy, child, other = max(found, key=lambda each: each[0])
     of, has = named_child(case, other), families.value(child)
     scale = "" if child.weight == other.weight else f", times {quotient(child.weight, other.weight)} for the weights"
-    beyond = " beyond its guarantee" if families.promised(other).any() else ""
+    beyond = ""
+    if families.promised(other).any():  # what a queue is guaranteed may be of one resource alone; a user is guaranteed tasks
+        beyond = " of each resource beyond its guarantee of this resource" if other.is_queue else " beyond its guarantee"
     nobody = ", and nobody below it would run less" if child.is_queue else ""
     witness = Witness(
         f"{named_child(case, child, first=True)} runs {plural(has, 'task')}. With what {of} holds{beyond}{scale} it would run "

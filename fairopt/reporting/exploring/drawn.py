@@ -66,7 +66,7 @@ def _change(change: UserChange) -> str:
 
 
 def queues_html(found: WhatIf, rows: Sequence[str]) -> Html:
-    """Return what each queue holds of the resource of most guarantees and limits, a bar for each notion."""
+    """Return what each queue holds of the resource of guarantees and limits, of several of its own, a bar for each notion."""
     columns: list[Column] = []
     bars: list[list[Held | None]] = []
     resource = None
@@ -75,17 +75,18 @@ def queues_html(found: WhatIf, rows: Sequence[str]) -> Html:
         assert allocation is not None
         resource, queues = bars_of_queues(allocation)
         same, earlier = (None, []) if old is None else bars_of_queues(old)
-        before = {each.name: held.part for each, held in earlier} if same == resource else {}
+        own = {each.name: thing for each, _, thing in queues}
+        before = {each.name: held.part for each, held, thing in earlier if same == resource and thing == own.get(each.name)}
         shown = queues[:_ROWS]
         if not columns:
-            columns.append(names("queue", (each.name for each, _ in shown), indents=tuple(each.depth - 1 for each, _ in shown)))
-        bars.append([replace(held, before=before.get(each.name)) for each, held in shown])
+            columns.append(names("queue", (each.name for each, *_ in shown), indents=tuple(each.depth - 1 for each, *_ in shown)))
+        bars.append([replace(held, before=before.get(each.name)) for each, held, _ in shown])
         columns += [
-            numbers("before", (_percent(before.get(each.name)) for each, _ in shown), above=row),
-            numbers("now", (_percent(held.part) for _, held in shown)),
+            numbers("before", (_percent(before.get(each.name)) for each, *_ in shown), above=row),
+            numbers("now", (f"{_percent(held.part)}{'' if resource else f' {thing}'}".rstrip() for _, held, thing in shown)),
         ]
     more = len(queues) - len(shown)
-    what = f"part of the {resource} of the cluster" if resource else "largest part of a resource of the cluster"
+    what = f"part of the {resource} of the cluster" if resource else "part of a resource of the cluster"
     legend = [("part", f"now: {what}"), ("guarantee", "guarantee"), ("limit", "limit"), ("missing", "missing of a guarantee")]
     return _shown(Table.of(*columns, title=f"Queues: {what}"), bars, legend, f"and {plural(more, 'more queue')}" if more else "")
 

@@ -1,12 +1,12 @@
 """Who gets what under one notion, against guarantee and weight: the first table of a report, and the parts that its bars show.
 
 Without queues a bar is the largest part of a resource of the cluster that the user holds. In a tree of queues it is the part of one
-resource, that of most guarantees and limits; where there are none, the largest part of any.
+resource where all guarantees and limits are of this one. Where they are of several, the bar of a queue is of the resource that it is
+guaranteed, else of a resource that has a limit; that of all others, and all bars where there is no bound, is the largest part of any.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -178,11 +178,13 @@ def _tasks_beside(beside: Sequence[Row], of: Any) -> Iterable[Column]:
 def _of_tree(allocation: Allocation, beside: Sequence[Row]) -> Answer:
     tree = tree_of(allocation)
     resource = _resource(allocation)
-    capacity = dict(zip(allocation.instance.resources, allocation.instance.total_capacity.tolist(), strict=True))
     by_title = {column.title: column for column in tree.table.columns}
-    bars = tuple(_bar(allocation, each, resource, capacity) for each in tree.holders)
-    parts = by_title["dominant"].texts if resource is None else [_percent(bar.part) for bar in bars]
-    measure = f"{resource} of the cluster" if resource else "cluster, of the resource of which the queue or user holds the largest part"
+    drawn = [_bar(allocation, each, resource) for each in tree.holders]
+    bars = tuple(held for held, _ in drawn)
+    parts = [_percent(held.part) if resource else _named_part(held.part, thing, allocation) for held, thing in drawn]
+    measure = f"{resource} of the cluster" if resource else "cluster, of the resource beside it"
+    if resource is None:
+        measure += ": that of a guarantee, else of a limit, else the largest part" if _bounded(allocation) else ": the largest part"
     columns = [by_title["queue, user"], by_title["tasks"]]
     for row in beside:
         assert row.allocation is not None
@@ -201,38 +203,64 @@ def _red(column: Column) -> Column:
     return words(column.title, column.values, styles=styles)
 
 
-def bars_of_queues(allocation: Allocation) -> tuple[str | None, list[tuple[QueueHoldings, Held]]]:
-    """Return the resource of which bars show a part (None: the largest part of any), and the bar of each queue that the tree shows."""
+def bars_of_queues(allocation: Allocation) -> tuple[str | None, list[tuple[QueueHoldings, Held, str]]]:
+    """Return the resource of which bars show a part (None: each of its own), and each queue shown, its bar and resource."""
     resource = _resource(allocation)
-    capacity = dict(zip(allocation.instance.resources, allocation.instance.total_capacity.tolist(), strict=True))
     queues = [each for each in tree_of(allocation).holders[:-1] if isinstance(each, QueueHoldings)]
-    return resource, [(each, _bar(allocation, each, resource, capacity)) for each in queues]
+    return resource, [(each, *_bar(allocation, each, resource)) for each in queues]
 
 
 def _resource(allocation: Allocation) -> str | None:
-    """Return the resource of most guarantees and limits; None if no queue has one of the whole cluster."""
-    queues, capacity = allocation.queue_holdings()[1:], allocation.instance.total_capacity
-    named = [promise.resource for each in queues for promise in each.guarantees] + [end.resource for each in queues for end in each.limits]
-    bounds = [resource for resource in named if capacity[allocation.instance.resources.index(resource)] > 0]
-    return Counter(bounds).most_common(1)[0][0] if bounds else None
+    """Return the resource of all guarantees and limits; None if there are none of the whole cluster, or of several resources."""
+    named = _bounded(allocation)
+    return named.pop() if len(named) == 1 else None
 
 
-def _bar(allocation: Allocation, each: QueueHoldings | int, resource: str | None, capacity: dict[str, float]) -> Held:
+def _bounded(allocation: Allocation) -> set[str]:
+    """Return the resources of guarantees and limits of queues that the cluster has."""
+    queues, capacity = allocation.queue_holdings()[1:], _capacity(allocation)
+    named = [one.resource for each in queues for one in each.guarantees] + [one.resource for each in queues for one in each.limits]
+    return {resource for resource in named if capacity[resource] > 0}
+
+
+def _capacity(allocation: Allocation) -> dict[str, float]:
+    return dict(zip(allocation.instance.resources, allocation.instance.total_capacity.tolist(), strict=True))
+
+
+def _bar(allocation: Allocation, each: QueueHoldings | int, resource: str | None) -> tuple[Held, str]:
+    """Return the bar of a queue or user, and of which resource it is: of the given one, or of its own."""
     instance = allocation.instance
     if not isinstance(each, QueueHoldings):
         parts = _of_user(allocation, each)
-        return Held(float(parts.max(initial=0.0) if resource is None else parts[instance.resources.index(resource)]))
-    if resource is None:
-        return Held(float(each.dominant_share))
-    whole = capacity[resource]
-    guarantees = [one for one in each.guarantees if one.resource == resource]
-    limits = [float(one.amount) / whole for one in each.limits if one.resource == resource and not one.group]
-    return Held(
-        float(each.used[resource]) / whole,
+        own = instance.resources[int(parts.argmax())] if resource is None else resource
+        return Held(float(parts[instance.resources.index(own)])), own
+    capacity = _capacity(allocation)
+    own = resource or _own_resource(each, capacity)
+    if not own:
+        return Held(float(each.dominant_share)), own
+    whole = capacity[own]
+    guarantees = [one for one in each.guarantees if one.resource == own]
+    limits = [float(one.amount) / whole for one in each.limits if one.resource == own and not one.group]
+    held = Held(
+        float(each.used[own]) / whole,
         guarantee=next((float(one.amount) / whole or None for one in guarantees if not one.group), None),
         limit=min(limits, default=None),
         missing=max((float(one.missing) / whole for one in guarantees), default=0.0),
     )
+    return held, own
+
+
+def _own_resource(each: QueueHoldings, capacity: dict[str, float]) -> str:
+    """Return the resource that a queue is guaranteed, else of a limit, else its dominant one; of several what it lacks or holds most of."""
+
+    def part(amount: Any, resource: str) -> float:
+        return float(amount) / capacity[resource]
+
+    own = [one for one in each.guarantees if capacity[one.resource] > 0]
+    if own:
+        return max(own, key=lambda one: (part(one.missing, one.resource), part(one.held, one.resource))).resource
+    limits = [one for one in each.limits if capacity[one.resource] > 0]
+    return max(limits, key=lambda one: part(one.held, one.resource)).resource if limits else each.dominant_resource
 
 
 def _of_user(allocation: Allocation, user: int) -> FloatArray:

@@ -13,7 +13,7 @@ from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
 from fairopt.models import ShareNotion
 from fairopt.reporting.tables.allocation import Choice, weights_differ
-from fairopt.reporting.tables.phrases import min_share, size_of, without_tiny
+from fairopt.reporting.tables.phrases import counted, min_share, size_of, without_tiny
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Column, Format, Table, names, numbers, percents, words
 from fairopt.show.terminal import fits
@@ -232,7 +232,8 @@ def _legend(rows: list[Row], by: str) -> str:
     regrets = [row.regret for row in rows if row.regret is not None]
     in_queues = any(row.allocation is not None and row.allocation.instance.queues for row in rows)
     others = (_OF_USERS if in_queues else {}) | (_IN_FRACTIONS if any(row.exact is not None for row in rows) else {})
-    lines = [others.get(line, line) for line in MEASURES.splitlines()]
+    what = counted(*(row.allocation.instance for row in rows if row.allocation is not None))
+    lines = [others.get(line, line).replace("efficiency: weighted tasks", f"efficiency: {what}") for line in MEASURES.splitlines()]
     if by == "owner":
         lines.append("owners: tasks, and the dominant share of what each holds (not divided by weights).")
     elif in_queues:

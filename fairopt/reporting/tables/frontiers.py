@@ -27,7 +27,7 @@ def frontier_blocks(found: Frontier) -> Iterator[Block]:
         yield GAP
         yield (
             "min share: smallest weighted dominant share.\n"
-            "price of fairness: tasks lost, in % of the most possible.\n"
+            "price of fairness: tasks lost, of whatever weight, in % of the most possible.\n"
             "price of efficiency: min share lost, in % of the best possible.\n"
             "slack: how much the min share could rise without losing tasks, in % of the best possible.\n"
             f"kind: alpha is alpha-fair in {found.of} per unit of weight; greedy is a schedule, not an optimum; all others are exact."

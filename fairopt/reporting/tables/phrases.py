@@ -9,7 +9,7 @@ from fairopt.instance import Instance
 from fairopt.show.table import Format
 from fairopt.wording import joined, named, plural
 
-__all__ = ["min_share", "servers_in_rows", "sharing_note", "size_of", "without_tiny"]
+__all__ = ["counted", "min_share", "servers_in_rows", "sharing_note", "size_of", "without_tiny"]
 
 _FEW = 3  # users listed
 
@@ -36,6 +36,18 @@ def servers_in_rows(instance: Instance) -> str:
 def size_of(instance: Instance, sharing: str = "rdm") -> str:
     """Return how many users and servers there are, and how servers are shared."""
     return f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}{sharing_note(sharing)}"
+
+
+def counted(*instances: Instance) -> str:
+    """Return what an efficiency counts: tasks by the weights of their users, if these differ and compare all users; else tasks.
+
+    In a tree weights compare siblings only, and a weight for each resource is no weight of a task.
+
+    >>> counted(Instance([[4]], [[1], [1]])), counted(Instance([[4]], [[1], [1]], weights=[1, 2]))
+    ('tasks', 'weighted tasks')
+    """
+    by_weight = (each.weights.ndim == 1 and not each.is_tree and bool((each.weights != 1).any()) for each in instances)
+    return "weighted tasks" if any(by_weight) else "tasks"
 
 
 def min_share(*instances: Instance) -> str:

@@ -12,7 +12,7 @@ from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
 from fairopt.reporting.findings import Findings
 from fairopt.reporting.tables.comparison import regret_columns, user_table
-from fairopt.reporting.tables.phrases import min_share, without_tiny
+from fairopt.reporting.tables.phrases import counted, min_share, without_tiny
 from fairopt.show.table import Column, Table, names, numbers, percents, words
 from fairopt.wording import figure, percent, residual
 
@@ -112,14 +112,14 @@ def _bounds(bounds: object) -> str:
 
 
 def price_table(findings: Findings) -> Table:
-    """Return the weighted tasks of every allocation beside the most possible, where no frontier shows it."""
-    rows, most = findings.made, findings.comparison.largest_total
+    """Return the tasks, weighted as an efficiency counts them, of every allocation beside the most possible, where no frontier shows it."""
+    rows, most, what = findings.made, findings.comparison.largest_total, counted(findings.instance)
     return Table.of(
         names("allocation", (row.name for row in rows)),
-        numbers("weighted tasks", (row.efficiency * most for row in rows), 6),
+        numbers(what, (row.efficiency * most for row in rows), 6),
         numbers("most possible", (most for _ in rows), 6),
         percents("price of fairness", (1 - row.efficiency for row in rows), 1),
-        title="Price of fairness: weighted tasks lost, in % of the most possible",
+        title=f"Price of fairness: {what} lost, in % of the most possible",
     )
 
 

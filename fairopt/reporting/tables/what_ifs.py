@@ -8,7 +8,7 @@ from itertools import islice
 from fairopt.analysis.differences import Difference
 from fairopt.analysis.what_ifs import UserChange, WhatIf, largest_changes, signed
 from fairopt.reporting.tables.allocation import Choice
-from fairopt.reporting.tables.phrases import min_share
+from fairopt.reporting.tables.phrases import counted, min_share
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Table, ids, names, numbers, words
 from fairopt.wording import figure, percent, plural, printable
@@ -21,7 +21,7 @@ _LONGEST = 14  # characters of the name of an instance above a column
 _SIDE_BY_SIDE = 2  # allocations in a table of measures
 _OF_USERS = 3  # measures at the end that compare all users: the smallest share, Jain's index, envy
 _LEGEND = """\
-efficiency: weighted tasks, in % of the most possible with divisible tasks of each instance.
+efficiency: {}, in % of the most possible with divisible tasks of each instance.
 min share: smallest weighted dominant share."""
 _ONLY = "only {}: gain in tasks by what that line says, alone. Gains need not add up: differences may work together."
 
@@ -62,7 +62,7 @@ def effect_blocks(found: WhatIf, *, everything: bool = False, choice: Choice | N
         yield GAP
     numbered = [str(j) for j in range(1, len(groups) + 1)]
     legend = [_ONLY.format(" and only ".join(numbered) if len(numbered) < 3 else f"1, ..., only {numbered[-1]}")] if found.effects else []
-    yield "\n".join([*legend, _LEGEND])
+    yield "\n".join([*legend, _LEGEND.format(counted(found.before.instance, found.after.instance))])
     for row, effects in found.effects.items():
         for number, effect in enumerate(effects, 1):
             if effect.message:
