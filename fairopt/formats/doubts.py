@@ -1,7 +1,8 @@
 """What is implausible in a file: what `fairopt.instance.doubts` finds in the instance, and what only the file shows.
 
 * *A last row that equals the sums* of the rows before it, of servers (with or without their counts) or of users, in all resources: its name
-  says that it is a total, or the rows before it are not all multiples of one shape (as 1, 2 and 3 nodes of one kind are).
+  says that it is a total (tables refuse most such names), or the rows before it are not all multiples of one shape (as 1, 2 and 3 nodes of
+  one kind are).
 * *A requirement that no server meets*, with the values that there are.
 * *A column of a table of servers that holds numbers and that no user demands*: it is read as an attribute. If some user's ``requires``, or
   ``on`` of a quota, asks for it, it is meant to be one.

@@ -12,7 +12,7 @@ from typing import Any
 from fairopt.errors import InvalidInstance
 from fairopt.files import write_files
 from fairopt.formats.queue_tables import LONGEST_CELL, check, columns_of
-from fairopt.formats.tables import SERVERS, TABLES, USERS
+from fairopt.formats.tables import SERVERS, TABLES, USERS, is_total
 from fairopt.instance import Instance
 from fairopt.instance.attributes import text_of
 from fairopt.instance.fractions import plain
@@ -101,6 +101,9 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
             if "\0" in label or label != label.strip():
                 why = "holds a null character" if "\0" in label else "begins or ends with a space, which means nothing in a table"
                 raise InvalidInstance(f"{place}: the {kind} label {label!r} {why}; save as .yaml")
+    for kind, labels in (("server", instance.servers), ("user", instance.users), ("queue", queues)):
+        if len(labels) > 1 and is_total(labels[-1]):
+            raise InvalidInstance(f'{place}: in {what}, the last {kind}, "{labels[-1]}", would be taken for a total; save as .yaml')
     document = instance.to_dict()
     _check_facts(instance, document, place, what, longest)
     per_resource, rates = instance.weights.ndim == 2, instance.given("rates_per_server")

@@ -17,7 +17,8 @@ Each table is a file of the folder, such as ``servers.csv`` or ``servers.parquet
 
 The resources are the columns of ``users`` that have no other meaning. Matrices have a table each; their labels must be exactly the users
 and the servers or resources, in any order. The tables follow the schema of YAML files: :mod:`fairopt.formats.document` has it, with the
-values that are allowed. Other files and other sheets are not read.
+values that are allowed. Other files and other sheets are not read. A last row of servers, users or queues that is called total, sum,
+average or the like (also in German and French) is refused, because it would count as one more.
 
 Text is data here: a name that begins with ``=`` is stored as it is, in a workbook as text. In a Parquet file or a frame, missing values
 (None, NaN, NA) are empty cells.
@@ -32,6 +33,7 @@ Instance(2 users, 3 servers in 2 rows, 2 resources: 20 gpu, 160 cpu; 1 user cann
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -47,10 +49,11 @@ from fairopt.instance import Instance
 from fairopt.instance.numerals import numeral
 from fairopt.tables import Column, Mistakes, Schema, Table, read_book
 from fairopt.tables import read as read_file
+from fairopt.tables.cells import only_text
 from fairopt.tables.schema import NUMBERS, spelled
-from fairopt.wording import did_you_mean, exactly, joined, named
+from fairopt.wording import brief, did_you_mean, exactly, joined, named
 
-__all__ = ["book_source", "folder_source", "from_frames", "read", "tables_in"]
+__all__ = ["book_source", "folder_source", "from_frames", "is_total", "read", "tables_in"]
 
 SERVERS = Schema(Column("name", "name"), *own_columns(Server))
 USERS = Schema(Column("name", "name"), *own_columns(User))
@@ -64,6 +67,11 @@ TABLES = {
 SUFFIXES = (".csv", ".parquet")
 """Of the files in a folder."""
 _MOST = 5  # columns in a list
+_TOTAL = re.compile(
+    r"\W*((grand|sub|gesamt|zwischen)[\s-]*)?"
+    r"(totals?|sums?|summen?|gesamt|insgesamt|averages?|avg|means?|mittelwert|durchschnitt|somme|suma|totale|moyenne)\W*",
+    re.IGNORECASE,
+)
 _MATRIX_OF = {"weight": "weights", "rates": "rates", "servers": "eligibility"}
 
 
@@ -97,6 +105,9 @@ class Tables:
         self.mistakes.refuse()
 
     def _read(self, tables: Mapping[str, Table]) -> None:
+        for name in ("servers", "users", "queues"):
+            if name in tables:
+                _without_totals(tables[name], name)
         self._servers, self._users = tables["servers"], tables["users"]
         self._matrices = {name: tables[name] for name in _MATRIX_OF.values() if name in tables}
         self._column_of = self._common_resources()
@@ -174,12 +185,17 @@ class Tables:
             own = spelled(column, there)
             if own in found.values():
                 users.wrong(None, f"another column is the resource {named(own)}, too; remove one", column)
+            elif own in there and (text := only_text(users.cells(column))) and only_text(servers.cells(own)):
+                what = f'the column holds text, such as "{brief(text, 40)}", here and in {servers.file}'
+                users.wrong(None, f"{what}; rename both note if they are for people", column)
             elif own in there:
                 found[column] = own
             else:
                 word, _, resource = (part.strip() for part in column.casefold().partition(":"))
                 hint = did_you_mean(column, free) or f"; a resource must be a column of {servers.file} too"
                 message = f'there is no resource "{column}"{hint}'
+                if only_text(users.cells(column)):
+                    message += "; rename it note if it is for people"
                 if word in AMOUNTS:
                     shown = f"{word}:{resource or next((each for each in asked if each in there), 'gpu')}"
                     message = (
@@ -255,6 +271,29 @@ class Tables:
             row = table.cells("user").index(entry["name"])
             table.wrong(row, f"expected 1 (may run) or 0 (may not), found {exactly(values[wrong])}", wrong)
         return [server for server in entry.get("servers", values) if values.get(server, 1)]  # a server that does not exist is refused later
+
+
+def is_total(name: str) -> bool:
+    """Return whether a name says that its row sums up those above it.
+
+    >>> [is_total(name) for name in ("Total:", "GESAMT", "Average", "total-recall", "all")]
+    [True, True, True, False, False]
+    """
+    return _TOTAL.fullmatch(name) is not None
+
+
+def _without_totals(table: Table, kind: str) -> None:
+    """Leave out the last rows whose names say that they sum up those above them, and keep a mistake of each: nothing else counts there."""
+    names = table.cells("name")
+    end = len(names)
+    while end > 1 and is_total(names[end - 1]):
+        end -= 1
+        one = kind.removesuffix("s")
+        table.wrong(
+            end, f"the last of the {kind} is called {named(names[end])}: is it a total? Delete the row, or rename the {one}", "name"
+        )
+    if end < len(names):
+        table.leave_out(end)
 
 
 def _units(table: Table, resources: Sequence[str]) -> dict[str, str]:

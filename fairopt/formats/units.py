@@ -29,7 +29,7 @@ from fairopt.formats.messages import Path, Source, in_words, refuse
 from fairopt.instance.fractions import Written, fraction_of, written
 from fairopt.instance.quantities import Quantity, percentage, plain, read
 from fairopt.instance.units import BYTES, unit_in_name
-from fairopt.tables import Mistakes
+from fairopt.tables import Mistakes, StandIn
 from fairopt.wording import exactly, found, named
 
 __all__ = ["OPERATORS", "calculated", "with_plain_numbers"]
@@ -247,7 +247,7 @@ def _check(source: Source, in_bytes: dict[object, tuple[Path, str]], mistakes: M
     """Keep a mistake for each amount without a byte unit of a resource that has one elsewhere."""
     for path, value in _amounts(source.data):
         first = in_bytes.get(path[-1])
-        if first is None:
+        if first is None or isinstance(value, StandIn):
             continue
         if isinstance(value, str):
             try:

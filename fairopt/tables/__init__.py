@@ -22,5 +22,6 @@ from fairopt.tables.rows import Rows
 from fairopt.tables.schema import NEEDED, Column, Kind, Schema
 from fairopt.tables.sheets import Book
 from fairopt.tables.table import Table
+from fairopt.tables.values import StandIn
 
-__all__ = ["BOOKS", "NEEDED", "Book", "Column", "Kind", "Mistakes", "Rows", "Schema", "Table", "read", "read_book"]
+__all__ = ["BOOKS", "NEEDED", "Book", "Column", "Kind", "Mistakes", "Rows", "Schema", "StandIn", "Table", "read", "read_book"]

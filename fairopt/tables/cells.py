@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from fairopt.instance.numerals import Numeral
 from fairopt.instance.quantities import advice, plain, read
 from fairopt.wording import brief
 
-__all__ = ["float_of", "is_number", "label_of", "no_number"]
+__all__ = ["float_of", "is_number", "label_of", "no_number", "only_text"]
 
 
 def no_number(shown: str, cell: str, both: Numeral | None, resource: str, counts: str, *, of_resource: bool) -> str:
@@ -70,6 +70,16 @@ def is_number(cell: str) -> bool:
 def label_of(cell: str, known: Collection[str]) -> str:
     """Return the label that a cell stands for: spaces around it count only where a label has them."""
     return cell if cell in known else cell.strip()
+
+
+def only_text(cells: Sequence[str]) -> str:
+    """Return the first text of a column in which no cell begins as a number does; "" where one does, or all are empty.
+
+    >>> only_text(["", "R1", "R2"]), only_text(["R1", "64 GB (per job)"]), only_text(["-3", ".5"])
+    ('R1', '', '')
+    """
+    texts = [cell for cell in cells if cell]
+    return "" if any(re.match(r"\W*\d", cell) for cell in texts) else next(iter(texts), "")
 
 
 def _longer(decimal: str) -> str:

@@ -30,11 +30,15 @@ Kind: TypeAlias = Literal["text", "name", "names", "number", "share", "time"]
 NUMBERS = ("number", "share")
 """The kinds of numbers."""
 
-_COMMENTS = {"note", "notes", "comment", "comments", "contact", "contacts", "remark", "remarks"}
+_COMMENTS = {
+    *("note", "notes", "comment", "comments", "contact", "contacts", "remark", "remarks", "description", "email", "e-mail"),
+    *("notiz", "notizen", "kommentar", "kommentare", "bemerkung", "bemerkungen", "anmerkung", "anmerkungen", "kontakt", "beschreibung"),
+}
 
 
 def is_comment(name: str) -> bool:
-    """Return whether a column of this name is for people only: it is called note, comment, contact or remark, or begins with ``#``.
+    """Return whether a column of this name is for people only: it is called note, comment, contact, remark, description
+    or email (also in German), or begins with ``#``.
 
     >>> is_comment("# asked on Monday"), is_comment("Contact"), is_comment("gpu")
     (True, True, False)

@@ -36,7 +36,7 @@ from fairopt.instance.units import BYTES
 from fairopt.tables.cells import float_of, is_number, label_of, no_number
 from fairopt.tables.mistakes import Mistakes
 from fairopt.tables.schema import NEEDED, NUMBERS, Column, Schema, is_comment, spelled
-from fairopt.tables.values import Percentage, Values, is_blank, name_of, part, rows_with_content, stripped, text_of
+from fairopt.tables.values import STAND_IN, Percentage, Values, is_blank, name_of, part, rows_with_content, stripped, text_of
 from fairopt.validation import FloatArray
 from fairopt.wording import brief, did_you_mean
 
@@ -117,6 +117,7 @@ class Table:
         self._plain: dict[int, list[str]] = {}
         self._unclear: dict[str, Numeral] = {}
         self._resources: Sequence[str] | None = None
+        self._unknown: set[tuple[int, str]] = set()
         self.cut = ""
         """Which line is cut and left out."""
 
@@ -193,6 +194,13 @@ class Table:
         ``unit`` is that of the resource: a number with it is the number.
         """
         return [self.amount(cell, row, column, unit) for row, cell in enumerate(self.plain(column))]
+
+    def leave_out(self, start: int) -> None:
+        """Leave out the rows from this one on."""
+        rows = range(start)
+        self._values, self.lines = [part(each, rows) for each in self._values], [self.lines[row] for row in rows]
+        self._texts = {j: list(cells) for j, cells in enumerate(self._values)} if self._all_texts else {}
+        self._plain.clear()
 
     # Numbers as people write them ------------------------------------------------------------------------------------------------
 
@@ -382,14 +390,15 @@ class Table:
     ) -> float:
         """Return the number that a cell holds, also as a fraction or with a unit; of an empty cell ``empty``, a mistake if that is None.
 
-        Where a mistake is kept, the number is that of an empty cell, or 1. With ``shares``, or in a column of shares, a percentage is a
-        number.
+        Where a mistake is kept, the number is that of an empty cell, or `STAND_IN`. With ``shares``, or in a column of shares, a percentage
+        is a number.
         """
         declared = self.schema.columns.get(column)
+        instead = STAND_IN if empty is None else empty
         if not cell.strip():
             if empty is None:
                 self.wrong(row, "the cell is empty; write 0 if you mean 0", column)
-            return 1.0 if empty is None else empty
+            return instead
         try:
             if "_" in cell:  # only Python allows it in numbers
                 raise ValueError
@@ -399,7 +408,7 @@ class Table:
             number = plain(cell, of_resource=False) if not shares or (part := percentage(cell)) is None else written(part)
         if number is None:
             self.wrong(row, self._no_number(cell, row, column, of_resource=of_resource), column)
-            return 1.0 if empty is None else empty
+            return instead
         return number
 
     def amount(self, cell: str, row: int, column: str, unit: str = "", *, shares: bool = False) -> float | str:
@@ -408,6 +417,8 @@ class Table:
         With ``shares``, so is a percentage.
         """
         cell = cell.strip()
+        if (row, column) in self._unknown:
+            return STAND_IN
         if shares and percentage(cell) is not None:
             return cell
         if cell[-1:].isalpha():
@@ -449,4 +460,5 @@ class Table:
         except ValueError as error:
             self.wrong(row, str(error), column)
             declared = self.schema.columns.get(column)
+            self._unknown.add((row, column))
             return "1" if declared is None or declared.default is NEEDED else ""

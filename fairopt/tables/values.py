@@ -17,10 +17,29 @@ from fairopt.errors import InvalidInstance
 from fairopt.instance.fractions import plain_numbers
 from fairopt.wording import found
 
-__all__ = ["Percentage", "Unreadable", "Values", "is_blank", "name_of", "part", "rows_with_content", "stripped", "text_of"]
+__all__ = [
+    "STAND_IN",
+    "Percentage",
+    "StandIn",
+    "Unreadable",
+    "Values",
+    "is_blank",
+    "name_of",
+    "part",
+    "rows_with_content",
+    "stripped",
+    "text_of",
+]
 
 Values: TypeAlias = Sequence[Any] | np.ndarray[Any, Any]
 """The cells of a column: texts, values, or an array of numbers."""
+
+
+class StandIn(float):
+    """A number in the place of a cell that holds none: a mistake is kept of that cell, and nothing more is said of it."""
+
+
+STAND_IN = StandIn(1.0)
 
 
 class Percentage(float):

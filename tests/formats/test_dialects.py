@@ -194,3 +194,49 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
     (tmp_path / "users.csv").write_text("\n".join(["name,gpu", *(f"u{j},x" for j in range(17)), ""]))
     with pytest.raises(fo.InvalidInstance, match=r"^17 mistakes:\n(.*\n){10}and 7 more$"):
         fo.load(tmp_path)
+
+
+@pytest.mark.parametrize("cell", ["64 GB (per job)", "", "1,024 GB"])
+def test_a_cell_that_cannot_be_read_is_one_mistake(tmp_path: Path, cell: str) -> None:
+    """The number that stands in for it has no unit, which nobody wrote."""
+    (tmp_path / "servers.csv").write_text("name,gpu,memory\ns,8,512 GB\nt,4,128 GB\n")
+    (tmp_path / "users.csv").write_text(f'name,gpu,memory\na,1,64 GB\nb,1,"{cell}"\n')
+    with pytest.raises(fo.InvalidInstance, match=r'^[^\n]*line 3, column "memory": [^\n]*$') as caught:
+        fo.load(tmp_path)
+    assert "byte unit" not in str(caught.value)
+
+
+def test_a_formula_without_a_value_is_one_mistake(tmp_path: Path) -> None:
+    """In memory, too."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    rows = {"servers": [["name", "memory"], ["s", "512 GB"], ["t", "=1+1"]], "users": [["name", "memory"], ["a", "64 GB"]]}
+    for name, sheet in zip(rows, (book.active, book.create_sheet()), strict=True):
+        sheet.title = name
+        for row in rows[name]:
+            sheet.append(row)
+    book.save(tmp_path / "lab.xlsx")
+    with pytest.raises(fo.InvalidInstance, match=r"^[^\n]*row 3[^\n]*the formula has no value[^\n]*$"):
+        fo.load(tmp_path / "lab.xlsx")
+
+
+@pytest.mark.parametrize("column", ["Notiz", "Bemerkungen", "Kommentar", "ANMERKUNG", "Email", "E-Mail", "Description"])
+def test_columns_for_people(tmp_path: Path, column: str) -> None:
+    """In German too; a resource of that name is not written into a table."""
+    (tmp_path / "servers.csv").write_text("name,gpu\ns,8\n")
+    (tmp_path / "users.csv").write_text(f"name,gpu,{column}\na,1,ask\nb,1,\n")
+    assert fo.load(tmp_path).resources == ("gpu",)
+
+
+def test_a_column_of_text_is_one_mistake(tmp_path: Path) -> None:
+    """In both tables, or in that of users alone."""
+    (tmp_path / "servers.csv").write_text("name,gpu,room\ns,8,R1\nt,4,R2\n")
+    users = tmp_path / "users.csv"
+    users.write_text("name,gpu,Room\na,1,K1\nb,1,K2\nc,1,\n")
+    with pytest.raises(
+        fo.InvalidInstance, match=r'^[^\n]*column "Room": [^\n]* text, such as "K1", here and in [^\n]*; rename both note[^\n]*$'
+    ):
+        fo.load(tmp_path)
+    users.write_text("name,gpu,desk\na,1,K1\nb,1,K2\n")
+    with pytest.raises(fo.InvalidInstance, match=r'^[^\n]*there is no resource "desk";[^\n]*; rename it note if it is for people$'):
+        fo.load(tmp_path)

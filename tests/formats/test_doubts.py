@@ -91,7 +91,7 @@ def test_frames_are_doubted_as_files_are(caplog: pytest.LogCaptureFixture) -> No
     assert [record.getMessage() for record in caplog.records] == [LARGE]
 
 
-@pytest.mark.parametrize("row", ["Total,116,1600,9472,30,", "Total,14,208,1408,,", "cluster,116,1600,9472,1,", "cluster,14,208,1408,1,"])
+@pytest.mark.parametrize("row", ["all,116,1600,9472,30,", "all,14,208,1408,,", "cluster,116,1600,9472,1,", "cluster,14,208,1408,1,"])
 def test_a_last_row_of_sums(row: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """4 x 8 + 16 x 4 + 10 x 2 = 116 GPUs, 4 x 128 + 16 x 48 + 10 x 32 = 1600 cores, 9472 GB; or 14, 208 and 1408 without counts."""
     lab = folder(tmp_path / "lab", f"{SERVERS}{row}\n")
@@ -103,13 +103,41 @@ def test_a_last_row_of_sums(row: str, tmp_path: Path, caplog: pytest.LogCaptureF
 
 def test_a_last_user_of_sums_and_rows_that_are_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Users: 10, 96 and 672. One resource alone, 1 + 2 = 3, is chance; so is a second server like the first, unless it is named a total."""
-    lab = folder(tmp_path / "lab", users=f"{USERS}sum,10,96,672,\n")
-    assert any("the last of the users, sum, has the sums of the others" in sentence for sentence in doubted(caplog, lab))
+    lab = folder(tmp_path / "lab", users=f"{USERS}all,10,96,672,\n")
+    assert any("the last of the users, all, has the sums of the others" in sentence for sentence in doubted(caplog, lab))
     ones = "name,gpu\na,1\nb,2\nc,3\n"
     assert doubted(caplog, folder(lab, ones, "name,gpu\nu,1\n")) == []
     assert doubted(caplog, folder(lab, "name,gpu,cpu\na,1,2\nb,1,2\n", "name,gpu,cpu\nu,1,1\n")) == []
-    assert len(doubted(caplog, folder(lab, "name,gpu,cpu\na,1,2\ntotal,1,2\n", "name,gpu,cpu\nu,1,1\n"))) == 1
+    assert len(doubted(caplog, folder(lab, "name,gpu,cpu\na,1,2\noverall,1,2\n", "name,gpu,cpu\nu,1,1\n"))) == 1
     assert doubted(caplog, folder(lab, f"{SERVERS}more,116,1600,9000,1,\n")) == []
+
+
+@pytest.mark.parametrize("row", ["Total,512,1,3,12,", "SUMME:,,,x,,", "Average,4,69,469,10,", "Gesamtsumme,14,208,1408,,", "Subtotal,,,,,"])
+def test_a_last_row_called_a_total_is_refused(row: str, tmp_path: Path) -> None:
+    """Also where it is no exact sum: it would be one more server. Nothing else is said of its cells."""
+    lab, name = folder(tmp_path / "lab", f"{SERVERS}{row}\n"), row.partition(",")[0]
+    said = f'line 5, column "name": the last of the servers is called {name}: is it a total? Delete the row, or rename the server'
+    with pytest.raises(fo.InvalidInstance) as caught:
+        fo.load(lab)
+    assert str(caught.value).replace('"SUMME:"', "SUMME:") == f"{lab}/servers.csv, {said}"
+
+
+def test_totals_of_users_and_queues_and_names_that_are_none(tmp_path: Path) -> None:
+    """All of them at once; a server between others, or alone, may be called so, and so may one in YAML."""
+    lab = folder(tmp_path / "lab", users="name,gpu,queue\na,1,q\nb,1,q\nMean,1,\nSum,2,\n")
+    (lab / "queues.csv").write_text("name,weight\nq,1\ntotal,2\n")
+    with pytest.raises(
+        fo.InvalidInstance, match=r"^3 mistakes:\n.*called Mean.*\n.*called Sum.*\n.*the last of the queues is called total"
+    ):
+        fo.load(lab)
+    (lab / "queues.csv").unlink()
+    folder(lab, "name,gpu\nTotal,4\nb,2\n", "name,gpu\nsum,1\n")
+    assert fo.load(lab).servers == ("Total", "b")
+    instance = fo.Instance([[1, 2], [5, 4]], [[1, 1]], servers=["a", "Total"], users=["u"], resources=["gpu", "cpu"])
+    with pytest.raises(fo.InvalidInstance, match=r'the last server, "Total", would be taken for a total; save as \.yaml'):
+        fo.save(instance, tmp_path / "again")
+    fo.save(instance, tmp_path / "again.yaml")
+    assert fo.load(tmp_path / "again.yaml").servers == ("a", "Total")
 
 
 @pytest.mark.parametrize(
