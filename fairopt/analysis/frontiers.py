@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ALPHAS", "FAMILIES", "Frontier", "FrontierPoint", "frontier"]
+__all__ = ["ALPHAS", "FAMILIES", "Frontier", "FrontierPoint", "frontier", "why_none"]
 
 ALPHAS = (0.0, 0.5, 1.0, 2.0, 5.0, float("inf"))
 FAMILIES = ("fds", "gfj")

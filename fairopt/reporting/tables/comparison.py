@@ -55,7 +55,8 @@ def comparison_blocks(
     """Yield tasks, why rows failed, measures and regrets of all rows, then remarks on single rows.
 
     By owner or queue, it is also what each holds, side by side. Where there is no room for a column for each user, each is a row, with its
-    tasks in each allocation side by side: 20 users, or ``everything``. With a choice it is these users, in the order of the first allocation.
+    tasks in each allocation side by side: 20 users, or ``everything``. With a choice it is these users, in the order of the
+    first allocation.
     """
     instance = comparison.instance
     done, failed = ([row for row in comparison if (row.allocation is None) == lacks] for lacks in (False, True))
