@@ -8,7 +8,7 @@ from fairopt.reporting.bars import Axis, axis_html, bar, sign
 from fairopt.reporting.complaints import Complaint, asked, complaints, none_of
 from fairopt.reporting.findings import Findings
 from fairopt.reporting.tables.answers import Answer, answer_of
-from fairopt.reporting.tables.phrases import counted
+from fairopt.reporting.tables.phrases import of_the_most
 from fairopt.show.html import Html, table_html
 from fairopt.wording import joined, percent, plural
 
@@ -57,8 +57,7 @@ def answered(findings: Findings, *, one_page: bool = False) -> Answered | None:
     answer = answer_of(row, [other for other in findings.made if other is not row] if one_page else findings.given)
     axis = Axis.of(held.largest for held in answer.bars if held is not None)
     says = [
-        f"{found.notion.title} ({found.name}): {plural(row.tasks, 'task')} in all; "
-        f"{counted(allocation.instance)} {percent(row.efficiency, 1)} of the most possible.",
+        f"{found.notion.title} ({found.name}): {plural(row.tasks, 'task')} in all{of_the_most(row.efficiency, allocation.instance)}.",
         "In use: " + joined([f"{percent(part, 1)} of {thing}" for thing, part in row.use.items()], 8) + ".",
     ]
     wrong = complaints(found)

@@ -9,7 +9,7 @@ from fairopt.analysis.comparison import Row
 from fairopt.analysis.measures import takes_part
 from fairopt.instance.units import bare_amount
 from fairopt.reporting.findings import PROMISES, Findings, OfNotion
-from fairopt.reporting.tables.phrases import counted, servers_in_rows
+from fairopt.reporting.tables.phrases import of_the_most, servers_in_rows
 from fairopt.wording import figure, joined, percent, plural, residual
 
 __all__ = ["about_instance", "about_notion", "summary"]
@@ -51,7 +51,7 @@ def about_notion(found: OfNotion) -> list[str]:
     row, allocation = found.row, found.allocation
     if allocation is None:
         return [f"No allocation: {row.message}."]
-    what = f"{plural(row.tasks, 'task')} in all; {counted(allocation.instance)} {percent(row.efficiency, 1)} of the most possible"
+    what = f"{plural(row.tasks, 'task')} in all{of_the_most(row.efficiency, allocation.instance)}"
     sentences = [
         f"{found.notion.title} (exact): {what}.",
         *(_by_tree(found) if allocation.instance.is_tree else _by_weight(row, allocation)),
@@ -114,7 +114,7 @@ def _of_notion(found: OfNotion) -> str:
     if found.allocation is None:
         return f"{row.name}: no allocation ({row.message})."
     parts = [
-        f"{row.name}: {plural(row.tasks, 'task')}; {counted(found.allocation.instance)} {percent(row.efficiency, 1)} of the most possible",
+        f"{row.name}: {plural(row.tasks, 'task')}{of_the_most(row.efficiency, found.allocation.instance)}",
     ]
     if not found.allocation.instance.is_tree:
         parts.append(f"smallest weighted dominant share {figure(row.smallest_share, 4, missing='-')}")

@@ -42,16 +42,16 @@ def test_the_price_of_fairness(pool: Findings) -> None:
     """1 - 5 / (63/11) = 8/63 of the tasks."""
     sentences = [plain(sentence) for sentence in summary(pool)]
     assert "The smallest share can be 0.6667 at most. That costs 12.7 % of the tasks: 5 instead of 5.72727." in sentences
-    first = "drf: 5 tasks; tasks 87.3 % of the most possible; smallest weighted dominant share 0.6667; no envy; "
+    first = "drf: 5 tasks, 87.3 % of the most possible; smallest weighted dominant share 0.6667; no envy; "
     assert sentences[0].startswith(first)
-    assert sentences[1].startswith("efficiency: 5.72727 tasks; tasks 100.0 % of the most possible; ")
+    assert sentences[1].startswith("efficiency: 5.72727 tasks, 100.0 % of the most possible; ")
     assert sentences[2] == "drf:best-fit (greedy): 5 tasks, at worst 0.0 % short of the exact allocation of drf."
 
 
 def test_a_notion_in_words(pool: Findings) -> None:
     """drf uses all of the cpu, and 14 of 18 of the memory. Of the most tasks, B's 18/11 are 6/11 of the cpu."""
     drf, efficiency = (plain(" ".join(about_notion(each))) for each in pool.notions)
-    assert "5 tasks in all; tasks 87.3 % of the most possible." in drf
+    assert "5 tasks in all, 87.3 % of the most possible." in drf
     assert 'The smallest weighted dominant share is 0.6667 (of "A" and "B"). Jain\'s index of the shares is 1.' in drf
     assert "No user envies another." in drf
     assert "In use: 100.0 % of cpu and 77.8 % of memory." in drf

@@ -130,6 +130,23 @@ def test_it_draws_in_silence_and_fits(window: Window, name: str, width: int, req
     assert window.run("return [...document.querySelectorAll('.chart svg')].every((svg) => svg.getBoundingClientRect().width > 200)")
 
 
+def test_a_wide_table_hints_at_its_rest(window: Window, tmp_path: Path) -> None:
+    """On a telephone the numbers beside the bars are whole, and a shadow says that more follows; on a desk nothing is cut."""
+    queues = [fo.Queue("a", guarantee={"gpu": 5}, limit={"gpu": 6}), fo.Queue("b", guarantee={"cpu": 50}, limit={"cpu": 60})]
+    instance = fo.Instance([[100, 10]], [[1, 1], [10, 0]], users=["x", "y"], resources=["cpu", "gpu"], queues=queues, queue_of=["a", "b"])
+    report(instance, tmp_path / "one.html", notions=["drfh"], one_page=True)
+    window.driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+    )
+    window.driver.get((tmp_path / "one.html").as_uri())
+    assert window.run("return document.documentElement.scrollWidth") <= 390
+    held = "document.querySelector('.answer thead th:nth-child(4)').getBoundingClientRect().right"
+    assert window.run(f"return {held} <= document.querySelector('.answer .scroll').getBoundingClientRect().right")
+    assert "gradient" in window.run("return getComputedStyle(document.querySelector('.answer .scroll')).backgroundImage")
+    window.open(report(instance, tmp_path / "full.html", notions=["drfh"], effort=1).path)
+    assert window.run("const all = document.querySelector('#summary .scroll'); return all.scrollWidth <= all.clientWidth")
+
+
 def test_a_label_is_inert(window: Window, small: Path) -> None:
     """No script of a label runs, in the page or in a tooltip."""
     window.open(small)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from fairopt.analysis.regrets import Regret
 from fairopt.instance import Instance
 from fairopt.show.table import Format
-from fairopt.wording import joined, named, plural
+from fairopt.wording import joined, named, percent, plural
 
-__all__ = ["counted", "min_share", "servers_in_rows", "sharing_note", "size_of", "without_tiny"]
+__all__ = ["counted", "min_share", "of_the_most", "servers_in_rows", "sharing_note", "size_of", "without_tiny"]
 
 _FEW = 3  # users listed
 
@@ -48,6 +48,16 @@ def counted(*instances: Instance) -> str:
     """
     by_weight = (each.weights.ndim == 1 and not each.is_tree and bool((each.weights != 1).any()) for each in instances)
     return "weighted tasks" if any(by_weight) else "tasks"
+
+
+def of_the_most(efficiency: float, instance: Instance) -> str:
+    """Return what follows a number of tasks: which part of the most possible it is.
+
+    >>> of_the_most(0.25, Instance([[4]], [[1], [1]])), of_the_most(0.25, Instance([[4]], [[1], [1]], weights=[1, 2]))
+    (', 25.0 % of the most possible', '; weighted tasks 25.0 % of the most possible')
+    """
+    what = counted(instance)
+    return f"{', ' if what == 'tasks' else f'; {what} '}{percent(efficiency, 1)} of the most possible"
 
 
 def min_share(*instances: Instance) -> str:
