@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ALPHAS", "FAMILIES", "Frontier", "FrontierPoint", "frontier"]
+__all__ = ["ALPHAS", "FAMILIES", "Frontier", "FrontierPoint", "frontier", "why_none"]
 
 ALPHAS = (0.0, 0.5, 1.0, 2.0, 5.0, float("inf"))
 FAMILIES = ("fds", "gfj")
@@ -326,16 +326,21 @@ def frontier(
 
 def _check_tree(instance: Instance) -> None:
     """Refuse guarantees, tiers and weights of queues, under which the smallest share of all users says nothing of fairness."""
+    if found := why_none(instance):
+        raise Unsupported(
+            "a frontier sets the total against the smallest share of all users, and guarantees, tiers and weights of queues ask for shares "
+            f"that differ; {found}: leave these out (limits of queues may stay), or use compare"
+        )
+
+
+def why_none(instance: Instance) -> str:
+    """Return what asks for shares that differ, so that there is no frontier: 'queue "lab" has a guarantee'; "" if nothing does."""
     found = next((f'queue "{queue.name}" has {what}' for queue in instance.queues if (what := _asks(queue))), "")
     if not found and instance.is_tree:
         n = int(np.argmax((instance.guarantees > 0) | (instance.weights.reshape(instance.n_users, -1) == 0).any(axis=1)))
         what = "a guarantee" if instance.guarantees[n] > 0 else "the weight 0" if (instance.weights[n] == 0).any() else ""
         found = f'user "{instance.users[n]}" has {what}' if what else ""
-    if found:
-        raise Unsupported(
-            "a frontier sets the total against the smallest share of all users, and guarantees, tiers and weights of queues ask for shares "
-            f"that differ; {found}: leave these out (limits of queues may stay), or use compare"
-        )
+    return found
 
 
 def _asks(queue: Queue) -> str:

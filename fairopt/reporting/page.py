@@ -18,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from unicodedata import bidirectional
 
+from fairopt.analysis.frontiers import why_none
 from fairopt.analysis.owners import owners_of
 from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.instance import Instance
@@ -105,6 +106,7 @@ def write_page(findings: Findings, *, title: str, date: datetime.date, commands:
         **both,
         summary=summary(findings),
         counted=counted(findings.instance),
+        no_line=why_none(findings.instance),
         about_notion={found.name: about_notion(found) for found in findings.notions},
         servers=server_table(findings.instance),
         users=user_table(findings.instance),

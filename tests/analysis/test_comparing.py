@@ -580,6 +580,15 @@ def test_json_and_csv_are_the_comparison(tmp_path: Path) -> None:
     assert (tmp_path / "out.txt").read_text().startswith("2 allocations of 2 users, 2 servers")
 
 
+def test_failures_stand_below_the_table_and_in_the_heading() -> None:
+    """How many of how many, and why the others have no row, before the columns are explained."""
+    lines = run("compare", EXAMPLES / "kesidis.yaml", "--notions", "drf,drfh,tsf").output.splitlines()
+    assert lines[0] == "2 of 3 allocations of 2 users, 2 servers; 1 failed"
+    why, measures = (next(j for j, line in enumerate(lines) if line.startswith(word)) for word in ("drf: ", "measures"))
+    assert next(j for j, line in enumerate(lines) if line.startswith("tsf")) < why < measures
+    assert sum(line.startswith("drf: ") for line in lines) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [

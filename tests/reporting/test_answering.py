@@ -244,5 +244,10 @@ def test_a_tree_is_measured_by_its_own_rules(tmp_path: Path) -> None:
     costs = text[text.index('id="frontier"') : text.index('id="schedules"')]
     assert 'class="failed"' not in costs
     assert "price of fairness" in costs
+    assert "smallest share of all users, and not all shares are to be the same here: queue" in costs
+    assert "use compare" not in text
+    assert "7. Schedules" in text
+    assert "Explanations" not in text  # nobody asked for any
+    assert "8. The programs" in text
     assert "chart-queues" in text
     assert "chart-shares" not in text

@@ -52,21 +52,28 @@ _LINES = 3  # violations listed for one allocation
 def comparison_blocks(
     comparison: Comparison, width: int, by: str = "user", choice: Choice | None = None, *, everything: bool = False
 ) -> Iterator[Block]:
-    """Yield tasks, measures and regrets of all rows, then remarks on single rows; by owner or queue, what each holds side by side.
+    """Yield tasks, why rows failed, measures and regrets of all rows, then remarks on single rows.
 
-    Where there is no room for a column for each user, each is a row, with its tasks in each allocation side by side: 20 users, or
-    ``everything``. With a choice it is these users, in the order of the first allocation.
+    By owner or queue, it is also what each holds, side by side. Where there is no room for a column for each user, each is a row, with its
+    tasks in each allocation side by side: 20 users, or ``everything``. With a choice it is these users, in the order of the
+    first allocation.
     """
     instance = comparison.instance
-    yield Note(f" of {size_of(instance, comparison.sharing)}", plural(len(comparison), "allocation"))
-    done = [row for row in comparison if row.allocation is not None]
+    done, failed = ([row for row in comparison if (row.allocation is None) == lacks] for lacks in (False, True))
+    number = plural(len(comparison), "allocation")
+    some_failed = f"; {len(failed):,} failed" if failed else ""
+    yield Note(f" of {size_of(instance, comparison.sharing)}{some_failed}", f"{len(done):,} of {number}" if failed else number)
     if done:
         tasks, all_fit = _tasks(comparison, done, width)
         some = choice if choice is not None and choice != Choice() else None
         if some is None and by == "user" and not all_fit:
             some = Choice(top=None if everything else _USERS)
+        yield GAP
+        yield tasks
+        if failed:
+            yield GAP
+            yield from _notes(failed, comparison)
         tables = [
-            tasks,
             *([_chosen(done, some)] if some is not None else []),
             *([owner_table(done)] if by == "owner" else []),
             *([_queues(done, width, everything)] if instance.queues and by == "user" else [_tree(done)] if by == "queue" else []),
@@ -78,7 +85,11 @@ def comparison_blocks(
             yield table
         yield GAP
         yield _legend(done, by)
-    for row in comparison:
+    yield from _notes(done or failed, comparison)
+
+
+def _notes(rows: Sequence[Row], comparison: Comparison) -> Iterator[Note]:
+    for row in rows:
         if row.regret is not None and row.regret.tiny:
             yield Note(without_tiny(row.regret), f"{printable(row.name)}: ")
         for line in _remarks(row, comparison):
