@@ -3,8 +3,8 @@
 The unit of ``memory`` (and ``ram``, ``ephemeral-storage``, ``hugepages-...``), and of every resource that the caller maps to memory of
 the scheduler, is the first of these that is known: the one that the caller gives (``units``, ``--unit``), that of the instance, that in
 the name of the resource. Resources named as above are in GiB where it is not known, as the importers write them; others are refused. A GB
-in a name is taken as GiB, because people write so what Slurm calls G and Kubernetes Gi; a note says so. ``cpu`` is in cores unless a unit
-is given. All other resources are counted in pieces.
+in a name is taken as GiB, because people write so what Slurm calls G and Kubernetes Gi; a note says so. A GB behind a number is a power of
+1000, and a note says how many GiB that is. ``cpu`` is in cores unless a unit is given. All other resources are counted in pieces.
 
 An amount is rounded up to the smallest unit, so that the tasks it is for fit into it. Where rounding up would exceed what the servers have,
 it is rounded by the largest remainder instead, and the sum is what the servers have.
@@ -151,6 +151,8 @@ def measures(
             size: Fraction | int = _known(BYTES, unit or "GiB", resource)
             if resource not in of_unit and own and own == unit_in_name(resource) and own not in ("B", binary := _binary(own)):
                 size, note = BYTES[binary], _taken(resource, own, binary, system)
+            elif size == 1 and (amount := _in_thousands(instance, resource)):
+                note = _shrunk(resource, amount, system)
         elif kind == "cpu":
             size = _known(_CORES, unit or "cores", resource)
         elif resource in of_unit:
@@ -178,6 +180,25 @@ def _taken(resource: str, unit: str, binary: str, system: str) -> str:
     return (
         f"the {unit} in the name of {named(resource)} is taken as {binary}, a power of 1024 as {system} counts; "
         f"--unit {named(resource)}={unit} makes it a power of 1000"
+    )
+
+
+def _in_thousands(instance: Instance, resource: str) -> float:
+    """Return the largest amount of a task, or else of a server, that is whole in MB and not in MiB; 0 if there is none."""
+    column = instance.resources.index(resource)
+    for amounts in (instance.demands[:, column], instance.capacities[:, column]):
+        found = amounts[(amounts > 0) & (amounts % 1000**2 == 0) & (amounts % 1024**2 != 0)]
+        if found.size:
+            return float(found.max())
+    return 0.0
+
+
+def _shrunk(resource: str, amount: float, system: str) -> str:
+    """Return what an amount in powers of 1000 is in those of 1024."""
+    thousands = f"{amount / BYTES['GB']:g}"
+    return (
+        f"{thousands} GB of {named(resource)} is {amount / BYTES['GiB']:.4g} GiB, as a GB behind a number is a power of 1000: write GiB "
+        f"where jobs ask {system} for {thousands} GiB, or fewer of them fit"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -228,3 +229,22 @@ def test_what_is_to_be_pasted_is_one_word(name: str, export: Callable[..., fo.Ex
         assert len(words) == 1
     else:
         assert export in (fo.export_slurm, fo.export_yarn)  # which take some of these names, or leave the resource out
+
+
+def test_a_gb_behind_a_number_is_said_in_gib(tmp_path: Path) -> None:
+    """Whole tasks of 64 GB are fewer jobs of 64G: a note says so, unless the file says GiB, or the name of the column says GB."""
+    told = {}
+    for unit, column in (("GB", "memory"), ("GiB", "memory"), ("GB", "RAM (GB)")):
+        (tmp_path / "servers.csv").write_text(f"name,{column}\ns,512 {unit}\n")
+        (tmp_path / "users.csv").write_text(f"name,{column}\na,64 {unit}\n")
+        exported = fo.export_slurm(fo.solve(fo.load(tmp_path), "drfh"))
+        told[unit, column] = [note for note in exported.notes if "power of 1000: write GiB" in note], exported.text
+    (note,), text = told["GB", "memory"]
+    assert note == (
+        "64 GB of memory is 59.6 GiB, as a GB behind a number is a power of 1000: write GiB where jobs ask Slurm for 64 GiB, or fewer of "
+        "them fit"
+    )
+    assert "mem=488281M" in text
+    for key in (("GiB", "memory"), ("GB", "RAM (GB)")):
+        assert told[key][0] == []
+        assert "mem=512G" in told[key][1]

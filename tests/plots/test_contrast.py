@@ -131,8 +131,8 @@ def test_titles_are_broken_and_not_cut() -> None:
     for text in (axes.get_title(loc="left"), axes.get_xlabel()):
         assert long in text.replace("\n", " ")
         assert max(map(len, text.split("\n"))) <= 70
-    figure = many(8).plot(figsize=(2.5, 3))
-    assert figure.get_suptitle().replace("\n", " ") == many(8).plot().get_suptitle()
+    figure = many(8).plot(figsize=(1.5, 3))
+    assert figure.get_suptitle().replace("\n", " ") == many(8).plot(figsize=(20, 3)).get_suptitle()
     assert "\n" in figure.get_suptitle()
     assert wrapped("", 10) == ""
     assert wrapped("x" * 25, 10) == "\n".join(["x" * 10, "x" * 10, "x" * 5])

@@ -68,7 +68,7 @@ def test_of_many_users_those_that_change_most_are_shown() -> None:
     assert len(set(names)) == 40
     assert names[0].endswith("-7")
     assert widths(axes) == sorted(widths(axes), reverse=True)
-    assert figure.get_suptitle().endswith("(the 40 of 60 users whose tasks change most)")
+    assert figure.get_suptitle().replace("\n", " ").endswith("(the 40 of 60 users whose tasks change most)")
 
 
 def test_a_user_that_is_new_or_gone_says_so() -> None:
