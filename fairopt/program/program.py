@@ -33,6 +33,8 @@ from fairopt.program.text import limit_name, lines_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairopt.program.guarantees import Floors
+
 __all__ = ["Program", "Solution", "Stage"]
 
 G = TypeVar("G")
@@ -319,6 +321,8 @@ class Stage:
     Of a tree that is filled, ``value`` is the time t of its ``part``, and the prices are those of the limits with the part's extra ones
     behind them. None: the rates change there without a limit, as these users, if there are any, have all their tasks.
 
+    With ``floors`` they are those of a completion (`fairopt.program.guarantees`): of its limits, and behind them of the groups of promises.
+
     Of a nested leximin, ``part`` is the depth, ``agents`` are those settled, and behind the prices of the limits are those of the agents.
     """
 
@@ -327,6 +331,7 @@ class Stage:
     prices: FloatArray | None
     part: int = 0
     agents: IntArray | None = None
+    floors: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -353,6 +358,12 @@ class Solution:
         A record of the iterations, from engines that keep one
     parts : tuple of arrays (pairs,)
         Of a tree that is filled: a point at the end of each part, within its extra limits
+    extra_bounds : tuple of arrays (extra limits,) or None
+        Of each such part, the bounds of its extra limits; None: their own
+    raised : mapping from parts to tuples of Stage
+        Of the parts whose extra limits a program has raised, the levels that prove by how much
+    promised : Floors, or None
+        How far guarantees are met together; None where nothing had to be asked
     seconds : mapping
         Parts of the engine's time that it reports separately, such as ``compile``
     groups : int, or None
@@ -369,5 +380,8 @@ class Solution:
     auxiliary: FloatArray | None = None
     trace: Any = None
     parts: tuple[FloatArray, ...] = ()
+    extra_bounds: tuple[FloatArray | None, ...] = ()
+    raised: Mapping[int, tuple[Stage, ...]] = field(default_factory=dict)
+    promised: Floors | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     groups: int | None = None

@@ -6,17 +6,21 @@ of each part, that is, with its extra limits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
+from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
-from fairopt.instance.tolerances import DIGITS
+from fairopt.instance.tolerances import DIGITS, SAME
 from fairopt.program import Limits, Program, Solution, Stage
+from fairopt.program.guarantees import Floors, alone_in, ample, completion, in_doubt
 from fairopt.program.share_limits import ShareLimits
-from fairopt.program.tree_filling import TreeCourse, TreeFilling
+from fairopt.program.tree_filling import Part, Shares, TreeCourse, TreeFilling
+from fairopt.solvers.leximin.floors import Keeping, Solve, bounds_of_part, find_floors
 from fairopt.solvers.leximin.levels import Course, LevelSolver, Step, exactly, raise_levels
 
 __all__ = ["TreeGoal", "solve_tree", "unit_of_part"]
@@ -85,35 +89,126 @@ class TreeGoal:
         return Course(way.rising.copy(), way.shares.users - way.rate * way.t, way.rate, way.least)
 
 
-def solve_tree(program: Program, goal: TreeFilling, solver_of: Callable[[Program, TreeGoal], LevelSolver], settle_at: float) -> Solution:
+Begin: TypeAlias = Callable[[Program], Callable[[Program, TreeGoal], LevelSolver]]
+"""From a program to what makes the engine's solver of a part: from the program of the part, with its extra limits, and the course."""
+
+
+def solve_tree(program: Program, goal: TreeFilling, begin: Begin, settle_at: float, agents_of: Solve | None = None) -> Solution:
     """Fill a tree.
 
     Parameters
     ----------
     program : Program
     goal : TreeFilling
-    solver_of : function
-        From the program of a part, which has its extra limits, and the course to the engine's solver.
+    begin : function
+        Called once for each program: the engine's solvers of its parts may share what they know.
     settle_at : float
         Who can rise by less, relative to its share, is settled.
+    agents_of : function, optional
+        The engine's solver of programs of agents (`fairopt.program.guarantees`).
+
+    Raises
+    ------
+    Unsupported
+        Without ``agents_of``, where guarantees cannot be met together, or their limits do not follow from shares.
     """
-    per_level, most = program.utilities, program.per_user(program.largest() * program.utilities)
-    shares, stages = goal.nothing(), tuple[Stage, ...]()
-    x, before, ends = np.zeros(program.n_pairs), None, list[FloatArray]()
-    for number, part in enumerate(goal.parts):
-        extra = part.limits(before)
-        of_part = program if extra is None else _with_guarantees(program, extra, part.names)
-        room = most if extra is None else program.per_user(of_part.largest() * per_level)
-        way = goal.course(part, shares, room > 0, most, ShareLimits.of(of_part))
-        if way.rising.any():
-            level_goal = TreeGoal(way, x)
-            solver = _Ahead(of_part, level_goal, solver_of(of_part, level_goal))
-            x, course, stages = raise_levels(x, solver, level_goal, settle_at, stages, number)
-            x = exactly(program, per_level, x, course.start)
-        shares = way.shares
-        before = x
-        ends.append(x)
-    return Solution(x, stages, parts=tuple(ends))
+    return _Tree(program, goal, begin, settle_at, agents_of).solve(compare=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Filled:
+    """What some parts have given."""
+
+    x: FloatArray
+    shares: Shares
+    stages: tuple[Stage, ...] = ()
+    ends: tuple[FloatArray, ...] = ()
+    bounds: tuple[FloatArray | None, ...] = ()
+    raised: Mapping[int, tuple[Stage, ...]] = field(default_factory=dict)
+
+    def solution(self, promised: Floors | None) -> Solution:
+        """Return it as the answer of an engine."""
+        return Solution(self.x, self.stages, parts=self.ends, extra_bounds=self.bounds, raised=self.raised, promised=promised)
+
+
+class _Tree:
+    """A filling. Where some guarantee holds less than it could alone, floors are computed, and the filling begins anew."""
+
+    def __init__(self, program: Program, goal: TreeFilling, begin: Begin, settle_at: float, agents_of: Solve | None) -> None:
+        self.program, self.goal, self.begin, self.settle_at, self.agents_of = program, goal, begin, settle_at, agents_of
+        self.solver_of = begin(program)
+        self.most = program.per_user(program.largest() * program.utilities)
+
+    def solve(self, compare: bool) -> Solution:
+        """Return the filling; with ``compare`` what guarantees hold is compared with what they could hold alone."""
+        goal, promised = self.goal, None
+        guarantees = range(sum(part.guarantees for part in goal.parts))
+        surplus = range(len(guarantees), len(goal.parts))
+        nothing = _Filled(np.zeros(self.program.n_pairs), goal.nothing())
+        done = self._fill(guarantees, nothing)
+        if guarantees and compare and (doubtful := in_doubt(self.program, goal, done.x)):
+            promised = find_floors(self.program, goal, done.x, doubtful, self._alone, self.agents_of)
+            if promised is None:
+                raise Unsupported(f'"{self.program.name}" has guarantees that cannot all be met; use solver="highs"')
+            if promised.promises:
+                first = self._keeping(promised, everywhere=False)
+                done = self._fill(guarantees, nothing, first)
+                then = self._keeping(promised, everywhere=True)
+                then.point, then.reached = first.point, first.reached
+                done = self._fill(surplus, done, then)
+                return done.solution(replace(promised, points=(first.point, then.point)))
+        return self._fill(surplus, done).solution(promised)
+
+    def _keeping(self, promised: Floors, everywhere: bool) -> Keeping:
+        assert self.agents_of is not None
+        floors = [amount * (1 - SAME) for amount in promised.amounts]
+        agents, start = completion(self.program, self.goal, promised.promises, floors, everywhere)
+        return Keeping(self.program, self.agents_of(agents), start)
+
+    def _fill(self, parts: range, before: _Filled, keeping: Keeping | None = None) -> _Filled:
+        """Go on with some parts after what is filled before."""
+        program, goal, x, shares, stages = self.program, self.goal, before.x, before.shares, before.stages
+        per_level, ends, bounds_of, raised = program.utilities, list(before.ends), list(before.bounds), dict(before.raised)
+        for number in parts:
+            part = goal.parts[number]
+            bounds = self._bounds(part, shares, x, number, raised)
+            extra = part.limits(bounds)
+            of_part = program if extra is None else _with_guarantees(program, extra, part.names)
+            room = self.most if extra is None else program.per_user(of_part.largest() * per_level)
+            way = goal.course(part, shares, room > 0, self.most, ShareLimits.of(of_part))
+            if way.rising.any():
+                level_goal = TreeGoal(way, x)
+                solver: LevelSolver = _Ahead(of_part, level_goal, self.solver_of(of_part, level_goal))
+                solver = solver if keeping is None else keeping.solver(level_goal, solver)
+                x, course, stages = raise_levels(x, solver, level_goal, self.settle_at, stages, number)
+                x = exactly(program, per_level, x, course.start)
+            shares = way.shares
+            ends.append(x)
+            bounds_of.append(bounds)
+        return _Filled(x, shares, stages, tuple(ends), tuple(bounds_of), raised)
+
+    def _bounds(self, part: Part, shares: Shares, x: FloatArray, number: int, raised: dict[int, tuple[Stage, ...]]) -> FloatArray | None:
+        """Return the bounds of the extra limits of a part."""
+        if number == 0 or part.extra is None or not len(part.extra):
+            return None
+        found = bounds_of_part(self.program, self.goal, part, shares.users, x, self.agents_of)
+        if found is None:
+            raise Unsupported(
+                f'"{self.program.name}" has guarantees on groups of servers inside of each other, and {part.title} must allow what those '
+                'before gave; use solver="highs"'
+            )
+        if found[1]:
+            raised[number] = found[1]
+        return np.asarray(found[0])
+
+    def _alone(self, program: Program, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, FloatArray]:
+        """Fill one guaranteed node alone, with ``large`` on servers that are large enough; return its point over all pairs, too."""
+        alone, columns = alone_in(program, goal, owner)
+        alone = ample(alone, alone.goal_as(TreeFilling)) if large else alone
+        found = _Tree(alone, alone.goal_as(TreeFilling), self.begin, self.settle_at, self.agents_of).solve(compare=False)
+        point = np.zeros(program.n_pairs)
+        point[columns] = found.x
+        return found, point
 
 
 class _Ahead:

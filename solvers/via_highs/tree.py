@@ -10,7 +10,7 @@ last basis. Without such a pair the prices prove the level for all pairs.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,9 +18,11 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
+from fairopt.program.guarantees import AgentProgram
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Proof, Step, settle_below
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree, unit_of_part
+from fairopt.solvers.via_highs.agents import AgentPrograms
 from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
@@ -39,18 +41,28 @@ def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadlin
     NoSolution
         At the deadline, or where HiGHS finds no solution of a program that has one.
     """
-    made: list[_Steps] = []
+    made, agents = list[_Steps](), list[AgentPrograms]()
 
-    def solver_of(of_part: Program, level_goal: TreeGoal) -> _Steps:
-        used = made[-1].used if made else np.empty(0, np.int64)
-        made.append(_Steps(of_part, goal, level_goal, settle_below(tolerance), deadline, used))
-        return made[-1]
+    def begin(_: Program) -> Callable[[Program, TreeGoal], _Steps]:
+        of_this: list[_Steps] = []
 
-    found = solve_tree(program, goal, solver_of, settle_below(tolerance))
+        def solver_of(of_part: Program, level_goal: TreeGoal) -> _Steps:
+            used = of_this[-1].used if of_this else np.empty(0, np.int64)
+            of_this.append(_Steps(of_part, of_part.goal_as(TreeFilling), level_goal, settle_below(tolerance), deadline, used))
+            made.append(of_this[-1])
+            return made[-1]
+
+        return solver_of
+
+    def agents_of(of_agents: AgentProgram) -> AgentPrograms:
+        agents.append(AgentPrograms(of_agents, deadline))
+        return agents[-1]
+
+    found = solve_tree(program, goal, begin, settle_below(tolerance), agents_of)
     return replace(
         found,
-        iterations=sum(each.programs.iterations for each in made),
-        programs_solved=sum(each.programs.programs for each in made),
+        iterations=sum(each.programs.iterations for each in made) + sum(each.iterations for each in agents),
+        programs_solved=sum(each.programs.programs for each in made) + sum(each.programs for each in agents),
     )
 
 

@@ -1,0 +1,266 @@
+"""How far guarantees are met together, and levels that keep these floors: the loops that engines share, in floats and in rationals.
+
+`fairopt.program.guarantees` has the programs. An engine supplies a solver of programs of agents (`AgentLevels`) and one of a filling.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import DIGITS, SAME
+from fairopt.program import Program, Solution, Stage, TreeFilling
+from fairopt.program.guarantees import (
+    AgentProgram,
+    Floors,
+    Promise,
+    ample,
+    completion,
+    counted,
+    guaranteed,
+    parts_program,
+    promises_of,
+    raised_limits,
+    raising,
+    units_of,
+)
+from fairopt.program.tree_filling import Part
+from fairopt.solvers.leximin.levels import Course, LevelGoal, LevelSolver, Proof, Step, bound_of
+
+__all__ = ["AgentLevel", "AgentLevels", "Keeping", "Solve", "bounds_of_part", "find_floors"]
+
+log = logging.getLogger(__name__)
+
+_MET = 1e-10  # of the most that is possible: what lacks less is met
+_NOBODY = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AgentLevel:
+    """What one program of agents shows.
+
+    Attributes
+    ----------
+    t : number
+    z : array (columns,)
+    prices : array (limits,)
+    pays : array (agents,)
+        The multipliers.
+    stopped : bool array (agents,)
+        Which of the agents who rise cannot have more than at t.
+    """
+
+    t: Any
+    z: Any
+    prices: Any
+    pays: Any
+    stopped: BoolArray
+
+
+class AgentLevels(Protocol):
+    """An engine's solver of one program of agents; each call begins where the last one ended."""
+
+    program: AgentProgram
+
+    def solve(self, start: Sequence[Any], rate: Sequence[Any]) -> AgentLevel:
+        """Return the largest t, with its proof."""
+
+
+Solve = Callable[[AgentProgram], AgentLevels]
+Fill = Callable[[Any, TreeFilling, int, bool], tuple[Solution, Any]]
+"""From a program, its goal, an owner and whether servers are large to the filling of the owner alone, and its point in all columns."""
+
+
+# Parts ---------------------------------------------------------------------------------------------------------------------------
+
+
+def find_floors(program: Any, goal: TreeFilling, x: Any, doubtful: set[int], fill: Fill, agents_of: Solve | None) -> Floors | None:
+    """Return how far guarantees are met together, after a filling without floors whose guarantees ended at x, (pairs,).
+
+    Parameters
+    ----------
+    doubtful : set of int
+        The owners of guarantees that may not hold the most that they could hold alone.
+    agents_of : callable, optional
+        Without it, None is returned where floors are needed.
+    """
+    exact = goal.weights.dtype == object
+    promises = promises_of(goal)
+    alone: dict[int, Solution] = {}
+    most: list[Any] = [None] * len(promises)
+
+    def look(owners: set[int]) -> None:
+        for owner in sorted(owners):
+            alone[owner], point = fill(program, goal, owner, False)
+            for k, promise in enumerate(promises):
+                if promise.owner == owner:
+                    most[k] = counted(program, goal, promise, point)
+
+    look(doubtful)
+    tolerance = 0 if exact else _MET
+    behind = [
+        promise.name
+        for k, promise in enumerate(promises)
+        if promise.owner in doubtful and counted(program, goal, promise, x) < most[k] * (1 - tolerance)
+    ]
+    if not behind:
+        return Floors(alone=alone)
+    if agents_of is None:
+        return None
+    log.info("%d guarantees hold less than they could alone; looking for how far they are met together", len(behind))
+    look({promise.owner for promise in promises} - doubtful)
+    number = [sum(other.owner == promise.owner for other in promises) for promise in promises]
+    asked: dict[int, Solution] = {}
+    asks = [guaranteed(program, goal, promise) for promise in promises]
+    for owner in sorted({promise.owner for promise, several in zip(promises, number, strict=True) if several > 1}):
+        asked[owner], point = fill(program, goal, owner, True)
+        for k, promise in enumerate(promises):
+            if promise.owner == owner:
+                asks[k] = counted(program, goal, promise, point)
+    units = units_of(program, goal, promises, asks)
+    parts, stages, z = _meet_together(program, goal, promises, units, most, agents_of)
+    return Floors(promises, tuple(asks), tuple(most), tuple(units), tuple(parts), stages, alone, asked, (z,))
+
+
+def _meet_together(
+    program: Any, goal: TreeFilling, promises: Sequence[Promise], units: Sequence[Any], most: Sequence[Any], agents_of: Solve
+) -> tuple[list[Any], tuple[Stage, ...], Any]:
+    """Return the parts, the levels that prove them, and a point that has them all, (columns,)."""
+    of_parts, start = parts_program(program, goal, promises, units)
+    levels, first = agents_of(of_parts), len(start)
+    exact, zero = of_parts.exact, start[0] * 0
+    caps = [amount / unit if unit > 0 else zero for amount, unit in zip(most, units, strict=True)]
+    value: list[Any] = [zero] * len(promises)
+    stages, z = list[Stage](), None
+    for above in sorted({promise.above for promise in promises}):
+        rising = [k for k, promise in enumerate(promises) if promise.above == above and caps[k] > 0]
+        while rising:
+            rate = [zero] * first + [zero + 1 if k in rising else zero for k in range(len(promises))]
+            level = levels.solve([*start, *value], rate)
+            z = level.z
+            at_most = [k for k in rising if caps[k] <= level.t * (1 if exact else 1 + SAME)]
+            if at_most:
+                stages.append(Stage(level.t, _NOBODY, None, above, np.array(at_most, np.int64)))
+                settled = at_most
+            else:
+                settled = [k for k in rising if level.stopped[first + k]]
+                stages.append(Stage(level.t, _NOBODY, np.concatenate([level.prices, level.pays]), above, np.array(settled, np.int64)))
+            for k in settled:
+                value[k] = caps[k] if at_most else level.t if exact else level.t * (1 - SAME)
+            rising = [k for k in rising if k not in settled]
+    if z is None:
+        z = np.full(of_parts.n_pairs, zero, object if exact else float)
+    return value, tuple(stages), z
+
+
+# Raised limits -------------------------------------------------------------------------------------------------------------------
+
+
+def bounds_of_part(
+    program: Any, goal: TreeFilling, part: Part, shares: Any, x: Any, agents_of: Solve | None
+) -> tuple[Any, tuple[Stage, ...]] | None:
+    """Return the bounds of the extra limits of a part that begins with these shares, (users,), at x, and what proves those it raised.
+
+    None: they must be raised by a program, and there is no ``agents_of``.
+    """
+    given, rows = raised_limits(program, part, x)
+    exact, stages = goal.weights.dtype == object, list[Stage]()
+    if rows.size:
+        if agents_of is None:
+            return None
+        raised = raising(program, part, rows)
+        levels, users = agents_of(raised), len(shares)
+        one = given[0] * 0 + 1
+        start = [*shares.tolist()] if exact else [*(shares * (1 - DIGITS)).tolist()]
+        value: list[Any] = [one * 0] * rows.size
+        rising = list(range(rows.size))
+        capacity = _capacity(raised, users, rows.size)
+        while rising:
+            rate = [one * 0] * users + [one if j in rising else one * 0 for j in range(rows.size)]
+            level = levels.solve([*start, *value], rate)
+            full = level.t >= (1 if exact else 1 - SAME)
+            settled = rising if full else [j for j in rising if level.stopped[users + j]]
+            prices = None if full else np.concatenate([level.prices, level.pays])
+            stages.append(Stage(level.t, _NOBODY, prices, 0, np.array(settled, np.int64)))
+            for j in settled:
+                value[j] = one if full else level.t if exact else level.t * (1 - SAME)
+            rising = [j for j in rising if j not in settled]
+        for j, k in enumerate(rows.tolist()):
+            given[k] = given[k] + capacity[j] * (1 - value[j])
+    bounds: Any = np.empty(len(given), object if exact else float)
+    bounds[:] = given
+    return bounds, tuple(stages)
+
+
+def _capacity(raised: AgentProgram, users: int, number: int) -> list[Any]:
+    """Return T of each raised limit, from its program: the coefficient of its column in the limit that has others, too."""
+    found: list[Any] = []
+    for columns, _ in raised.agents[users : users + number]:
+        w = int(columns[0])
+        found.append(next(values[-1] for own, values in raised.limits if own.size > 1 and own[-1] == w))
+    return found
+
+
+# Levels with floors --------------------------------------------------------------------------------------------------------------
+
+
+class Keeping:
+    """Floors that are kept in some parts, and the last completion that was found.
+
+    Attributes
+    ----------
+    point : array (columns,)
+        The completion.
+    """
+
+    def __init__(self, program: Program, levels: AgentLevels, start: Sequence[float]) -> None:
+        self.program, self.levels, self.start = program, levels, np.array(start, float)
+        self.point = np.zeros(levels.program.n_pairs)
+        self.reached: FloatArray | None = None  # its shares
+
+    def solver(self, goal: LevelGoal, engine: LevelSolver) -> LevelSolver:
+        """Return a solver of levels that keeps the floors, too."""
+        return _FloorLevels(self, goal, engine)
+
+    def solve(self, course: Course) -> AgentLevel:
+        """Return how far completions go on a course."""
+        users = len(self.program.users)
+        begin = np.concatenate([course.start, self.start])
+        rate = np.concatenate([np.where(course.rising, course.rate, 0.0), np.zeros(self.start.size)])
+        level = self.levels.solve(begin.tolist(), rate.tolist())
+        self.point, self.reached = level.z, np.asarray(self.levels.program.worth @ level.z)[:users]
+        return level
+
+    def proof(self, course: Course, level: AgentLevel) -> Proof:
+        """Return what the prices of a level prove."""
+        agents, users, pairs = self.levels.program, len(self.program.users), self.program.n_pairs
+        phi = np.asarray(level.pays)[users:]
+        cost = np.asarray(agents.matrix.T @ level.prices)[:pairs] - np.asarray(agents.worth[users:].T @ phi)[:pairs]
+        open_to = agents.largest()[:pairs] > 0
+        q = np.maximum(self.program.cheapest(np.where(open_to, cost / self.program.utilities, np.inf)), 0.0)
+        spent = float(level.prices @ agents.bounds)
+        left = spent * (1 - DIGITS) - float(phi @ self.start) - float(q @ np.where(course.rising, 0.0, course.start))
+        return Proof(np.concatenate([level.prices, phi]), q, spent, bound_of(course, q, left), floors=True)
+
+
+class _FloorLevels:
+    """A solver of levels: the smaller t of the engine's program and of the completions counts."""
+
+    def __init__(self, keeping: Keeping, goal: LevelGoal, engine: LevelSolver) -> None:
+        self.keeping, self.goal, self.engine = keeping, goal, engine
+
+    def step(self, course: Course, stages: Sequence[Stage]) -> Step:
+        """Return the step of the engine, or the level at which completions end, if it comes first."""
+        step = self.engine.step(course, stages)
+        until, reached = min(self.goal.event(course)[0], step.t), self.keeping.reached
+        if reached is not None and (reached >= course.at(until) * (1 - DIGITS)).all():
+            return step
+        level = self.keeping.solve(course)
+        if level.t >= until * (1 - DIGITS):
+            return step
+        return Step(step.x, step.levels, max(level.t, self.goal.now), self.keeping.proof(course, level))
