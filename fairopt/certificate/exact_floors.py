@@ -5,13 +5,13 @@ The inequalities are those of `fairopt.certificate.floors`; here they are equali
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from fairopt.certificate.exact_levels import dot, refuse
+from fairopt.certificate.exact_levels import dot, prove_feasible, refuse
 from fairopt.instance import BoolArray
 from fairopt.instance.fractions import ExactArray, from_rationals, rational
 from fairopt.program import Solution, Stage, TreeFilling
@@ -19,12 +19,13 @@ from fairopt.program.exact import ExactProgram
 from fairopt.program.guarantees import (
     AgentProgram,
     Floors,
-    Promise,
     ample,
     completion,
     counted,
+    counted_by_shares,
     guaranteed,
     in_doubt,
+    most_counted,
     parts_program,
     promises_of,
     raised_limits,
@@ -51,36 +52,57 @@ def prove_promised(program: ExactProgram, solution: Solution, prove_filling: Pro
     if not parts or len(solution.parts) < parts:
         return
     end = solution.parts[parts - 1]
+    alone = _Alone(program, goal, promised, prove_filling)
     if promised is not None and promised.promises:
-        _prove_floors(program, goal, promised, prove_filling)
+        _prove_floors(program, goal, promised, alone)
         return
-    doubtful, alone = in_doubt(program, goal, end), {} if promised is None else promised.alone
-    for promise in promises_of(goal) if doubtful else ():
-        if promise.owner in doubtful:
-            most = counted(program, goal, promise, _alone(program, goal, promise, alone, False, prove_filling))
+    for k, promise in enumerate(alone.promises):
+        if promise.owner in in_doubt(program, goal, end):
+            most = alone.amount(k, large=False)
             if counted(program, goal, promise, end) < most:
                 refuse(program, f"{promise.name} could be {most}, and there are no floors")
 
 
-def _alone(
-    program: ExactProgram, goal: TreeFilling, promise: Promise, found: Mapping[int, Solution], large: bool, prove_filling: ProveFilling
-) -> ExactArray:
-    """Prove the filling of one node alone, and return its point."""
-    if promise.owner not in found:
-        refuse(program, f"nothing says how much of {promise.name} could be held alone")
-    alone = goal.alone(promise.owner)
-    prove_filling(replace(ample(program, alone) if large else program, goal=alone), found[promise.owner])
-    return found[promise.owner].x
+class _Alone:
+    """What guarantees hold in the fillings of their nodes alone, by an answer whose fillings are proved."""
+
+    def __init__(self, program: ExactProgram, goal: TreeFilling, promised: Floors | None, prove_filling: ProveFilling) -> None:
+        self.program, self.goal, self.prove_filling = program, goal, prove_filling
+        self.promised = Floors() if promised is None else promised
+        self.promises = promises_of(goal)
+        self.proved = set[tuple[int, bool]]()
+
+    def amount(self, k: int, large: bool) -> Any:
+        """Return the amount of a promise, ``large``: on servers that are large enough."""
+        program, goal, promise = self.program, self.goal, self.promises[k]
+        alone, owner = goal.alone(promise.owner), promise.owner
+        found = self.promised.asked if large else self.promised.alone
+        if owner not in found:
+            refuse(program, f"nothing says how much of {promise.name} could be held alone")
+        within = ample(program, alone) if large else program
+        if (owner, large) not in self.proved:
+            self.prove_filling(replace(within, goal=alone), found[owner])
+            self.proved.add((owner, large))
+        point = found[owner].x
+        if counted_by_shares(program, goal, promise, point):
+            return counted(program, goal, promise, point)
+        if (k, large) not in self.promised.counted:
+            refuse(program, f"nothing says how much of {promise.name} counts")
+        best, stage = self.promised.counted[k, large]
+        shares = program.per_user(point * program.utilities).tolist()
+        agents, start = most_counted(within, goal, promise, shares)
+        prove_feasible(within, best)
+        if program.per_user(best * program.utilities).tolist() != shares or counted(program, goal, promise, best) != stage.value:
+            refuse(program, f"{promise.name} counts another amount")
+        _prove_agents(program, agents, stage, [*start[:-1], stage.value])
+        return stage.value
 
 
-def _prove_floors(program: ExactProgram, goal: TreeFilling, promised: Floors, prove_filling: ProveFilling) -> None:
-    promises = promises_of(goal)
-    most, asks, parts = list[Any](), list[Any](), list(promised.parts)
-    for promise in promises:
-        several = sum(other.owner == promise.owner for other in promises) > 1
-        most.append(counted(program, goal, promise, _alone(program, goal, promise, promised.alone, False, prove_filling)))
-        asked = _alone(program, goal, promise, promised.asked, True, prove_filling) if several else None
-        asks.append(guaranteed(program, goal, promise) if asked is None else counted(program, goal, promise, asked))
+def _prove_floors(program: ExactProgram, goal: TreeFilling, promised: Floors, alone: _Alone) -> None:
+    promises, parts = alone.promises, list(promised.parts)
+    several = [sum(other.owner == promise.owner for other in promises) > 1 for promise in promises]
+    most = [alone.amount(k, large=False) for k in range(len(promises))]
+    asks = [alone.amount(k, large=True) if several[k] else guaranteed(program, goal, promises[k]) for k in range(len(promises))]
     units = units_of(program, goal, promises, asks)
     if len(parts) != len(promises) or list(promised.units) != units:
         refuse(program, "the parts of guarantees are of other units")
@@ -223,7 +245,9 @@ class Completions:
                 price = cost[pair] / program.utilities[pair]
                 mu[n] = price if mu[n] is None or price < mu[n] else mu[n]
         mu = [rational(0) if value is None else value for value in mu]
-        if any(value < 0 for value in mu) or any(c < 0 and shown for c, shown in zip(cost[program.n_pairs :], self.open[program.n_pairs :], strict=True)):
+        if any(value < 0 for value in mu) or any(
+            c < 0 and shown for c, shown in zip(cost[program.n_pairs :], self.open[program.n_pairs :], strict=True)
+        ):
             refuse(program, f"a floor is worth more than it costs at {told}")
         own: Any = from_rationals(_array(mu))
         if not sum(own[climbs] * rate[climbs]) > 0:

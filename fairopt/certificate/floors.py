@@ -19,7 +19,7 @@ the same with the users as agents. Terms cancel in p.b - phi.guarantees: its rou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -34,11 +34,12 @@ from fairopt.program.guarantees import (
     ample,
     completion,
     counted,
+    counted_by_shares,
     guaranteed,
     in_doubt,
+    most_counted,
     parts_program,
     promises_of,
-    raised_limits,
     raising,
     units_of,
 )
@@ -48,6 +49,7 @@ from fairopt.program.tree_filling import Part
 __all__ = ["CompletionProofs", "promised_gap", "raised_gap"]
 
 _NEVER = float("inf")
+_OF_ALL = 1e-3  # of a guarantee: the measure of amounts that are nothing
 
 TreeGaps = Callable[[Program, TreeFilling, Solution], tuple[float, float]]
 
@@ -55,10 +57,10 @@ TreeGaps = Callable[[Program, TreeFilling, Solution], tuple[float, float]]
 # What is promised ----------------------------------------------------------------------------------------------------------------
 
 
-def promised_gap(program: Program, goal: TreeFilling, solution: Solution, tree_gaps: TreeGaps) -> float:
+def promised_gap(program: Program, goal: TreeFilling, solution: Solution, filling_gaps: TreeGaps) -> float:
     """Return the residual of what an answer says of guarantees: that all hold the most that they could, or the parts that are floors.
 
-    ``tree_gaps`` proves a filling alone.
+    ``filling_gaps`` proves a filling alone.
     """
     parts = sum(part.guarantees for part in goal.parts)
     if not parts:
@@ -67,62 +69,80 @@ def promised_gap(program: Program, goal: TreeFilling, solution: Solution, tree_g
         return _NEVER
     end, promised = solution.parts[parts - 1], solution.promised
     doubtful = in_doubt(program, goal, end)
+    alone = _Alone(program, goal, promised, filling_gaps)
     if promised is None or not promised.promises:
-        alone = {} if promised is None else promised.alone
-        return _no_floors(program, goal, end, doubtful, alone, tree_gaps)
-    return _floors(program, goal, promised, tree_gaps)
+        return _no_floors(program, goal, end, doubtful, alone) if doubtful else 0.0
+    return _floors(program, goal, promised, alone)
 
 
-def _no_floors(
-    program: Program, goal: TreeFilling, end: FloatArray, doubtful: set[int], alone: Mapping[int, Solution], tree_gaps: TreeGaps
-) -> float:
+class _Alone:
+    """What guarantees hold in the fillings of their nodes alone, by an answer, and the residuals of these fillings."""
+
+    def __init__(self, program: Program, goal: TreeFilling, promised: Floors | None, filling_gaps: TreeGaps) -> None:
+        self.program, self.goal, self.filling_gaps = program, goal, filling_gaps
+        self.promised = Floors() if promised is None else promised
+        self.promises = promises_of(goal)
+        self.points: dict[tuple[int, bool], FloatArray] = {}
+        self.worst = 0.0
+
+    def amount(self, k: int, large: bool) -> float:
+        """Return the amount of a promise, ``large``: on servers that are large enough."""
+        program, goal, promise = self.program, self.goal, self.promises[k]
+        point = self._point(promise.owner, large)
+        if counted_by_shares(program, goal, promise, point):
+            return float(counted(program, goal, promise, point))
+        if (k, large) not in self.promised.counted:
+            self.worst = _NEVER
+            return 0.0
+        best, stage = self.promised.counted[k, large]
+        within = ample(program, goal.alone(promise.owner)) if large else program
+        agents, start = most_counted(within, goal, promise, program.per_user(point * program.utilities).tolist())
+        self._check_best(agents, np.array(start), best, stage)
+        return float(counted(program, goal, promise, best))
+
+    def _point(self, owner: int, large: bool) -> FloatArray:
+        if (owner, large) not in self.points:
+            alone, columns = alone_in(self.program, self.goal, owner)
+            alone = ample(alone, alone.goal_as(TreeFilling)) if large else alone
+            found = (self.promised.asked if large else self.promised.alone).get(owner)
+            self.points[owner, large] = np.zeros(self.program.n_pairs)
+            if found is None or found.x.size != columns.size:
+                self.worst = _NEVER
+            else:
+                self.worst = max(self.worst, *self.filling_gaps(alone, alone.goal_as(TreeFilling), found))
+                self.points[owner, large][columns] = found.x
+        return self.points[owner, large]
+
+    def _check_best(self, agents: AgentProgram, start: FloatArray, best: FloatArray, stage: Stage) -> None:
+        users, t = len(self.program.users), stage.value
+        has = np.asarray(agents.worth[:users][:, : best.size] @ best)
+        over = np.asarray(agents.matrix[:, : best.size] @ best) - agents.bounds
+        relative = np.where(agents.bounds > 0, agents.bounds, 1.0)
+        lacks = np.abs(start[:users] - has) / np.where(start[:users] > 0, start[:users], 1.0)
+        gap = _level_gap(agents, stage, np.append(start[:-1], t))
+        total = float(start[users:].sum())
+        self.worst = max(
+            self.worst, float(lacks.max(initial=0.0)), float((over / relative).max(initial=0.0)), gap / max(t, _OF_ALL * total)
+        )
+
+
+def _no_floors(program: Program, goal: TreeFilling, end: FloatArray, doubtful: set[int], alone: _Alone) -> float:
     worst = 0.0
-    for promise in promises_of(goal) if doubtful else ():
-        if promise.owner not in doubtful:
-            continue
-        if promise.owner not in alone:
-            return _NEVER
-        gap, point = _alone(program, goal, promise.owner, alone[promise.owner], False, tree_gaps)
-        most = counted(program, goal, promise, point)
-        worst = max(worst, gap, (most - counted(program, goal, promise, end)) / max(most, TINY))
-    return worst
+    for k, promise in enumerate(alone.promises):
+        if promise.owner in doubtful:
+            most = alone.amount(k, large=False)
+            worst = max(worst, (most - counted(program, goal, promise, end)) / max(most, TINY))
+    return max(worst, alone.worst)
 
 
-def _alone(
-    program: Program, goal: TreeFilling, owner: int, solution: Solution, large: bool, tree_gaps: TreeGaps
-) -> tuple[float, FloatArray]:
-    """Return the residual of a filling of one node alone, and its point over all pairs."""
-    alone, columns = alone_in(program, goal, owner)
-    alone = ample(alone, alone.goal_as(TreeFilling)) if large else alone
-    point = np.zeros(program.n_pairs)
-    if solution.x.size != columns.size:
-        return _NEVER, point
-    point[columns] = solution.x
-    return max(tree_gaps(alone, replace(alone.goal_as(TreeFilling)), solution)), point
-
-
-def _floors(program: Program, goal: TreeFilling, promised: Floors, tree_gaps: TreeGaps) -> float:
-    promises = promises_of(goal)
-    if len(promises) != len(promised.promises):
+def _floors(program: Program, goal: TreeFilling, promised: Floors, alone: _Alone) -> float:
+    promises = alone.promises
+    if len(promises) != len(promised.parts):
         return _NEVER
-    worst = 0.0
-    points: dict[tuple[int, bool], FloatArray] = {}
-    number = [sum(other.owner == promise.owner for other in promises) for promise in promises]
-    several = {promise.owner for promise, those in zip(promises, number, strict=True) if those > 1}
-    for owner in {promise.owner for promise in promises}:
-        for large, found in ((False, promised.alone), (True, promised.asked)):
-            if large and owner not in several:
-                continue
-            if owner not in found:
-                return _NEVER
-            gap, points[owner, large] = _alone(program, goal, owner, found[owner], large, tree_gaps)
-            worst = max(worst, gap)
-    most = [counted(program, goal, promise, points[promise.owner, False]) for promise in promises]
-    asks = [
-        counted(program, goal, promise, points[promise.owner, True]) if promise.owner in several else guaranteed(program, goal, promise)
-        for promise in promises
-    ]
-    units = units_of(program, goal, promises, asks)
+    several = [sum(other.owner == promise.owner for other in promises) > 1 for promise in promises]
+    most = [alone.amount(k, large=False) for k in range(len(promises))]
+    asks = [alone.amount(k, large=True) if several[k] else guaranteed(program, goal, promises[k]) for k in range(len(promises))]
+    units, worst = units_of(program, goal, promises, asks), alone.worst
     for mine, theirs in ((most, promised.most), (units, promised.units)):
         worst = max([worst, *(abs(a - b) / max(a, b, TINY) for a, b in zip(mine, theirs, strict=True))])
     of_parts, start = parts_program(program, goal, promises, units)
@@ -139,30 +159,39 @@ def _leximin_gap(
     That the values can be had is not looked at here.
     """
     first, settled, worst = start.size, np.zeros(values.size, bool), 0.0
-    largest = program.largest()
-    worth, use = program.worth, program.matrix
     for stage in stages:
         agents = stage.agents
-        if agents is None or settled[agents].any() or (ranks[agents] != stage.part).any() or not settled[(ranks < stage.part) & (caps > 0)].all():
+        if (
+            agents is None
+            or settled[agents].any()
+            or (ranks[agents] != stage.part).any()
+            or not settled[(ranks < stage.part) & (caps > 0)].all()
+        ):
             return _NEVER
         t, rising = stage.value, (ranks == stage.part) & ~settled & (caps > 0)
         settled[agents] = True
         if stage.prices is None:  # they have the most that they may have
             if (caps[agents] > t * (1 + NOTHING)).any():
                 return _NEVER
-            worst = max(worst, float((np.abs(values - caps) / caps)[agents].max()))
+            worst = max(worst, float((np.abs(values - caps)[agents] / caps[agents]).max()))
             continue
-        prices, pays = np.maximum(stage.prices[: program.bounds.size], 0.0), np.maximum(stage.prices[program.bounds.size :], 0.0)
-        kept = np.where(rising, t, np.where(settled, values, 0.0))
-        pays[first:] *= rising | settled
-        level = np.concatenate([start, kept])
-        short = np.maximum(np.asarray(worth.T @ pays) - np.asarray(use.T @ prices), 0.0)
-        gap = max(float(prices @ program.bounds - pays @ level), 0.0) + float(short @ np.where(short > 0, largest, 0.0))
-        paid = pays[first:][agents] * t
+        gap = _level_gap(program, stage, np.concatenate([start, np.where(rising, t, np.where(settled, values, 0.0))]))
+        paid = np.maximum(stage.prices[program.bounds.size :], 0.0)[first:][agents] * t
         if not (paid > 0).all():
             return _NEVER
         worst = max(worst, gap / float(paid.min()), float(np.abs(values[agents] / t - 1).max()))
     return worst if (settled | (caps <= 0)).all() else _NEVER
+
+
+def _level_gap(program: AgentProgram, stage: Stage, level: FloatArray) -> float:
+    """Return g of prices at the levels of all agents, (agents,)."""
+    assert stage.prices is not None
+    if stage.prices.size != program.bounds.size + level.size:
+        return _NEVER
+    prices, pays = np.maximum(stage.prices[: program.bounds.size], 0.0), np.maximum(stage.prices[program.bounds.size :], 0.0)
+    short = np.maximum(np.asarray(program.worth.T @ pays) - np.asarray(program.matrix.T @ prices), 0.0)
+    largest = np.where(short > 0, program.largest(), 0.0)
+    return max(float(prices @ program.bounds - pays @ level), 0.0) + float(short @ largest)
 
 
 # Raised limits -------------------------------------------------------------------------------------------------------------------
@@ -218,7 +247,9 @@ class CompletionProofs:
         has = np.asarray(self.agents.worth @ point)
         users = shares.size
         relative = np.where(self.agents.bounds > 0, self.agents.bounds, 1.0)
-        lacks = np.concatenate([(shares - has[:users]) / np.where(size > 0, size, 1.0), (self.start - has[users:]) / np.maximum(self.start, TINY)])
+        lacks = np.concatenate(
+            [(shares - has[:users]) / np.where(size > 0, size, 1.0), (self.start - has[users:]) / np.maximum(self.start, TINY)]
+        )
         return max(float((over / relative).max(initial=0.0)), float(lacks.max(initial=0.0)), float(-point.min(initial=0.0)))
 
     def of(self, stage: Stage, rising: BoolArray, target: FloatArray, rate: FloatArray, size: FloatArray) -> tuple[float, float]:

@@ -62,7 +62,9 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
     for number, part in enumerate(goal.parts):
         x = solution.parts[number]
         extra = part.limits(solution.extra_bounds[number])
-        optimality = max(optimality, raised_gap(program, part, solution.extra_bounds[number], solution.raised.get(number, ()), shares.users))
+        optimality = max(
+            optimality, raised_gap(program, part, solution.extra_bounds[number], solution.raised.get(number, ()), shares.users)
+        )
         limits = program.limits if extra is None else Limits.stack([program.limits, extra])
         of_part = replace(program, limits=limits)
         on_shares = ShareLimits.of(of_part)
@@ -94,7 +96,11 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
         if way.rising.any():
             return _NEVER
         shares = way.shares
-        if promised is not None and completions is not None and (number + 1 == len(goal.parts) or part.guarantees != goal.parts[number + 1].guarantees):
+        if (
+            promised is not None
+            and completions is not None
+            and (number + 1 == len(goal.parts) or part.guarantees != goal.parts[number + 1].guarantees)
+        ):
             if len(promised.points) != len(completions):
                 return _NEVER
             point = promised.points[not part.guarantees]

@@ -39,7 +39,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.fractions import rational
-from fairopt.instance.tolerances import SAME
+from fairopt.instance.tolerances import DIGITS, SAME
 from fairopt.program.exact import ExactProgram, exact_rows
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.program import Program, Solution, Stage
@@ -54,8 +54,10 @@ __all__ = [
     "ample",
     "completion",
     "counted",
+    "counted_by_shares",
     "guaranteed",
     "in_doubt",
+    "most_counted",
     "parts_program",
     "promises_of",
     "raised_limits",
@@ -342,6 +344,43 @@ def counted(program: Any, goal: TreeFilling, promise: Promise, x: Any) -> Any:
     return amount
 
 
+def counted_by_shares(program: Any, goal: TreeFilling, promise: Promise, x: Any) -> bool:
+    """Does the amount of a promise at x not depend on where the tasks of its users are? Else `most_counted` says the largest."""
+    exact = isinstance(program, ExactProgram)
+    names = program.program if exact else program
+    mine = np.flatnonzero(promise.users[names.pair_users])
+    groups = list(_groups(program, goal, promise))
+    if all(columns.size for columns, _, _ in groups) and len(groups) == 1 and np.isin(mine, groups[0][0]).all():
+        return True
+    times, most, zero = np.zeros(names.n_pairs, np.int64), False, (rational(0) if exact else 0.0)
+    for columns, values, guarantee in groups:
+        times[columns] += 1
+        used = sum((values * x[columns]).tolist(), zero)
+        most |= used > guarantee * (1 if exact else 1 + _MET)
+    held = np.array([value > 0 for value in x[mine].tolist()], bool)
+    needs = np.isin(names.pair_users, names.pair_users[np.flatnonzero(times)])[mine]
+    return not most and bool((times[mine] <= 1).all()) and not (held & needs & (times[mine] == 0)).any()
+
+
+def most_counted(program: Any, goal: TreeFilling, promise: Promise, shares: Any) -> tuple[AgentProgram, list[Any]]:
+    """Return the program of the largest amount of a promise at some shares, (users,), and where agents start: the last one rises.
+
+    Its columns are those of the tasks first.
+    """
+    builder = _Builder(program)
+    builder.users(program)
+    start = [share if builder.exact else share * (1 - DIGITS) for share in shares]
+    for (columns, worths), share in zip(list(builder.agents), shares, strict=True):
+        if columns.size:
+            builder.limit(columns.tolist(), list(worths), share)
+    lacking, total = _shortfalls(builder, program, goal, promise, False)
+    start += [amount for _, _, amount in _groups(program, goal, promise)]
+    w = builder.column()
+    builder.limit([*lacking, w], [builder.one] * (len(lacking) + 1), total)
+    builder.agent([w], [builder.one])
+    return builder.done(), [*start, builder.one * 0]
+
+
 def guaranteed(program: Any, goal: TreeFilling, promise: Promise) -> Any:
     """Return the guarantee of a promise, the sum over its groups."""
     zero: Any = rational(0) if isinstance(program, ExactProgram) else 0.0
@@ -462,7 +501,10 @@ def raised_limits(program: Any, part: Part, x: Any) -> tuple[list[Any], IntArray
     of_shares[positive] = ShareLimits.of(replace(names, limits=extra.select(positive))).rows
     exact, zero = isinstance(program, ExactProgram), (rational(0) if isinstance(program, ExactProgram) else 0.0)
     use = [sum((values * x[columns]).tolist(), zero) for columns, values in rows] if exact else (extra.matrix @ x).tolist()
-    given = [max(bound, used if exact else used * (1 + SAME)) if shares else bound for bound, used, shares in zip(bounds, use, of_shares.tolist(), strict=True)]
+    given = [
+        max(bound, used if exact else used * (1 + SAME)) if shares else bound
+        for bound, used, shares in zip(bounds, use, of_shares.tolist(), strict=True)
+    ]
     others = np.flatnonzero(~of_shares)
     capacities = _capacities(program, part) if others.size else []
     over = [k for k in others.tolist() if use[k] > bounds[k] + (0 if exact else _MET * (bounds[k] or capacities[k]))]
@@ -519,6 +561,7 @@ class Floors:
     stages: tuple[Stage, ...] = ()
     alone: dict[int, Solution] = field(default_factory=dict)
     asked: dict[int, Solution] = field(default_factory=dict)
+    counted: dict[tuple[int, bool], tuple[Any, Stage]] = field(default_factory=dict)
     points: tuple[Any, ...] = ()
 
     @property

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import DIGITS, SAME
 from fairopt.program import Program, Solution, Stage, TreeFilling
 from fairopt.program.guarantees import (
@@ -20,9 +20,10 @@ from fairopt.program.guarantees import (
     Floors,
     Promise,
     ample,
-    completion,
     counted,
+    counted_by_shares,
     guaranteed,
+    most_counted,
     parts_program,
     promises_of,
     raised_limits,
@@ -89,60 +90,88 @@ def find_floors(program: Any, goal: TreeFilling, x: Any, doubtful: set[int], fil
     agents_of : callable, optional
         Without it, None is returned where floors are needed.
     """
-    exact = goal.weights.dtype == object
-    promises = promises_of(goal)
-    alone: dict[int, Solution] = {}
-    most: list[Any] = [None] * len(promises)
-
-    def look(owners: set[int]) -> None:
-        for owner in sorted(owners):
-            alone[owner], point = fill(program, goal, owner, False)
-            for k, promise in enumerate(promises):
-                if promise.owner == owner:
-                    most[k] = counted(program, goal, promise, point)
-
-    look(doubtful)
-    tolerance = 0 if exact else _MET
-    behind = [
-        promise.name
-        for k, promise in enumerate(promises)
-        if promise.owner in doubtful and counted(program, goal, promise, x) < most[k] * (1 - tolerance)
-    ]
-    if not behind:
-        return Floors(alone=alone)
-    if agents_of is None:
+    looking = _Looking(program, goal, promises_of(goal), fill, agents_of)
+    promises, tolerance = looking.promises, 0 if looking.exact else _MET
+    of_doubtful = [k for k, promise in enumerate(promises) if promise.owner in doubtful]
+    try:
+        most = {k: looking.amount(k, large=False) for k in of_doubtful}
+        behind = [promises[k].name for k in of_doubtful if counted(program, goal, promises[k], x) < most[k] * (1 - tolerance)]
+        if not behind:
+            return Floors(alone=looking.alone[False], counted=looking.counted)
+        if agents_of is None:
+            return None
+        log.info("%d guarantees hold less than they could alone; looking for how far they are met together", len(behind))
+        all_most = [looking.amount(k, large=False) for k in range(len(promises))]
+        several = [sum(other.owner == promise.owner for other in promises) > 1 for promise in promises]
+        asks = [looking.amount(k, large=True) if several[k] else guaranteed(program, goal, promises[k]) for k in range(len(promises))]
+    except _NeedsAgents:
         return None
-    log.info("%d guarantees hold less than they could alone; looking for how far they are met together", len(behind))
-    look({promise.owner for promise in promises} - doubtful)
-    number = [sum(other.owner == promise.owner for other in promises) for promise in promises]
-    asked: dict[int, Solution] = {}
-    asks = [guaranteed(program, goal, promise) for promise in promises]
-    for owner in sorted({promise.owner for promise, several in zip(promises, number, strict=True) if several > 1}):
-        asked[owner], point = fill(program, goal, owner, True)
-        for k, promise in enumerate(promises):
-            if promise.owner == owner:
-                asks[k] = counted(program, goal, promise, point)
     units = units_of(program, goal, promises, asks)
-    parts, stages, z = _meet_together(program, goal, promises, units, most, agents_of)
-    return Floors(promises, tuple(asks), tuple(most), tuple(units), tuple(parts), stages, alone, asked, (z,))
+    parts, stages = _meet_together(program, goal, promises, units, all_most, agents_of)
+    alone, asked = looking.alone[False], looking.alone[True]
+    return Floors(promises, tuple(asks), tuple(all_most), tuple(units), tuple(parts), stages, alone, asked, looking.counted)
+
+
+class _NeedsAgents(Exception):
+    """An engine has no solver of programs of agents."""
+
+
+class _Looking:
+    """What guarantees hold in fillings of their nodes alone, each computed once.
+
+    Attributes
+    ----------
+    alone : mapping
+        From whether servers are large to the fillings, by owner.
+    counted : mapping
+        As in `Floors`.
+    """
+
+    def __init__(self, program: Any, goal: TreeFilling, promises: Sequence[Promise], fill: Fill, agents_of: Solve | None) -> None:
+        self.program, self.goal, self.promises, self.fill, self.agents_of = program, goal, promises, fill, agents_of
+        self.exact = goal.weights.dtype == object
+        self.alone: dict[bool, dict[int, Solution]] = {False: {}, True: {}}
+        self.points: dict[tuple[int, bool], Any] = {}
+        self.counted: dict[tuple[int, bool], tuple[Any, Stage]] = {}
+
+    def amount(self, k: int, large: bool) -> Any:
+        """Return the amount of a promise in the filling of its owner alone."""
+        promise, program, goal = self.promises[k], self.program, self.goal
+        owner = promise.owner
+        if owner not in self.alone[large]:
+            self.alone[large][owner], self.points[owner, large] = self.fill(program, goal, owner, large)
+        point = self.points[owner, large]
+        if counted_by_shares(program, goal, promise, point):
+            return counted(program, goal, promise, point)
+        if (k, large) not in self.counted:
+            self.counted[k, large] = self._most_counted(promise, point, large)
+        return counted(program, goal, promise, self.counted[k, large][0])
+
+    def _most_counted(self, promise: Promise, point: Any, large: bool) -> tuple[Any, Stage]:
+        if self.agents_of is None:
+            raise _NeedsAgents
+        within = ample(self.program, self.goal.alone(promise.owner)) if large else self.program
+        agents, start = most_counted(within, self.goal, promise, within.per_user(point * within.utilities).tolist())
+        zero = start[-1]
+        level = self.agents_of(agents).solve(start, [*[zero] * (len(start) - 1), zero + 1])
+        return level.z[: point.size], Stage(level.t, _NOBODY, np.concatenate([level.prices, level.pays]))
 
 
 def _meet_together(
     program: Any, goal: TreeFilling, promises: Sequence[Promise], units: Sequence[Any], most: Sequence[Any], agents_of: Solve
-) -> tuple[list[Any], tuple[Stage, ...], Any]:
-    """Return the parts, the levels that prove them, and a point that has them all, (columns,)."""
+) -> tuple[list[Any], tuple[Stage, ...]]:
+    """Return the parts, and the levels that prove them."""
     of_parts, start = parts_program(program, goal, promises, units)
     levels, first = agents_of(of_parts), len(start)
     exact, zero = of_parts.exact, start[0] * 0
     caps = [amount / unit if unit > 0 else zero for amount, unit in zip(most, units, strict=True)]
     value: list[Any] = [zero] * len(promises)
-    stages, z = list[Stage](), None
+    stages = list[Stage]()
     for above in sorted({promise.above for promise in promises}):
         rising = [k for k, promise in enumerate(promises) if promise.above == above and caps[k] > 0]
         while rising:
             rate = [zero] * first + [zero + 1 if k in rising else zero for k in range(len(promises))]
             level = levels.solve([*start, *value], rate)
-            z = level.z
             at_most = [k for k in rising if caps[k] <= level.t * (1 if exact else 1 + SAME)]
             if at_most:
                 stages.append(Stage(level.t, _NOBODY, None, above, np.array(at_most, np.int64)))
@@ -153,9 +182,7 @@ def _meet_together(
             for k in settled:
                 value[k] = caps[k] if at_most else level.t if exact else level.t * (1 - SAME)
             rising = [k for k in rising if k not in settled]
-    if z is None:
-        z = np.full(of_parts.n_pairs, zero, object if exact else float)
-    return value, tuple(stages), z
+    return value, tuple(stages)
 
 
 # Raised limits -------------------------------------------------------------------------------------------------------------------

@@ -74,7 +74,11 @@ class LevelPrograms:
     """
 
     def __init__(
-        self, program: ExactProgram | AgentProgram, agents: Sequence[tuple[IntArray, Sequence[fmpq]]], deadline: Deadline, check: Callable[[], None]
+        self,
+        program: ExactProgram | AgentProgram,
+        agents: Sequence[tuple[IntArray, Sequence[fmpq]]],
+        deadline: Deadline,
+        check: Callable[[], None],
     ) -> None:
         self.program, self.deadline, self.check = program, deadline, check
         self.programs = self.pivots = self.iterations = 0
