@@ -190,11 +190,10 @@ def prove_raised(program: ExactProgram, part: Part, bounds: ExactArray | None, s
     for n, share in enumerate(shares.tolist()):
         if share != 0:
             use[first[n]] = rational(share) / program.utilities[first[n]]
-    own, others = raised_limits(program, part, use)
-    if not stages:
-        others = others[:0]
-    if others.size:
-        of_raising = raising(program, part, others)
+    own, others, _ = raised_limits(program, part, use)
+    others = others if stages else others[:0]
+    if stages:
+        of_raising = raising(program, part, own, others)
         capacity = [_coefficient(of_raising, shares.size + j) for j in range(others.size)]
         values = [1 - (bounds[k] - own[k]) / capacity[j] for j, k in enumerate(others.tolist())]
         start = [rational(share) for share in shares.tolist()]

@@ -176,10 +176,11 @@ def _leximin_gap(
             worst = max(worst, float((np.abs(values - caps)[agents] / caps[agents]).max()))
             continue
         gap = _level_gap(program, stage, np.concatenate([start, np.where(rising, t, np.where(settled, values, 0.0))]))
-        paid = np.maximum(stage.prices[program.bounds.size :], 0.0)[first:][agents] * t
+        size = np.maximum(t, _OF_ALL * caps[agents])
+        paid = np.maximum(stage.prices[program.bounds.size :], 0.0)[first:][agents] * size
         if not (paid > 0).all():
             return _NEVER
-        worst = max(worst, gap / float(paid.min()), float(np.abs(values[agents] / t - 1).max()))
+        worst = max(worst, gap / float(paid.min()), float((np.abs(values[agents] - t) / size).max()))
     return worst if (settled | (caps <= 0)).all() else _NEVER
 
 
@@ -211,7 +212,7 @@ def raised_gap(program: Program, part: Part, bounds: FloatArray | None, stages: 
     least[of_shares] = np.maximum(least[of_shares], on_shares.uses @ shares)
     others = np.setdiff1d(np.arange(len(extra)), of_shares)
     if stages:
-        of_raising = raising(program, part, others)
+        of_raising = raising(program, part, least.tolist(), others)
         capacity = np.array([_coefficient(of_raising, shares.size + j) for j in range(others.size)])
         values = 1 - (bounds[others] - extra.bounds[others]) / capacity
         gap = _leximin_gap(of_raising, shares, stages, values, np.ones(others.size), np.zeros(others.size))

@@ -39,7 +39,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.fractions import rational
-from fairopt.instance.tolerances import DIGITS, SAME
+from fairopt.instance.tolerances import DIGITS, NOTHING, SAME
 from fairopt.program.exact import ExactProgram, exact_rows
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.program import Program, Solution, Stage
@@ -337,11 +337,11 @@ def _groups(program: Any, goal: TreeFilling, promise: Promise, everywhere: bool 
 
 def counted(program: Any, goal: TreeFilling, promise: Promise, x: Any) -> Any:
     """Return the amount of a promise at x, (pairs,): the sum over its groups, each up to its guarantee."""
-    zero: Any = rational(0) if isinstance(program, ExactProgram) else 0.0
-    amount = zero
+    exact = isinstance(program, ExactProgram)
+    amount = total = zero = rational(0) if exact else 0.0
     for columns, values, guarantee in _groups(program, goal, promise):
-        amount = amount + min(sum((values * x[columns]).tolist(), zero), guarantee)
-    return amount
+        amount, total = amount + min(sum((values * x[columns]).tolist(), zero), guarantee), total + guarantee
+    return amount if amount > (0 if exact else NOTHING * total) else zero
 
 
 def counted_by_shares(program: Any, goal: TreeFilling, promise: Promise, x: Any) -> bool:
@@ -459,14 +459,17 @@ def completion(
     return builder.done(), start
 
 
-def raising(program: Any, part: Part, rows: IntArray) -> AgentProgram:
-    """Return the program of how far some extra limits must be raised. Behind the users, the agents are 1 - e of each of these limits."""
+def raising(program: Any, part: Part, given: Sequence[Any], rows: IntArray) -> AgentProgram:
+    """Return the program of how far some extra limits must be raised from their bounds, ``given``.
+
+    Behind the users, the agents are 1 - e of each of these limits.
+    """
     builder = _Builder(program)
     builder.users(program)
     capacities = _capacities(program, part)
-    extra, bounds = _extra_rows(program, part)
+    extra, _ = _extra_rows(program, part)
     raised = []
-    for k, ((columns, values), bound) in enumerate(zip(extra, bounds, strict=True)):
+    for k, ((columns, values), bound) in enumerate(zip(extra, given, strict=True)):
         if k not in rows:
             builder.limit(columns.tolist(), values.tolist(), bound)
             continue
@@ -487,19 +490,19 @@ def _capacities(program: Any, part: Part) -> list[Any]:
     return [sum((value * largest[column] for column, value in zip(c.tolist(), v.tolist(), strict=True)), zero) for c, v in extra]
 
 
-def raised_limits(program: Any, part: Part, x: Any) -> tuple[list[Any], IntArray]:
-    """Return the bounds of the extra limits after parts that ended at x, and which of them must be raised by a program.
+def raised_limits(program: Any, part: Part, x: Any) -> tuple[list[Any], IntArray, bool]:
+    """Return the bounds of the extra limits after parts that ended at x, (pairs,), but for some that may have to be raised further.
 
-    Limits on shares alone are raised to what the shares use. Of the others, a program decides unless x is within all of them.
+    Limits on shares alone are raised to what the shares use. The second value are the other limits. The third says whether x exceeds one
+    of these: then a program (`raising`) decides how far they are raised.
     """
     rows, bounds = _extra_rows(program, part)
     extra = part.extra
     assert extra is not None
-    names = program.program if isinstance(program, ExactProgram) else program
-    positive = extra.bounds > 0
-    of_shares = np.zeros(len(extra), bool)
-    of_shares[positive] = ShareLimits.of(replace(names, limits=extra.select(positive))).rows
     exact, zero = isinstance(program, ExactProgram), (rational(0) if isinstance(program, ExactProgram) else 0.0)
+    names = program.program if isinstance(program, ExactProgram) else program
+    positive, of_shares = extra.bounds > 0, np.zeros(len(extra), bool)
+    of_shares[positive] = ShareLimits.of(replace(names, limits=extra.select(positive))).rows
     use = [sum((values * x[columns]).tolist(), zero) for columns, values in rows] if exact else (extra.matrix @ x).tolist()
     given = [
         max(bound, used if exact else used * (1 + SAME)) if shares else bound
@@ -507,8 +510,8 @@ def raised_limits(program: Any, part: Part, x: Any) -> tuple[list[Any], IntArray
     ]
     others = np.flatnonzero(~of_shares)
     capacities = _capacities(program, part) if others.size else []
-    over = [k for k in others.tolist() if use[k] > bounds[k] + (0 if exact else _MET * (bounds[k] or capacities[k]))]
-    return given, others if over else others[:0]
+    over = any(use[k] > bounds[k] + (0 if exact else _MET * (bounds[k] or capacities[k])) for k in others.tolist())
+    return given, others, over
 
 
 def ample(program: Any, alone: TreeFilling) -> Any:

@@ -180,7 +180,7 @@ def _meet_together(
                 settled = [k for k in rising if level.stopped[first + k]]
                 stages.append(Stage(level.t, _NOBODY, np.concatenate([level.prices, level.pays]), above, np.array(settled, np.int64)))
             for k in settled:
-                value[k] = caps[k] if at_most else level.t if exact else level.t * (1 - SAME)
+                value[k] = caps[k] if at_most else level.t if exact else level.t * (1 - SAME) if level.t > _MET else zero
             rising = [k for k in rising if k not in settled]
     return value, tuple(stages)
 
@@ -190,17 +190,19 @@ def _meet_together(
 
 def bounds_of_part(
     program: Any, goal: TreeFilling, part: Part, shares: Any, x: Any, agents_of: Solve | None
-) -> tuple[Any, tuple[Stage, ...]] | None:
-    """Return the bounds of the extra limits of a part that begins with these shares, (users,), at x, and what proves those it raised.
+) -> tuple[Any, tuple[Stage, ...], Any] | None:
+    """Return the bounds of the extra limits of a part that begins with these shares, (users,), at x, (pairs,).
+
+    The second value proves those that a program raised, and the third is a point with these shares within them, x if it is.
 
     None: they must be raised by a program, and there is no ``agents_of``.
     """
-    given, rows = raised_limits(program, part, x)
+    given, rows, over = raised_limits(program, part, x)
     exact, stages = goal.weights.dtype == object, list[Stage]()
-    if rows.size:
+    if over:
         if agents_of is None:
             return None
-        raised = raising(program, part, rows)
+        raised = raising(program, part, given, rows)
         levels, users = agents_of(raised), len(shares)
         one = given[0] * 0 + 1
         start = [*shares.tolist()] if exact else [*(shares * (1 - DIGITS)).tolist()]
@@ -210,6 +212,7 @@ def bounds_of_part(
         while rising:
             rate = [one * 0] * users + [one if j in rising else one * 0 for j in range(rows.size)]
             level = levels.solve([*start, *value], rate)
+            x = level.z[: x.size]
             full = level.t >= (1 if exact else 1 - SAME)
             settled = rising if full else [j for j in rising if level.stopped[users + j]]
             prices = None if full else np.concatenate([level.prices, level.pays])
@@ -221,7 +224,7 @@ def bounds_of_part(
             given[k] = given[k] + capacity[j] * (1 - value[j])
     bounds: Any = np.empty(len(given), object if exact else float)
     bounds[:] = given
-    return bounds, tuple(stages)
+    return bounds, tuple(stages), x
 
 
 def _capacity(raised: AgentProgram, users: int, number: int) -> list[Any]:

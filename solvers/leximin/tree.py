@@ -171,7 +171,7 @@ class _Tree:
         per_level, ends, bounds_of, raised = program.utilities, list(before.ends), list(before.bounds), dict(before.raised)
         for number in parts:
             part = goal.parts[number]
-            bounds = self._bounds(part, shares, x, number, raised)
+            bounds, x = self._bounds(part, shares, x, number, raised)
             extra = part.limits(bounds)
             of_part = program if extra is None else _with_guarantees(program, extra, part.names)
             room = self.most if extra is None else program.per_user(of_part.largest() * per_level)
@@ -187,19 +187,22 @@ class _Tree:
             bounds_of.append(bounds)
         return _Filled(x, shares, stages, tuple(ends), tuple(bounds_of), raised)
 
-    def _bounds(self, part: Part, shares: Shares, x: FloatArray, number: int, raised: dict[int, tuple[Stage, ...]]) -> FloatArray | None:
-        """Return the bounds of the extra limits of a part."""
+    def _bounds(
+        self, part: Part, shares: Shares, x: FloatArray, number: int, raised: dict[int, tuple[Stage, ...]]
+    ) -> tuple[FloatArray | None, FloatArray]:
+        """Return the bounds of the extra limits of a part, and a point with these shares within them."""
         if number == 0 or part.extra is None or not len(part.extra):
-            return None
+            return None, x
         found = bounds_of_part(self.program, self.goal, part, shares.users, x, self.agents_of)
         if found is None:
             raise Unsupported(
                 f'"{self.program.name}" has guarantees on groups of servers inside of each other, and {part.title} must allow what those '
                 'before gave; use solver="highs"'
             )
-        if found[1]:
-            raised[number] = found[1]
-        return np.asarray(found[0])
+        if not found[1]:
+            return np.asarray(found[0]), x
+        raised[number] = found[1]
+        return np.asarray(found[0]), exactly(self.program, self.program.utilities, found[2], shares.users)
 
     def _alone(self, program: Program, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, FloatArray]:
         """Fill one guaranteed node alone, with ``large`` on servers that are large enough; return its point over all pairs, too."""

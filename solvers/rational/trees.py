@@ -116,7 +116,7 @@ class _Tree:
                 assert found is not None
                 bounds = found[0]
                 if found[1]:
-                    raised[number] = found[1]
+                    raised[number], x = found[1], exactly(program, program.utilities, found[2], _rationals(shares))
             of_part = program.during(part, bounds)
             way = TreeCourse(goal, part, shares, part.users & open_users(of_part), np.zeros(0), None)
             if way.rising.any():

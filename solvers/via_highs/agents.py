@@ -77,7 +77,7 @@ class AgentPrograms:
         prices = np.maximum(outcome.row_duals[: self.bounds.size], 0.0) / self.bounds
         pays = np.maximum(-outcome.row_duals[self.bounds.size :], 0.0) / size
         level = begin + speed * t
-        paid = pays * np.where(level > 0, level, 1e-3 * self.reach)
+        paid = pays * np.maximum(level, 1e-6 * self.reach)
         gap = max(float(prices @ self.program.bounds - pays @ level), ROUNDING * float(paid.sum()))
         with np.errstate(divide="ignore", invalid="ignore"):
             could = np.where(rising & (paid > 0), gap / paid, np.inf)
