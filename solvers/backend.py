@@ -68,7 +68,7 @@ def nothing_to_solve(program: Program) -> Solution:
     goal, x = program.goal, np.zeros(program.n_pairs)
     parts = (x,) * len(goal.parts) if isinstance(goal, TreeFilling) else ()
     gap = 0.0 if program.integral or goal.feature is Feature.DISJUNCTIVE else None
-    return Solution(x, prices=np.zeros(len(program.limits)), gap=gap, programs_solved=0, parts=parts, extra_bounds=(None,) * len(parts))
+    return Solution(x, prices=np.zeros(len(program.limits)), gap=gap, programs_solved=0, parts=parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,14 +50,14 @@ def _prove_filling(program: ExactProgram, solution: Solution) -> None:
     prove_feasible(program, solution.x)
     promised = solution.promised if solution.promised is not None and solution.promised.promises else None
     completions = None if promised is None else [Completions(program, promised, everywhere) for everywhere in (False, True)]
-    if len(solution.parts) != len(goal.parts) or len(solution.extra_bounds) != len(goal.parts):
+    if len(solution.parts) != len(goal.parts) or len(solution.extra_bounds) not in (0, len(goal.parts)):
         refuse(program, f"it has the ends of {len(solution.parts)} parts, and the filling has {len(goal.parts)}")
     if any(stage.part not in range(len(goal.parts)) for stage in solution.stages):
         refuse(program, "a level belongs to no part")
     shares = goal.nothing()
     for number, part in enumerate(goal.parts):
-        prove_raised(program, part, solution.extra_bounds[number], solution.raised.get(number, ()), shares.users)
-        of_part = program.during(part, solution.extra_bounds[number])
+        prove_raised(program, part, solution.bounds_of_part(number), solution.raised.get(number, ()), shares.users)
+        of_part = program.during(part, solution.bounds_of_part(number))
         end: ExactArray = solution.parts[number]
         prove_feasible(of_part, end)
         closed = closed_pairs(of_part)

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import DIGITS, NOTHING, SAME, TINY
@@ -219,7 +220,8 @@ def raised_gap(program: Program, part: Part, bounds: FloatArray | None, stages: 
         least[others], size[others] = bounds[others], 1.0
     else:
         gap = 0.0
-    return max(gap, float((np.abs(bounds - least) / np.where(size > 0, size, 1.0)).max(initial=0.0)))
+    off = np.abs(bounds - least) / np.where(size > 0, size, 1.0)
+    return max(gap, float(off[off > 2 * SAME].max(initial=0.0)))  # a limit is raised to what is used, and rounding
 
 
 def _coefficient(program: AgentProgram, agent: int) -> float:
@@ -240,8 +242,19 @@ class CompletionProofs:
         self.start = np.array(start)
         self.open = self.agents.largest() > 0
 
-    def witness(self, point: FloatArray, shares: FloatArray, size: FloatArray) -> float:
-        """Return by how much a point fails to be a completion of shares, (users,), relative to ``size`` and to the guarantees."""
+    def witness(self, x: FloatArray, point: FloatArray | None, shares: FloatArray, size: FloatArray) -> float:
+        """Return by how much a point, or the allocation x itself, fails to be a completion of shares, (users,).
+
+        It is relative to ``size``, (users,), and to the guarantees.
+        """
+        groups = sp.csr_array(self.agents.worth[shares.size :])
+        itself = np.zeros(self.agents.n_pairs)  # x, and what it lacks of each group
+        itself[: x.size] = x
+        itself[x.size :] = np.maximum(self.start - np.asarray(groups @ itself), 0.0)
+        found = self._witness(itself, shares, size)
+        return found if point is None else min(found, self._witness(point, shares, size))
+
+    def _witness(self, point: FloatArray, shares: FloatArray, size: FloatArray) -> float:
         if point.size != self.agents.n_pairs:
             return _NEVER
         over = np.asarray(self.agents.matrix @ point) - self.agents.bounds

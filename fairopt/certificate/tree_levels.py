@@ -51,7 +51,7 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
     """Return the residuals of a filling that keeps the floors that it has."""
     per_level = program.utilities
     most = program.per_user(program.largest() * per_level)
-    if len(solution.parts) != len(goal.parts) or len(solution.extra_bounds) != len(goal.parts):
+    if len(solution.parts) != len(goal.parts) or len(solution.extra_bounds) not in (0, len(goal.parts)):
         return _NEVER
     optimality = fairness = 0.0
     promised = solution.promised if solution.promised is not None and solution.promised.promises else None
@@ -61,9 +61,9 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
     shares, known, rows = goal.nothing(), None, len(program.limits)
     for number, part in enumerate(goal.parts):
         x = solution.parts[number]
-        extra = part.limits(solution.extra_bounds[number])
+        extra = part.limits(solution.bounds_of_part(number))
         optimality = max(
-            optimality, raised_gap(program, part, solution.extra_bounds[number], solution.raised.get(number, ()), shares.users)
+            optimality, raised_gap(program, part, solution.bounds_of_part(number), solution.raised.get(number, ()), shares.users)
         )
         limits = program.limits if extra is None else Limits.stack([program.limits, extra])
         of_part = replace(program, limits=limits)
@@ -104,7 +104,7 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
             if len(promised.points) != len(completions):
                 return _NEVER
             point = promised.points[not part.guarantees]
-            optimality = max(optimality, completions[not part.guarantees].witness(point, shares.users, np.maximum(shares.users, size)))
+            optimality = max(optimality, completions[not part.guarantees].witness(x, point, shares.users, np.maximum(shares.users, size)))
         closed = bool(((of_part.largest() <= 0) & (program.largest() > 0)).any())  # pairs, by an extra limit of 0, without a price
         if not closed and not any(stage.prices is not None and not stage.floors and stage.prices[rows:].any() for stage in stages):
             known = proofs

@@ -8,7 +8,7 @@ on the guaranteed servers: the sum over the groups of servers that have a guaran
 
 *Parts.* The unit of a promise is b[v,r] = a[v,r] / f[v], where f[v] is the largest a[v,r] / guarantee over r. With one resource it is the
 guarantee. A part p <= m / b of it can be met if a feasible x has an amount of at least p b. The parts are the leximin of p: first of the
-guaranteed nodes that are in no other one, then, with their parts kept, of those in one, and so on.
+guaranteed nodes in no other guaranteed node, then, with their parts kept, of those in one, and so on.
 
 *Floors.* The amounts p b are kept in all parts of the filling: a share rises only as long as some feasible y, the *completion*, has at least
 the shares of all users and meets all floors. The extra limits of a part bind x and not y. So a level has two programs with one t,
@@ -51,6 +51,7 @@ __all__ = [
     "Floors",
     "Promise",
     "alone_in",
+    "amounts_by_shares",
     "ample",
     "completion",
     "counted",
@@ -459,6 +460,33 @@ def completion(
     return builder.done(), start
 
 
+def amounts_by_shares(
+    program: Program, goal: TreeFilling, promises: Sequence[Promise], floors: Sequence[float], everywhere: bool
+) -> tuple[sp.csr_array, FloatArray] | None:
+    """Return what a unit of each user's share adds to each floor, (floors, users), and the floors.
+
+    None: it depends on where tasks are.
+    """
+    rows, least = list[tuple[IntArray, Any]](), list[float]()
+    for promise, floor in zip(promises, floors, strict=True):
+        if not floor > 0:
+            continue
+        groups = list(_groups(program, goal, promise, everywhere))
+        mine = np.flatnonzero(promise.users[program.pair_users])
+        columns, values, _ = groups[0]
+        per_share = values / program.utilities[columns]
+        users = program.pair_users[columns]
+        most, fewest = np.zeros(len(program.users)), np.full(len(program.users), np.inf)
+        np.maximum.at(most, users, per_share)
+        np.minimum.at(fewest, users, per_share)
+        whole = np.isin(mine, columns) | ~np.isin(program.pair_users[mine], users)
+        if len(groups) > 1 or not whole.all() or (most > fewest * (1 + SAME)).any():
+            return None
+        rows.append((np.flatnonzero(most), most[most > 0]))
+        least.append(floor)
+    return _sparse(rows, len(program.users)), np.array(least)
+
+
 def raising(program: Any, part: Part, given: Sequence[Any], rows: IntArray) -> AgentProgram:
     """Return the program of how far some extra limits must be raised from their bounds, ``given``.
 
@@ -552,8 +580,8 @@ class Floors:
         and, behind them, what agents pay. None: these promises have their most.
     alone, asked : mappings
         From an owner to the filling of it alone, in the cluster as it is, and on large servers.
-    points : tuple of arrays (columns,)
-        Completions at the end of the guarantees, and at the end of the surplus, where floors bind.
+    points : tuple of arrays (columns,) or None
+        Completions at the end of the guarantees, and at the end of the surplus; None where the allocation itself meets the floors.
     """
 
     promises: tuple[Promise, ...] = ()

@@ -359,7 +359,7 @@ class Solution:
     parts : tuple of arrays (pairs,)
         Of a tree that is filled: a point at the end of each part, within its extra limits
     extra_bounds : tuple of arrays (extra limits,) or None
-        Of each such part, the bounds of its extra limits; None: their own
+        Of each such part, the bounds of its extra limits; None: their own. (): so are all.
     raised : mapping from parts to tuples of Stage
         Of the parts whose extra limits a program has raised, the levels that prove by how much
     promised : Floors, or None
@@ -385,3 +385,7 @@ class Solution:
     promised: Floors | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     groups: int | None = None
+
+    def bounds_of_part(self, part: int) -> FloatArray | None:
+        """Return the bounds of the extra limits of a part of a tree, None: their own."""
+        return self.extra_bounds[part] if self.extra_bounds else None

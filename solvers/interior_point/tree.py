@@ -70,11 +70,15 @@ def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadlin
         return lambda of_part, level_goal: _Part(mine, of_part, level_goal)
 
     try:
-        found = solve_tree(program, goal, begin, settle_below(tolerance))
+        found = solve_tree(program, goal, begin, settle_below(tolerance), deadline)
     except NotConverged as failure:
         log.info("%s", failure)
         return None
-    return replace(found, iterations=sum(each.steps for each in fillings), programs_solved=sum(each.paths for each in fillings))
+    return replace(
+        found,
+        iterations=found.iterations + sum(each.steps for each in fillings),
+        programs_solved=found.programs_solved + sum(each.paths for each in fillings),
+    )
 
 
 def _of_servers(program: Program, rows: BoolArray) -> Program:

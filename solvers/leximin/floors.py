@@ -1,6 +1,6 @@
 """How far guarantees are met together, and levels that keep these floors: the loops that engines share, in floats and in rationals.
 
-`fairopt.program.guarantees` has the programs. An engine supplies a solver of programs of agents (`AgentLevels`) and one of a filling.
+`fairopt.program.guarantees` has the programs. `AgentLevels` solves the programs of agents; an engine supplies a solver of fillings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from fairopt.program.guarantees import (
     AgentProgram,
     Floors,
     Promise,
+    amounts_by_shares,
     ample,
+    completion,
     counted,
     counted_by_shares,
     guaranteed,
@@ -64,7 +66,7 @@ class AgentLevel:
 
 
 class AgentLevels(Protocol):
-    """An engine's solver of one program of agents; each call begins where the last one ended."""
+    """A solver of one program of agents; each call begins where the last one ended."""
 
     program: AgentProgram
 
@@ -80,40 +82,29 @@ Fill = Callable[[Any, TreeFilling, int, bool], tuple[Solution, Any]]
 # Parts ---------------------------------------------------------------------------------------------------------------------------
 
 
-def find_floors(program: Any, goal: TreeFilling, x: Any, doubtful: set[int], fill: Fill, agents_of: Solve | None) -> Floors | None:
+def find_floors(program: Any, goal: TreeFilling, x: Any, doubtful: set[int], fill: Fill, agents_of: Solve) -> Floors:
     """Return how far guarantees are met together, after a filling without floors whose guarantees ended at x, (pairs,).
 
     Parameters
     ----------
     doubtful : set of int
         The owners of guarantees that may not hold the most that they could hold alone.
-    agents_of : callable, optional
-        Without it, None is returned where floors are needed.
     """
     looking = _Looking(program, goal, promises_of(goal), fill, agents_of)
     promises, tolerance = looking.promises, 0 if looking.exact else _MET
     of_doubtful = [k for k, promise in enumerate(promises) if promise.owner in doubtful]
-    try:
-        most = {k: looking.amount(k, large=False) for k in of_doubtful}
-        behind = [promises[k].name for k in of_doubtful if counted(program, goal, promises[k], x) < most[k] * (1 - tolerance)]
-        if not behind:
-            return Floors(alone=looking.alone[False], counted=looking.counted)
-        if agents_of is None:
-            return None
-        log.info("%d guarantees hold less than they could alone; looking for how far they are met together", len(behind))
-        all_most = [looking.amount(k, large=False) for k in range(len(promises))]
-        several = [sum(other.owner == promise.owner for other in promises) > 1 for promise in promises]
-        asks = [looking.amount(k, large=True) if several[k] else guaranteed(program, goal, promises[k]) for k in range(len(promises))]
-    except _NeedsAgents:
-        return None
+    most = {k: looking.amount(k, large=False) for k in of_doubtful}
+    behind = [promises[k].name for k in of_doubtful if counted(program, goal, promises[k], x) < most[k] * (1 - tolerance)]
+    if not behind:
+        return Floors(alone=looking.alone[False], counted=looking.counted)
+    log.info("%d guarantees hold less than they could alone; looking for how far they are met together", len(behind))
+    all_most = [looking.amount(k, large=False) for k in range(len(promises))]
+    several = [sum(other.owner == promise.owner for other in promises) > 1 for promise in promises]
+    asks = [looking.amount(k, large=True) if several[k] else guaranteed(program, goal, promises[k]) for k in range(len(promises))]
     units = units_of(program, goal, promises, asks)
     parts, stages = _meet_together(program, goal, promises, units, all_most, agents_of)
     alone, asked = looking.alone[False], looking.alone[True]
     return Floors(promises, tuple(asks), tuple(all_most), tuple(units), tuple(parts), stages, alone, asked, looking.counted)
-
-
-class _NeedsAgents(Exception):
-    """An engine has no solver of programs of agents."""
 
 
 class _Looking:
@@ -127,7 +118,7 @@ class _Looking:
         As in `Floors`.
     """
 
-    def __init__(self, program: Any, goal: TreeFilling, promises: Sequence[Promise], fill: Fill, agents_of: Solve | None) -> None:
+    def __init__(self, program: Any, goal: TreeFilling, promises: Sequence[Promise], fill: Fill, agents_of: Solve) -> None:
         self.program, self.goal, self.promises, self.fill, self.agents_of = program, goal, promises, fill, agents_of
         self.exact = goal.weights.dtype == object
         self.alone: dict[bool, dict[int, Solution]] = {False: {}, True: {}}
@@ -148,8 +139,6 @@ class _Looking:
         return counted(program, goal, promise, self.counted[k, large][0])
 
     def _most_counted(self, promise: Promise, point: Any, large: bool) -> tuple[Any, Stage]:
-        if self.agents_of is None:
-            raise _NeedsAgents
         within = ample(self.program, self.goal.alone(promise.owner)) if large else self.program
         agents, start = most_counted(within, self.goal, promise, within.per_user(point * within.utilities).tolist())
         zero = start[-1]
@@ -189,19 +178,15 @@ def _meet_together(
 
 
 def bounds_of_part(
-    program: Any, goal: TreeFilling, part: Part, shares: Any, x: Any, agents_of: Solve | None
-) -> tuple[Any, tuple[Stage, ...], Any] | None:
+    program: Any, goal: TreeFilling, part: Part, shares: Any, x: Any, agents_of: Solve
+) -> tuple[Any, tuple[Stage, ...], Any]:
     """Return the bounds of the extra limits of a part that begins with these shares, (users,), at x, (pairs,).
 
     The second value proves those that a program raised, and the third is a point with these shares within them, x if it is.
-
-    None: they must be raised by a program, and there is no ``agents_of``.
     """
     given, rows, over = raised_limits(program, part, x)
     exact, stages = goal.weights.dtype == object, list[Stage]()
     if over:
-        if agents_of is None:
-            return None
         raised = raising(program, part, given, rows)
         levels, users = agents_of(raised), len(shares)
         one = given[0] * 0 + 1
@@ -239,23 +224,42 @@ def _capacity(raised: AgentProgram, users: int, number: int) -> list[Any]:
 # Levels with floors --------------------------------------------------------------------------------------------------------------
 
 
+class EndingGoal(LevelGoal, Protocol):
+    """A goal that can be told to end a level at a t: for engines that is a change of rates."""
+
+    until: float
+
+
 class Keeping:
     """Floors that are kept in some parts, and the last completion that was found.
 
+    Where amounts follow from shares, floors that shares meet need no completion: shares only rise.
+
     Attributes
     ----------
-    point : array (columns,)
-        The completion.
+    point : array (columns,), or None
+        The completion; None if none was needed.
     """
 
-    def __init__(self, program: Program, levels: AgentLevels, start: Sequence[float]) -> None:
-        self.program, self.levels, self.start = program, levels, np.array(start, float)
-        self.point = np.zeros(levels.program.n_pairs)
-        self.reached: FloatArray | None = None  # its shares
+    def __init__(self, program: Program, goal: TreeFilling, promised: Floors, everywhere: bool, agents_of: Solve) -> None:
+        floors = [amount * (1 - SAME) for amount in promised.amounts]
+        self.program = program
+        agents, start = completion(program, goal, promised.promises, floors, everywhere)
+        self.levels, self.start = agents_of(agents), np.array(start, float)
+        self.by_shares = amounts_by_shares(program, goal, promised.promises, floors, everywhere)
+        self.point: FloatArray | None = None
+        self.reached: FloatArray | None = None  # the shares of the completion
 
-    def solver(self, goal: LevelGoal, engine: LevelSolver) -> LevelSolver:
+    def solver(self, goal: EndingGoal, engine: LevelSolver) -> LevelSolver:
         """Return a solver of levels that keeps the floors, too."""
         return _FloorLevels(self, goal, engine)
+
+    def met(self, shares: FloatArray) -> bool:
+        """Do these shares meet every floor, wherever tasks are?"""
+        if self.by_shares is None:
+            return False
+        uses, floors = self.by_shares
+        return bool((uses @ shares >= floors).all())
 
     def solve(self, course: Course) -> AgentLevel:
         """Return how far completions go on a course."""
@@ -281,16 +285,21 @@ class Keeping:
 class _FloorLevels:
     """A solver of levels: the smaller t of the engine's program and of the completions counts."""
 
-    def __init__(self, keeping: Keeping, goal: LevelGoal, engine: LevelSolver) -> None:
+    def __init__(self, keeping: Keeping, goal: EndingGoal, engine: LevelSolver) -> None:
         self.keeping, self.goal, self.engine = keeping, goal, engine
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
         """Return the step of the engine, or the level at which completions end, if it comes first."""
-        step = self.engine.step(course, stages)
-        until, reached = min(self.goal.event(course)[0], step.t), self.keeping.reached
-        if reached is not None and (reached >= course.at(until) * (1 - DIGITS)).all():
-            return step
+        change, reached = self.goal.event(course)[0], self.keeping.reached
+        if self.keeping.met(course.at(self.goal.now)):
+            return self.engine.step(course, stages)
+        if change < np.inf and reached is not None and (reached >= course.at(change) * (1 - DIGITS)).all():
+            return self.engine.step(course, stages)
         level = self.keeping.solve(course)
-        if level.t >= until * (1 - DIGITS):
-            return step
-        return Step(step.x, step.levels, max(level.t, self.goal.now), self.keeping.proof(course, level))
+        if level.t >= change * (1 - DIGITS):
+            return self.engine.step(course, stages)
+        end = max(level.t, self.goal.now)
+        self.goal.until = end
+        step = self.engine.step(course, stages)
+        self.goal.until = np.inf
+        return Step(step.x, step.levels, end, self.keeping.proof(course, level)) if step.t > end else step

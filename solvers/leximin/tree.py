@@ -13,13 +13,14 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
-from fairopt.instance.tolerances import DIGITS, SAME
+from fairopt.instance.tolerances import DIGITS
 from fairopt.program import Limits, Program, Solution, Stage
-from fairopt.program.guarantees import Floors, alone_in, ample, completion, in_doubt
+from fairopt.program.guarantees import AgentProgram, Floors, alone_in, ample, in_doubt
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import Part, Shares, TreeCourse, TreeFilling
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.leximin.agents import AgentPrograms
 from fairopt.solvers.leximin.floors import Keeping, Solve, bounds_of_part, find_floors
 from fairopt.solvers.leximin.levels import Course, LevelSolver, Step, exactly, raise_levels
 
@@ -53,9 +54,12 @@ class TreeGoal:
     way : TreeCourse
     x : array (pairs,)
         The last point. Users have at least what they have on the course now, for engines that go on from there.
+    until : float
+        Where floors end a level. For engines it is a change of rates.
     """
 
     equal = False
+    until = np.inf
 
     def __init__(self, way: TreeCourse, x: FloatArray) -> None:
         self.way, self.x = way, x
@@ -74,7 +78,7 @@ class TreeGoal:
         """Return when a limit on shares is full, or somebody has caught up with a sibling who waits."""
         if self._event is None:
             self._event = self.way.event()
-        return self._event
+        return self._event if self._event[0] <= self.until else (self.until, np.empty(0, np.int64))
 
     def renew(self, course: Course, t: float) -> Course:
         """Return the course at new rates. It counts t on: the start is where users would have been at t = 0."""
@@ -93,8 +97,8 @@ Begin: TypeAlias = Callable[[Program], Callable[[Program, TreeGoal], LevelSolver
 """From a program to what makes the engine's solver of a part: from the program of the part, with its extra limits, and the course."""
 
 
-def solve_tree(program: Program, goal: TreeFilling, begin: Begin, settle_at: float, agents_of: Solve | None = None) -> Solution:
-    """Fill a tree.
+def solve_tree(program: Program, goal: TreeFilling, begin: Begin, settle_at: float, deadline: Deadline) -> Solution:
+    """Fill a tree. The iterations and programs that the answer counts are those of programs of agents alone.
 
     Parameters
     ----------
@@ -104,15 +108,17 @@ def solve_tree(program: Program, goal: TreeFilling, begin: Begin, settle_at: flo
         Called once for each program: the engine's solvers of its parts may share what they know.
     settle_at : float
         Who can rise by less, relative to its share, is settled.
-    agents_of : function, optional
-        The engine's solver of programs of agents (`fairopt.program.guarantees`).
-
-    Raises
-    ------
-    Unsupported
-        Without ``agents_of``, where guarantees cannot be met together, or their limits do not follow from shares.
+    deadline : Deadline
+        Of the programs of agents (`fairopt.program.guarantees`).
     """
-    return _Tree(program, goal, begin, settle_at, agents_of).solve(compare=True)
+    agents: list[AgentPrograms] = []
+
+    def agents_of(of_agents: AgentProgram) -> AgentPrograms:
+        agents.append(AgentPrograms(of_agents, deadline))
+        return agents[-1]
+
+    found = _Tree(program, goal, begin, settle_at, agents_of).solve(compare=True)
+    return replace(found, iterations=sum(each.iterations for each in agents), programs_solved=sum(each.programs for each in agents))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +140,7 @@ class _Filled:
 class _Tree:
     """A filling. Where some guarantee holds less than it could alone, floors are computed, and the filling begins anew."""
 
-    def __init__(self, program: Program, goal: TreeFilling, begin: Begin, settle_at: float, agents_of: Solve | None) -> None:
+    def __init__(self, program: Program, goal: TreeFilling, begin: Begin, settle_at: float, agents_of: Solve) -> None:
         self.program, self.goal, self.begin, self.settle_at, self.agents_of = program, goal, begin, settle_at, agents_of
         self.solver_of = begin(program)
         self.most = program.per_user(program.largest() * program.utilities)
@@ -148,22 +154,14 @@ class _Tree:
         done = self._fill(guarantees, nothing)
         if guarantees and compare and (doubtful := in_doubt(self.program, goal, done.x)):
             promised = find_floors(self.program, goal, done.x, doubtful, self._alone, self.agents_of)
-            if promised is None:
-                raise Unsupported(f'"{self.program.name}" has guarantees that cannot all be met; use solver="highs"')
             if promised.promises:
-                first = self._keeping(promised, everywhere=False)
+                self.solver_of = self.begin(self.program)  # what the first filling proved does not hold in the second one
+                first, then = (Keeping(self.program, goal, promised, everywhere, self.agents_of) for everywhere in (False, True))
                 done = self._fill(guarantees, nothing, first)
-                then = self._keeping(promised, everywhere=True)
                 then.point, then.reached = first.point, first.reached
                 done = self._fill(surplus, done, then)
                 return done.solution(replace(promised, points=(first.point, then.point)))
         return self._fill(surplus, done).solution(promised)
-
-    def _keeping(self, promised: Floors, everywhere: bool) -> Keeping:
-        assert self.agents_of is not None
-        floors = [amount * (1 - SAME) for amount in promised.amounts]
-        agents, start = completion(self.program, self.goal, promised.promises, floors, everywhere)
-        return Keeping(self.program, self.agents_of(agents), start)
 
     def _fill(self, parts: range, before: _Filled, keeping: Keeping | None = None) -> _Filled:
         """Go on with some parts after what is filled before."""
@@ -194,11 +192,6 @@ class _Tree:
         if number == 0 or part.extra is None or not len(part.extra):
             return None, x
         found = bounds_of_part(self.program, self.goal, part, shares.users, x, self.agents_of)
-        if found is None:
-            raise Unsupported(
-                f'"{self.program.name}" has guarantees on groups of servers inside of each other, and {part.title} must allow what those '
-                'before gave; use solver="highs"'
-            )
         if not found[1]:
             return np.asarray(found[0]), x
         raised[number] = found[1]

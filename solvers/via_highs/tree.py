@@ -18,11 +18,9 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
-from fairopt.program.guarantees import AgentProgram
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Proof, Step, settle_below
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree, unit_of_part
-from fairopt.solvers.via_highs.agents import AgentPrograms
 from fairopt.solvers.via_highs.level_points import Point
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
@@ -41,7 +39,7 @@ def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadlin
     NoSolution
         At the deadline, or where HiGHS finds no solution of a program that has one.
     """
-    made, agents = list[_Steps](), list[AgentPrograms]()
+    made: list[_Steps] = []
 
     def begin(_: Program) -> Callable[[Program, TreeGoal], _Steps]:
         of_this: list[_Steps] = []
@@ -54,15 +52,11 @@ def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadlin
 
         return solver_of
 
-    def agents_of(of_agents: AgentProgram) -> AgentPrograms:
-        agents.append(AgentPrograms(of_agents, deadline))
-        return agents[-1]
-
-    found = solve_tree(program, goal, begin, settle_below(tolerance), agents_of)
+    found = solve_tree(program, goal, begin, settle_below(tolerance), deadline)
     return replace(
         found,
-        iterations=sum(each.programs.iterations for each in made) + sum(each.iterations for each in agents),
-        programs_solved=sum(each.programs.programs for each in made) + sum(each.programs for each in agents),
+        iterations=found.iterations + sum(each.programs.iterations for each in made),
+        programs_solved=found.programs_solved + sum(each.programs.programs for each in made),
     )
 
 

@@ -1,6 +1,7 @@
 """Programs of agents by HiGHS: maximise t subject to A z <= b and sum of worth z >= start + rate t for each agent.
 
-`fairopt.program.guarantees` says what they are for. Columns, limits and agents are scaled so that each is about 1.
+`fairopt.program.guarantees` says what they are for. Every engine that fills trees uses these. Columns, limits and agents are scaled so that
+each is about 1.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import ROUNDING
 from fairopt.program.guarantees import AgentProgram
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel, solved
+from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel, Outcome, Status, solved
 from fairopt.solvers.leximin.floors import AgentLevel
-from fairopt.solvers.via_highs.settings import SETTINGS
 
 __all__ = ["AgentPrograms"]
+
+
+_SETTLED = 1e-9  # relative: an agent that can rise by less is settled
+_RELAXED = 1e-10  # relative: by how much starts are relaxed where HiGHS finds no point
 
 
 class AgentPrograms:
@@ -53,21 +58,7 @@ class AgentPrograms:
         rows = sp.csr_array(self.worth / size[:, None])
         matrix = sp.block_array([[self.use, None], [rows, sp.csr_array(-(wanted / size)[:, None])]], format="csr")
         columns = self.scale.size
-        model = HighsModel(
-            np.append(np.zeros(columns), 1.0),
-            np.zeros(columns + 1),
-            np.append(np.where(self.room, np.inf, 0.0), np.inf),
-            matrix,
-            np.concatenate([np.full(self.bounds.size, -np.inf), begin / size]),
-            np.concatenate([np.where(self.program.bounds > 0, 1.0, 0.0), np.full(begin.size, np.inf)]),
-            tolerance=1e-10,
-        )
-        if self.basis is not None:
-            model.basis = self.basis
-            model.set_options(simplex_strategy=PRIMAL_SIMPLEX)
-        outcome = model.refine(solved(model.run(self.deadline.left), self.deadline, {"levels": []}), self.deadline.left, of_prices=1e5)
-        self.basis = model.basis
-        self.programs, self.iterations = self.programs + 1, self.iterations + outcome.iterations
+        outcome = self._outcome(matrix, begin / size)
         y = np.maximum(outcome.x[:-1], 0.0) * self.room
         y /= max(1.0, float((self.use @ y)[self.program.bounds > 0].max(initial=0.0)))
         has = np.asarray(self.worth @ y)
@@ -81,5 +72,33 @@ class AgentPrograms:
         gap = max(float(prices @ self.program.bounds - pays @ level), ROUNDING * float(paid.sum()))
         with np.errstate(divide="ignore", invalid="ignore"):
             could = np.where(rising & (paid > 0), gap / paid, np.inf)
-        stopped = rising & (could <= max(SETTINGS.settled_agent, float(could[rising].min())))
+        stopped = rising & (could <= max(_SETTLED, float(could[rising].min())))
         return AgentLevel(t, y * self.scale, prices, pays, stopped)
+
+    def _outcome(self, matrix: sp.csr_array, begin: FloatArray) -> Outcome:
+        """Run the LP, which always has a solution; where HiGHS misses it, from no basis, and then with starts that are relaxed a little."""
+        columns = self.scale.size
+        outcome: Outcome | None = None
+        for slack, basis in ((0.0, self.basis), (0.0, None), (_RELAXED, None)):
+            model = HighsModel(
+                np.append(np.zeros(columns), 1.0),
+                np.zeros(columns + 1),
+                np.append(np.where(self.room, np.inf, 0.0), np.inf),
+                matrix,
+                np.concatenate([np.full(self.bounds.size, -np.inf), begin * (1 - slack)]),
+                np.concatenate([np.where(self.program.bounds > 0, 1.0, 0.0), np.full(begin.size, np.inf)]),
+                tolerance=1e-10,
+            )
+            if basis is not None:
+                model.basis = basis
+                model.set_options(simplex_strategy=PRIMAL_SIMPLEX)
+            outcome = model.run(self.deadline.left)
+            self.programs, self.iterations = self.programs + 1, self.iterations + outcome.iterations
+            if outcome.status is Status.OPTIMAL:
+                outcome = model.refine(outcome, self.deadline.left, of_prices=1e5)
+                self.basis = model.basis
+                return outcome
+            if outcome.status is Status.TIME_LIMIT:
+                break
+        assert outcome is not None
+        return solved(outcome, self.deadline, {"levels": []})
