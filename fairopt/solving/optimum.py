@@ -168,6 +168,10 @@ def solve(
             error.known["tasks"] = unexpanded(instance, program.table(error.known["tasks"]), row, chosen.utility)
             error.known["solver"] = engines[0].name
         raise
+    if not found.certificate.worst <= tolerance:
+        from fairopt.solving.small_fractions import in_small_fractions
+
+        found = in_small_fractions(found, reduced, small, deadline)
     solution, program = found.solution, found.program
     solved = time.perf_counter()
 
