@@ -18,9 +18,9 @@ def aligned(table: Table, users: Sequence[str], columns: Sequence[str], *, share
     With ``shares``, a percentage is a number.
 
     >>> from fairopt.tables.schema import Column, Schema
-    >>> table = Table("rates.csv", Schema(Column("user"), matrix=True), ["user", "old", "new"], [["b", "a"], ["1", "2"], ["3", "4"]], [2, 3])
-    >>> list(aligned(table, ["a", "b"], ["new", "old"]))
-    [{'new': 4.0, 'old': 2.0}, {'new': 3.0, 'old': 1.0}]
+    >>> table = Table("rates.csv", Schema(Column("user"), matrix=True), ["user", "x", "y"], [["b", "a"], ["1", "2"], ["3", "4"]], [2, 3])
+    >>> list(aligned(table, ["a", "b"], ["y", "x"]))
+    [{'y': 4.0, 'x': 2.0}, {'y': 3.0, 'x': 1.0}]
     """
     wanted = dict.fromkeys(columns)
     column_of = {spelled(label, wanted): j for j, label in enumerate(table.columns) if j}
