@@ -25,13 +25,10 @@ from fairopt.solvers.filling.event_state import EVENT, FIXED, FREED, IN_LINE, IN
 from fairopt.solvers.filling.placements import Chooser, Placement
 from fairopt.solvers.filling.progressive_filling import chosen_server, state_of, tree_of
 from fairopt.solvers.filling.queue_state import QueueState
+from fairopt.solvers.filling.settings import SETTINGS
 from fairopt.solvers.filling.state import State
 
 __all__ = ["run_events"]
-
-_BATCH = 2_000  # moments between two calls of ``done`` and ``stopped``
-_MOMENTS = 100  # the same, where a function chooses servers
-_SECONDS = 1e-6  # of plain Python for one task and one server or stream, roughly
 
 
 def run_events(
@@ -86,9 +83,11 @@ def run_events(
     if not isinstance(placement, Placement):
         return _run_by(placement, filling, state, run, tree, rng, until, done, stopped, keeping)
     name, queues = ("advance", ()) if tree is None else ("advance_in_tree", (tree,))
-    expected = _SECONDS * _busiest(work) * (state.row.size + work.owner.size) + _SECONDS * state.eligible.size
+    expected = (
+        SETTINGS.seconds_of_moment * _busiest(work) * (state.row.size + work.owner.size) + SETTINGS.seconds_of_moment * state.eligible.size
+    )
     while True:
-        batch = steps.size(name, _BATCH)
+        batch = steps.size(name, SETTINGS.moments_at_once)
         now = steps.run(name, state, run, *queues, rng, placement.server_first, until, batch, seconds=expected)
         over = now > until or np.isinf(now)
         if not over:
@@ -151,7 +150,7 @@ def _run_by(
         if np.isinf(now) or now > until:
             keeping[0](keeping[1], True)
             return run.start, run.server, until
-        if moments % _MOMENTS == 0 and moments:
+        if moments % SETTINGS.moments_of_functions == 0 and moments:
             done(now, int(progress[STARTED]))
             stops = stopped()
             keeping[0](keeping[1], stops)

@@ -25,13 +25,8 @@ NEVER = Deadline(None)
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rough levels of small instances, too, from few groups."""
-    for module, name, value in (
-        (engine, "_PAIRS_OF_REGIONS", 0),
-        (engine, "_LIMITS_OF_REGIONS", 0),
-        (rough, "_GROUPS", 40),
-        (rough, "_SERVER_GROUPS", 12),
-    ):
-        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(engine, "SETTINGS", replace(engine.SETTINGS, pairs_of_regions=0, limits_of_regions=0))
+    monkeypatch.setattr(rough, "SETTINGS", replace(rough.SETTINGS, groups_of_rough=40, server_groups_of_rough=12))
 
 
 def rough_and_exact(seed: int) -> tuple[Program, Solution, fo.Allocation]:
@@ -141,13 +136,13 @@ def test_other_limits_go_without(change: dict[str, Any]) -> None:
     assert not suits_regions(program)
 
 
-@pytest.mark.parametrize("name", ["_PAIRS_OF_REGIONS", "_LIMITS_OF_REGIONS"])
+@pytest.mark.parametrize("name", ["pairs_of_regions", "limits_of_regions"])
 @pytest.mark.usefixtures("small")
 def test_where_they_are_asked_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where each level takes longer than a rough answer."""
     program = fo.formulate(instance_in_zones(200, 24, 6), "drfh")
     assert suits_regions(program)
-    monkeypatch.setattr(engine, name, 10**6)
+    monkeypatch.setattr(engine, "SETTINGS", replace(engine.SETTINGS, **{name: 10**6}))
     assert not suits_regions(program)
     with pytest.raises(fo.Unsupported, match="leave solver out"):
         fo.solve(instance_in_zones(200, 24, 6), "drfh", solver="large")
