@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -221,8 +221,11 @@ def test_a_kernel_knows_its_files() -> None:
 def test_the_version_of_a_kernel_changes_with_a_number(tmp_path: Path) -> None:
     """Of one of its modules; what is no number, such as a folder, does not count."""
     (tmp_path / "any.py").write_text("")
-    given = {"__name__": "any", "__file__": str(tmp_path / "any.py")}
-    versions = [compiled._version(kernel, [SimpleNamespace(**given, **more)]) for more in ({}, {"A": 1.0}, {"A": 2.0}, {"A": "text"})]
+    versions = []
+    for more in ({}, {"A": 1.0}, {"A": 2.0}, {"A": "text"}):
+        module = ModuleType("any")
+        vars(module).update(more, __file__=str(tmp_path / "any.py"))
+        versions.append(compiled._version(kernel, [module]))
     assert len(set(versions)) == 3
     assert versions[0] == versions[3]
 
