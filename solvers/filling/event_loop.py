@@ -159,14 +159,14 @@ def _run_by(
         moments += 1
         progress[FREED] = 0
         while progress[RUNNING] > 0 and run.ends[0] == now:
-            task = kernel._pop(run)
-            kernel._end(state, run, task)
+            task = kernel.pop(run)
+            kernel.end_task(state, run, task)
             if tree is not None:
                 kernel.record(state, tree, run.stream[run.job_of[task]], state.row[run.server[task]], -1)
         servers = False
         while progress[EVENT] < run.times.size and run.times[progress[EVENT]] == now:
             servers |= run.changes[progress[EVENT]] in (Change.REMOVE, Change.ADD)
-            kernel._change(state, run, progress[EVENT])
+            kernel.apply_event(state, run, progress[EVENT])
             progress[EVENT] += 1
         if servers and tree is not None:
             kernel.resize(state, run, tree)
@@ -174,21 +174,21 @@ def _run_by(
             for n in run.line[: progress[IN_LINE]]:
                 run.untried[n] |= tree.again[n]
                 tree.again[n] = False
-        kernel._gather(state, run)
+        kernel.gather(state, run)
         if tree is not None:
             tree.at[:] = 0
         while True:
-            n = int(kernel._next_stream(state, run, rng) if tree is None else kernel._next_stream_in_tree(state, run, tree, rng))
+            n = int(kernel.next_stream(state, run, rng) if tree is None else kernel.next_stream_in_tree(state, run, tree, rng))
             if n < 0:
                 break
             number = kernel.fitting(state, n) if tree is None else kernel.fitting_in_tree(state, tree, n)
             free = np.where(run.closed[:, None], 0.0, capacity - scale * state.used)
             demand = filling.demands[n, 0] if filling.demands.shape[1] == 1 else filling.demands[n, state.row]
             i = chosen_server(choose, int(run.owner[n]), free, demand, state.fits[:number].copy())
-            kernel._start(state, run, n, i, now)
+            kernel.start_task(state, run, n, i, now)
             if tree is not None:
                 kernel.record(state, tree, n, state.row[i], 1)
-            kernel._drop_those_without(state, run, i)
+            kernel.drop_those_without(state, run, i)
         for n in run.pool[: progress[IN_POOL]]:  # none of their tasks fits any more
             run.untried[n] = tree is not None and (tree.barred[n] > 0 or tree.closed[tree.leaf[n]] > 0)
             run.pool_at[n] = -1

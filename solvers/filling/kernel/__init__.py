@@ -21,9 +21,9 @@ All steps are one kernel (`fairopt.solvers.compiled`): they are compiled togethe
 from __future__ import annotations
 
 from fairopt.solvers.filling.kernel.accounts import bar, record, resize, settle
-from fairopt.solvers.filling.kernel.events import close_absent
+from fairopt.solvers.filling.kernel.events import apply_event, close_absent, end_task, pop, start_task
 from fairopt.solvers.filling.kernel.filling import fill, fill_by_server
-from fairopt.solvers.filling.kernel.over_time import advance
+from fairopt.solvers.filling.kernel.over_time import advance, drop_those_without, gather, next_stream
 from fairopt.solvers.filling.kernel.queues import (
     choose_in_tree,
     fill_tree,
@@ -32,29 +32,37 @@ from fairopt.solvers.filling.kernel.queues import (
     next_in_tree,
     place_in_tree,
 )
-from fairopt.solvers.filling.kernel.queues_over_time import advance_in_tree
+from fairopt.solvers.filling.kernel.queues_over_time import advance_in_tree, next_stream_in_tree
 from fairopt.solvers.filling.kernel.servers import fitting
 from fairopt.solvers.filling.kernel.users import next_user, place
 
 __all__ = [
     "advance",
     "advance_in_tree",
+    "apply_event",
     "bar",
     "choose_in_tree",
     "close_absent",
+    "drop_those_without",
+    "end_task",
     "fill",
     "fill_by_server",
     "fill_tree",
     "fill_tree_by_server",
     "fitting",
     "fitting_in_tree",
+    "gather",
     "next_in_tree",
+    "next_stream",
+    "next_stream_in_tree",
     "next_user",
     "place",
     "place_in_tree",
+    "pop",
     "record",
     "resize",
     "settle",
+    "start_task",
 ]
 
 OPTIONS = {"_nrt": False}  # no step allocates an array, so none counts references within: a third less to compile

@@ -29,7 +29,7 @@ from fairopt.solvers.filling.kernel.servers import (
     smallest_share,
 )
 
-__all__ = ["advance", "drop_those_without", "gather", "is_before", "open_servers", "seek"]
+__all__ = ["advance", "drop_those_without", "gather", "is_before", "next_stream", "open_servers", "seek"]
 
 
 @step(inline="always")
@@ -176,7 +176,7 @@ def _still(state, run, n, rng):  # type: ignore[no-untyped-def]
 
 
 @step()
-def _next_stream(state, run, rng):  # type: ignore[no-untyped-def]
+def next_stream(state, run, rng):  # type: ignore[no-untyped-def]
     """Return the stream whose turn it is, -1 if no task fits any more."""
     while True:
         smallest = math.inf
@@ -293,7 +293,7 @@ def advance(state, run, rng, server_first, until, most):  # type: ignore[no-unty
             _start_by_server(state, run, rng, now, untried)
         else:
             while True:
-                n = _next_stream(state, run, rng)
+                n = next_stream(state, run, rng)
                 if n < 0:
                     break
                 i = seek(state, run, state.rule, n, rng)

@@ -19,7 +19,7 @@ from fairopt.solvers.filling.kernel.queues import narrow_rows, need_of, need_on,
 from fairopt.solvers.filling.kernel.servers import first_fit, first_freed, fits_there
 from fairopt.solvers.filling.queue_state import LEVEL
 
-__all__ = ["advance_in_tree"]
+__all__ = ["advance_in_tree", "next_stream_in_tree"]
 
 
 @step()
@@ -45,7 +45,7 @@ def _still_fits(state, run, n):  # type: ignore[no-untyped-def]
 
 
 @step()
-def _next_stream_in_tree(state, run, tree, rng):  # type: ignore[no-untyped-def]
+def next_stream_in_tree(state, run, tree, rng):  # type: ignore[no-untyped-def]
     """Return the stream whose turn it is, -1 if no task can be placed any more."""
     tree.need[:] = -1
     k = 0
@@ -78,7 +78,7 @@ def _seek_in_tree(state, run, tree, n, rng):  # type: ignore[no-untyped-def]
 
 @step()
 def _start_by_server_in_tree(state, run, tree, rng, now, untried):  # type: ignore[no-untyped-def]
-    """As `_start_by_server`, with queues."""
+    """As ``_start_by_server`` of ``over_time``, with queues."""
     number = open_servers(state, run, untried)
     while True:
         number = shuffle_open(state, number, rng)
@@ -134,7 +134,7 @@ def advance_in_tree(state, run, tree, rng, server_first, until, most):  # type: 
             _start_by_server_in_tree(state, run, tree, rng, now, untried)
         else:
             while True:
-                n = _next_stream_in_tree(state, run, tree, rng)
+                n = next_stream_in_tree(state, run, tree, rng)
                 if n < 0:
                     break
                 i = _seek_in_tree(state, run, tree, n, rng)
