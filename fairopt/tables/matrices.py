@@ -1,12 +1,4 @@
-"""A table with a row for each user and a column for each server or resource, by its labels.
-
->>> from fairopt.tables.schema import Column, Schema
->>> columns = Schema(Column("user"), matrix=True)
->>> table = Table("weights.csv", columns, ["user", "cpu", "gpu"], [["bob", "ann"], ["1", "2"], ["3", "x"]], [2, 3])
->>> aligned(table, ["ann", "bob"], ["cpu"])
-Traceback (most recent call last):
-fairopt.errors.InvalidInstance: weights.csv, column "gpu": there is no "gpu"; the columns must be those of the instance
-"""
+"""A table whose rows are users and whose columns are labels of servers or resources: its numbers, in the order of the instance."""
 
 from __future__ import annotations
 
@@ -31,6 +23,18 @@ def aligned(table: Table, users: Sequence[str], columns: Sequence[str], *, share
     ------
     InvalidInstance
         With all mistakes, if the table does not keep them.
+
+    Examples
+    --------
+    >>> from fairopt.tables.schema import Column, Schema
+    >>> table = Table("rates.csv", Schema(Column("user"), matrix=True), ["user", "x", "y"], [["b", "a"], ["1", "2"], ["3", "4"]], [2, 3])
+    >>> aligned(table, ["a", "b"], ["y", "x"])
+    [{'y': 4.0, 'x': 2.0}, {'y': 3.0, 'x': 1.0}]
+    >>> aligned(table, ["a", "c"], ["y", "x"])
+    Traceback (most recent call last):
+    fairopt.errors.InvalidInstance: 2 mistakes:
+    rates.csv: there is no row for user "c"; add it
+    rates.csv, line 2: there is no user "b"; remove the row, or add the user
     """
     kept, table.mistakes = table.mistakes, Mistakes() if table.mistakes is None else table.mistakes
     try:

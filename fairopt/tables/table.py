@@ -179,7 +179,7 @@ class Table:
 
     def matrix(self) -> list[list[str]]:
         """Return the cells of all columns but the first, numbers as `plain` has them, by column."""
-        return [self._plain_at(j) for j in range(1, len(self.columns))]
+        return [self.plain_at(j) for j in range(1, len(self.columns))]
 
     def names(self, column: str) -> list[list[str]]:
         """Return a column of names separated by ``|``; no names where the cell is empty."""
@@ -240,7 +240,7 @@ class Table:
 
     def plain(self, column: str) -> list[str]:
         """Return a column of numbers as texts with a decimal point and nothing between digits; other texts as they are."""
-        return self._plain_at(self._positions[column])
+        return self.plain_at(self._positions[column])
 
     def shares(self, column: str) -> list[str]:
         """Return the same, with a percentage where a spreadsheet shows one."""
@@ -249,7 +249,8 @@ class Table:
             return self.plain(column)
         return [value.text if isinstance(value, Percentage) else cell for value, cell in zip(values, self.plain(column), strict=True)]
 
-    def _plain_at(self, j: int) -> list[str]:
+    def plain_at(self, j: int) -> list[str]:
+        """Return the same of the column at a position: in a matrix, a server may have the name of the first column."""
         if j not in self._plain:
             values = self._values[j]
             if self._all_texts:
