@@ -1,8 +1,8 @@
 """The least change of numbers that solves linear equations which they satisfy nearly.
 
-Each unknown changes relative to its size: with the sizes D = diag(d), the correction D z of the least |z| that solves E D z = r is z = D E'l,
-where l solves the symmetric system E D^2 E' l = r. A small multiple of the identity makes it regular where equations are dependent; the
-caller computes the residual again and repeats, which removes its effect (iterative refinement).
+Each unknown changes relative to its size: with the sizes D = diag(d), the correction D z of the least |z| that solves E D z = r is
+z = D E'l, where l solves the symmetric system E D^2 E' l = r. A small multiple of the identity makes it regular where equations are
+dependent; the caller computes the residual again and repeats, which removes its effect (iterative refinement).
 
 Equations may have unknowns t of their own, E D z - B t = r, C t = c. Then |z|^2 + |t|^2 is the least, and the system is bordered.
 
@@ -19,10 +19,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray
+from fairopt.solvers.leximin.settings import SETTINGS
 
 __all__ = ["LeastChange"]
-
-_SINGULAR = 1e-13  # the multiple of the identity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,11 +45,11 @@ class LeastChange:
         diagonal = square.diagonal()
         if not (diagonal > 0).all():  # SuperLU would say so to standard output, and not to us
             return None
-        system = square + sp.diags_array(_SINGULAR * diagonal)
+        system = square + sp.diags_array(SETTINGS.singular * diagonal)
         if shared is not None:
             blocks: list[list[Any]] = [[system, shared], [shared.T, -sp.eye_array(shared.shape[1])]]
             if rows is not None and rows.nnz:
-                small = _SINGULAR * float((rows.power(2)).sum(axis=1).max())
+                small = SETTINGS.singular * float((rows.power(2)).sum(axis=1).max())
                 blocks = [[*blocks[0], None], [*blocks[1], -rows.T], [None, -rows, -small * sp.eye_array(rows.shape[0])]]
             system = sp.block_array(blocks)
         try:

@@ -22,13 +22,9 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Program, Solution, Stage
 from fairopt.solvers.leximin.least_change import LeastChange
+from fairopt.solvers.leximin.settings import SETTINGS
 
 __all__ = ["polish", "polishes"]
-
-_DEAR = 1e-9  # a pair that would waste this part of all spending, if its user had all its level there, is unused
-_PRICED = 1e-12  # a limit with a smaller part of all spending has no price
-_SAME = (1e-10, 1e-7)  # levels that differ by a smaller part are one: by rounding, or where a solver could not tell who shares one
-_ROUNDS = 4
 
 
 def polishes(program: Program, solution: Solution) -> Iterator[Solution]:
@@ -37,11 +33,11 @@ def polishes(program: Program, solution: Solution) -> Iterator[Solution]:
 
     An error of a level within the solver's tolerance is a thousand times as large for a user that pays little of its cost.
     """
-    for same in _SAME:
+    for same in SETTINGS.same:
         yield polish(program, solution, same)
 
 
-def polish(program: Program, solution: Solution, same: float = _SAME[0]) -> Solution:
+def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0]) -> Solution:
     """Return the solution near this one that satisfies the equations of its levels; this one if they cannot be solved.
 
     Levels that differ by less than this part are the ``same``.
@@ -75,7 +71,7 @@ def polish(program: Program, solution: Solution, same: float = _SAME[0]) -> Solu
     system = LeastChange.of(sp.csr_array(E * size), B)
     if system is None:
         return solution
-    for _ in range(_ROUNDS):
+    for _ in range(SETTINGS.refinements):
         change, of_levels = system.step(fixed + B @ t - E @ x)
         x, t = np.maximum(x + size * change, 0.0), t + of_levels
     answer = np.zeros(program.n_pairs)
@@ -93,7 +89,7 @@ def _priced(program: Program, stage: Stage) -> FloatArray:
     """Return the prices of a level without those that are noise: on a limit that is far from full they would count as waste."""
     assert stage.prices is not None
     worth = np.abs(stage.prices) * program.limits.bounds
-    return np.where(worth > _PRICED * worth.sum(), stage.prices, 0.0)
+    return np.where(worth > SETTINGS.priced * worth.sum(), stage.prices, 0.0)
 
 
 def _sets(program: Program, solution: Solution, per_level: FloatArray, levels: FloatArray) -> tuple[BoolArray, BoolArray]:
@@ -106,6 +102,6 @@ def _sets(program: Program, solution: Solution, per_level: FloatArray, levels: F
         q = program.cheapest(cost)
         spent = float(prices @ program.limits.bounds)
         level = np.minimum(levels, stage.value)[program.pair_users]
-        used &= (cost - q[program.pair_users]) * level <= _DEAR * spent
-        full |= prices * program.limits.bounds > _PRICED * spent
+        used &= (cost - q[program.pair_users]) * level <= SETTINGS.dear * spent
+        full |= prices * program.limits.bounds > SETTINGS.priced * spent
     return used, full

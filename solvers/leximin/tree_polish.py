@@ -5,13 +5,13 @@ R[k] the rates before t[k], and S the shares at the beginning, the share of user
 
     s[n] = S[n] + sum over k of R[k,n] (t[k] - t[k-1]).
 
-As in `fairopt.solvers.leximin.polish`, the active sets are right much earlier than the digits. With them fixed, x and t solve linear equations,
+As in `fairopt.solvers.leximin.polish`, the active sets are right much earlier than the digits. With them fixed, x and t solve equations,
 
-    A x = b on limits with a price,     U[n] = s[n],     s = b on limits on shares that stop somebody,     x = 0 on dear pairs.
+    A x = b on limits with a price,    U[n] = s[n],    s = b on limits on shares that stop somebody,    x = 0 on dear pairs.
 
-Limits without a price that this point exceeds are full, too, and join the equations. The parts are polished one after another, each from the
-shares of the one before. Under a clamp rates also change where somebody has caught up, which is another equation; such trees are left as
-they are.
+Limits without a price that this point exceeds are full, too, and join the equations. The parts are polished one after another, each from
+the shares of the one before. Under a clamp rates also change where somebody has caught up, which is another equation; such trees are left
+as they are.
 """
 
 from __future__ import annotations
@@ -28,13 +28,9 @@ from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import Part, Shares, TreeCourse
 from fairopt.solvers.leximin.least_change import LeastChange
+from fairopt.solvers.leximin.settings import SETTINGS
 
 __all__ = ["polish_tree"]
-
-_DEAR = 1e-9  # a pair that would waste this part of all spending, if its user had all its share there, is unused
-_PRICED = 1e-12  # a limit with a smaller part of all spending has no price
-_ROUNDS = 4
-_MOST_NUMBERS = 20_000_000  # rates of all users before all times
 
 
 def polish_tree(program: Program, goal: TreeFilling, solution: Solution) -> Solution | None:
@@ -50,7 +46,7 @@ def polish_tree(program: Program, goal: TreeFilling, solution: Solution) -> Solu
     """
     if goal.clamp or len(solution.parts) != len(goal.parts) or not goal.parts:
         return None
-    if len(program.users) * len(solution.stages) > _MOST_NUMBERS:
+    if len(program.users) * len(solution.stages) > SETTINGS.numbers_of_tree:
         return None
     shares, before, stages, ends = goal.nothing(), None, list[Stage](), list[FloatArray]()
     for number, part in enumerate(goal.parts):
@@ -128,7 +124,7 @@ class _Part:
         used, full = self._sets(x, claimed)
         if not used.any():
             return x, self.times
-        for _ in range(_ROUNDS):
+        for _ in range(SETTINGS.rounds_of_full):
             found = self._solved(x, claimed, used, full)
             if found is None:
                 return None
@@ -154,7 +150,7 @@ class _Part:
         system = LeastChange.of(sp.csr_array(equations * x[pairs]), shared, of_stops)
         if system is None:
             return None
-        for _ in range(_ROUNDS):
+        for _ in range(SETTINGS.refinements):
             change, of_times = system.step(fixed + shared @ t - equations @ y, left - of_stops @ t if of_stops.nnz else None)
             y, t = np.maximum(y + x[pairs] * change, 0.0), t + of_times
         answer = np.zeros(x.size)
@@ -171,8 +167,8 @@ class _Part:
             prices = np.maximum(stage.prices, 0.0)
             cost = (limits.transposed @ prices) / program.utilities
             spent = float(prices @ limits.bounds)
-            used &= (cost - program.cheapest(cost)[users]) * shares[users] <= _DEAR * spent
-            priced |= prices * limits.bounds > _PRICED * spent
+            used &= (cost - program.cheapest(cost)[users]) * shares[users] <= SETTINGS.dear * spent
+            priced |= prices * limits.bounds > SETTINGS.priced * spent
         return used, priced
 
 
