@@ -1,7 +1,7 @@
 r"""The polish of a tree that is filled: from a point and times that are known nearly to the last digit to those that are exact to rounding.
 
-The course of a part is linear in the times t[1] <= t[2] <= ... at which somebody stops: the rates depend on who rises, and not on when. With
-R[k] the rates before t[k], and S the shares at the beginning, the share of user n in the end is
+The course of a part is linear in the times t[1] <= t[2] <= ... at which somebody stops: the rates depend on who rises, and not on when.
+With R[k] the rates before t[k], and S the shares at the beginning, the share of user n in the end is
 
     s[n] = S[n] + sum over k of R[k,n] (t[k] - t[k-1]).
 
@@ -145,7 +145,7 @@ class _Part:
         shared = sp.csr_array(sp.vstack([sp.csr_array((rows.size, self.times.size)), self.gains[users] / claimed[users, None]]))
         fixed = np.concatenate([np.ones(rows.size), start[users] / claimed[users]])
         uses = sp.csr_array(self.on_shares.uses[np.flatnonzero(self.stops)] / self.on_shares.bounds[self.stops][:, None])
-        of_stops, left = sp.csr_array(uses @ self.gains), 1.0 - uses @ start
+        of_stops, left = sp.csr_array(uses @ self.gains), 1.0 - np.asarray(uses @ start)
         y, t = x[pairs], self.times / _size(self.times)
         system = LeastChange.of(sp.csr_array(equations * x[pairs]), shared, of_stops)
         if system is None:

@@ -33,4 +33,4 @@ def test_equations_with_unknowns_of_their_own() -> None:
 
 def test_an_equation_without_an_entry_has_no_system() -> None:
     """Nothing can change it."""
-    assert LeastChange.of(sp.csr_array([[1.0, 2.0], [0.0, 0.0]])) is None
+    assert LeastChange.of(sp.csr_array(np.array([[1.0, 2.0], [0.0, 0.0]]))) is None
