@@ -245,12 +245,22 @@ class Allocation(ShowsItself):
 
     @property
     def usage(self) -> FloatArray:
-        """sum_n x[n,i] d[n,r], (servers, resources)."""
-        return self.tasks.T @ self.instance.demands
+        """sum_n x[n,i] d[n,r] of the resources of servers, (servers, M)."""
+        return self.tasks.T @ self.instance.server_demands
+
+    @property
+    def shared_usage(self) -> FloatArray:
+        """sum_n d[n,r] x[n] of the resources of the whole cluster, (shared,).
+
+        >>> import fairopt as fo
+        >>> fo.solve(fo.Instance([[20]], [[1, 1], [1, 0]], shared={"licences": 10})).shared_usage.round(4)
+        array([6.6667])
+        """
+        return self.tasks_per_user @ self.instance.shared_demands
 
     @property
     def utilization(self) -> FloatArray:
-        """Usage / capacity, (servers, resources); 0 if the capacity is 0. For time division see ``time_utilization``."""
+        """Usage / capacity, (servers, M); 0 if the capacity is 0. For time division see ``time_utilization``."""
         capacity = self.instance.row_capacity
         return np.divide(self.usage, capacity, out=np.zeros_like(capacity), where=capacity > 0)
 

@@ -6,7 +6,7 @@ capacity c[i,r] of one server, demand d[n,r] of one task, weight phi[n], number 
     gamma[n,i] = delta[n,i] * counts[i] * min over r with d[n,r] > 0 of c[i,r] / d[n,r],
 
 the number of tasks that user n could run alone on row i. A user may be limited to P[n] servers at once: sum over i of counts[i] x[n,i] /
-gamma[n,i] <= P[n].
+gamma[n,i] <= P[n]. Resources of the whole cluster, which no server has, are `shared` (`fairopt.instance.shared`).
 
 >>> instance = Instance(
 ...     [[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]],
@@ -53,6 +53,7 @@ from fairopt.instance.pooling import pooled
 from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import lacking, safe_ratio
 from fairopt.instance.records import labelled_arrays, plain_data, summary
+from fairopt.instance.shared import arranged, as_given, changed_shared, check_quotas, shared_of, too_scarce
 from fairopt.instance.tree import Tree
 from fairopt.instance.units import amount, units_of
 from fairopt.validation import (
@@ -91,7 +92,7 @@ class Instance(ShowsItself):
     capacities : array (servers, resources)
         Capacity of *one* server of the row, finite, >= 0, in any unit (one per resource).
     demands : array (users, resources)
-        Demand of one task in the same units, finite, >= 0.
+        Demand of one task in the same units, finite, >= 0. Columns: the resources of servers, then those that are ``shared``.
     weights : array (users,) or (users, resources), optional
         Priorities (entitlements) among the users of a queue, >= 0; default 1. 0: nothing beyond the guarantee. Weights per resource, > 0,
         only for the notions that accept them.
@@ -122,14 +123,19 @@ class Instance(ShowsItself):
         in one row. Logs of a cluster name hosts (`fairopt.history`). Default: none.
     attributes : sequence of mappings (servers,), optional
         Attributes of each row, by name: text, numbers, true or false. ``requires`` of jobs asks for them. Default: none.
+    shared : mapping from resources to amounts, optional
+        Resources of the whole cluster, which no server has: licences, the bandwidth of a file system, a power budget. Finite, >= 0, and
+        not multiplied by ``counts``. Where all resources are shared, ``capacities`` may be None: then there is one row, "cluster". The
+        columns of frames go by their labels.
     owners : sequence of str or None (users,), optional
         Who owns the tasks of each user; an owner has a user for each shape of its tasks. Default None: the queue of the user, else the
         user itself.
     units : mapping from resources to units, optional
         Such as ``{"memory": "GiB"}``, for messages, tables and exports; default: what the names of resources say, "RAM (GB)".
     users, servers, resources : sequences of unique strings, optional
-        Labels; default ``user-1``, ``server-1``, ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be
-        equal and in the same order; nothing is aligned by guess.
+        Labels; ``resources`` are those of servers, then those that are shared, which may be left out. Default ``user-1``, ``server-1``,
+        ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be equal and in the same order; nothing is
+        aligned by guess.
 
     Raises
     ------
@@ -142,10 +148,13 @@ class Instance(ShowsItself):
     array([3., 1.])
     >>> Instance([[64]], [[1]], counts=[3], hosts=["cn[1,3,5]"], attributes=[{"model": "A100"}]).hosts
     (('cn1', 'cn3', 'cn5'),)
+    >>> Instance([[20]], [[1, 1], [1, 0]], shared={"licences": 10}, resources=["cpu"]).total_capacity  # the second user needs no licence
+    array([20., 10.])
     """
 
     capacities: FloatArray
     demands: FloatArray
+    shared_capacity: FloatArray
     weights: FloatArray
     eligibility: BoolArray
     counts: FloatArray
@@ -168,7 +177,7 @@ class Instance(ShowsItself):
 
     def __init__(
         self,
-        capacities: npt.ArrayLike,
+        capacities: npt.ArrayLike | None,
         demands: npt.ArrayLike,
         weights: npt.ArrayLike | Mapping[str, Any] | None = None,
         eligibility: npt.ArrayLike | Mapping[str, Any] | None = None,
@@ -179,6 +188,7 @@ class Instance(ShowsItself):
         guarantees: npt.ArrayLike | Mapping[str, Any] | None = None,
         queues: Sequence[Queue] | None = None,
         queue_of: Sequence[str | None] | Mapping[str, str | None] | None = None,
+        shared: Mapping[str, Any] | None = None,
         hosts: Sequence[str | Sequence[str] | None] | Mapping[str, Any] | None = None,
         attributes: Sequence[Mapping[str, Any] | None] | Mapping[str, Any] | None = None,
         owners: Sequence[str | None] | Mapping[str, str | None] | None = None,
@@ -187,23 +197,27 @@ class Instance(ShowsItself):
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
     ) -> None:
-        servers, resources = frame_labels(capacities, "capacities", servers, "servers", resources, "resources")
+        capacities, demands, servers, resources, of_cluster = arranged(capacities, demands, servers, resources, shared)
+        of_servers = [*resources][: -len(of_cluster)] if of_cluster and resources is not None else resources
+        servers, of_servers = frame_labels(capacities, "capacities", servers, "servers", of_servers, "resources")
+        if not of_cluster:
+            resources = of_servers
         users, resources = frame_labels(demands, "demands", users, "users", resources, "resources")
-        c = matrix(capacities, "capacities", "(servers, resources)")
+        c = matrix(capacities, "capacities", "(servers, resources)", may_be_narrow=bool(of_cluster))
         d = matrix(demands, "demands", "(users, resources)")
-        if c.shape[1] != d.shape[1]:
+        if c.shape[1] + len(of_cluster) != d.shape[1]:
             raise InvalidInstance(
                 f"capacities have {c.shape[1]} resources (columns) but demands have {d.shape[1]}; "
                 "give both one column per resource, in the same order"
             )
-        (k, m), n = c.shape, d.shape[0]
+        (k, m), (n, of_tasks) = c.shape, d.shape
         user_labels = unique_labels(users, n, "user")
         server_labels = unique_labels(servers, k, "server")
-        resource_labels = unique_labels(resources, m, "resource")
+        resource_labels = unique_labels(resources, of_tasks, "resource")
         per_resource = isinstance(weights, Mapping) and any(isinstance(each, Mapping) for each in weights.values())
-        of_resources, of_servers = (resource_labels, "resource"), (server_labels, "server")
-        weights = given_by_label("weights", weights, np.ones((n, m) if per_resource else n), user_labels, "user", *of_resources)
-        eligibility = given_by_label("eligibility", eligibility, np.ones((n, k), bool), user_labels, "user", *of_servers)
+        all_weights = np.ones((n, of_tasks) if per_resource else n)
+        weights = given_by_label("weights", weights, all_weights, user_labels, "user", resource_labels, "resource")
+        eligibility = given_by_label("eligibility", eligibility, np.ones((n, k), bool), user_labels, "user", server_labels, "server")
         counts = given_by_label("counts", counts, np.ones(k), server_labels, "server")
         tasks = given_by_label("tasks", tasks, np.full(n, np.inf), user_labels, "user")
         parallelism = given_by_label("parallelism", parallelism, np.full(n, np.inf), user_labels, "user")
@@ -219,7 +233,7 @@ class Instance(ShowsItself):
         for of_rows, what in ((counts, "counts"), (hosts, "hosts"), (attributes, "attributes")):
             require_labels(of_rows, what, server_labels)
         require_labels(owners, "owners", user_labels)
-        check(c, np.isfinite(c) & (c >= 0), "capacity", "finite and >= 0", server_labels, resource_labels)
+        check(c, np.isfinite(c) & (c >= 0), "capacity", "finite and >= 0", server_labels, resource_labels[:m])
         check(d, np.isfinite(d) & (d >= 0), "demand", "finite and >= 0", user_labels, resource_labels)
         phi = weights_of(weights, user_labels, resource_labels)
         number = counts_of(counts, server_labels)
@@ -228,9 +242,13 @@ class Instance(ShowsItself):
         promised = guarantees_of(guarantees, work, user_labels)
         tree, places = tuple(queues or ()), places_of(queue_of, user_labels)
         check_queues(tree, places, user_labels, server_labels, resource_labels)
+        amounts = shared_of(of_cluster)
+        check_quotas(tree, of_cluster)
 
         given = None if rates is None else rates_of(rates, user_labels, server_labels)
-        allowed = ~lacking(c, d) & (number > 0)
+        allowed = ~lacking(c, d[:, :m]) & (number > 0)
+        if of_cluster:
+            allowed &= ~too_scarce(d[:, m:], amounts)[:, None]
         if given is not None:
             allowed &= given > 0
         placement = None if eligibility is None else booleans(eligibility, (n, k))
@@ -242,6 +260,7 @@ class Instance(ShowsItself):
         for name, value in {
             "capacities": c,
             "demands": d,
+            "shared_capacity": amounts,
             "weights": phi,
             "eligibility": allowed,
             "counts": number,
@@ -259,6 +278,8 @@ class Instance(ShowsItself):
             **{"tasks": (tasks, work), "parallelism": (parallelism, at_once), "guarantees": (guarantees, promised)},
             "rates_per_server": (rates, given),
         }
+        if of_cluster:
+            arguments["shared_capacity"] = as_given(of_cluster), amounts
         as_written = {name: kept(value, floats) for name, (value, floats) in arguments.items() if floats is not None}
         not_floats = {name: exact for name, exact in as_written.items() if exact is not None}
         object.__setattr__(self, "_written", not_floats or None)
@@ -327,17 +348,47 @@ class Instance(ShowsItself):
 
     @property
     def n_resources(self) -> int:
-        """M, the number of resources."""
+        """The number of resources: M of servers, and those that are shared."""
         return len(self.resources)
 
     @property
+    def n_server_resources(self) -> int:
+        """M, the number of resources of servers: the first columns of demands, and all of capacities."""
+        return int(self.capacities.shape[1])
+
+    @property
+    def server_resources(self) -> tuple[str, ...]:
+        """Labels of the resources of servers."""
+        return self.resources[: self.n_server_resources]
+
+    @property
+    def server_demands(self) -> FloatArray:
+        """Demands of the resources of servers, (users, M)."""
+        return self.demands[:, : self.n_server_resources]
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """The resources of the whole cluster, which no server has, and their amounts.
+
+        >>> Instance([[20]], [[1, 1], [1, 0]], shared={"licences": 10}).shared
+        {'licences': 10.0}
+        """
+        return dict(zip(self.resources[self.n_server_resources :], self.shared_capacity.tolist(), strict=True))
+
+    @property
+    def shared_demands(self) -> FloatArray:
+        """Demands of the shared resources, (users, shared)."""
+        return self.demands[:, self.n_server_resources :]
+
+    @property
     def total_capacity(self) -> FloatArray:
-        """Capacity of the cluster, sum_i counts[i] c[i,r], (resources,)."""
-        return self.counts @ self.capacities
+        """Capacity of the cluster, sum_i counts[i] c[i,r], then the shared amounts, (resources,)."""
+        of_servers: FloatArray = self.counts @ self.capacities
+        return np.concatenate([of_servers, self.shared_capacity]) if self.shared_capacity.size else of_servers
 
     @property
     def row_capacity(self) -> FloatArray:
-        """Capacity of each row, counts[i] c[i,r], (servers, resources)."""
+        """Capacity of each row, counts[i] c[i,r], (servers, M)."""
         return self.counts[:, None] * self.capacities
 
     @property
@@ -355,11 +406,14 @@ class Instance(ShowsItself):
 
     @property
     def rates_of_one(self) -> FloatArray:
-        """Rho, (users, servers): the tasks that a user runs alone on *one* server of the row, eligible or not; inf for no demand."""
+        """Rho, (users, servers): the tasks that a user runs alone on *one* server of the row, eligible or not.
+
+        It is inf for who demands nothing of servers. Shared resources do not count.
+        """
         if self.rates_per_server is not None:
             return self.rates_per_server
         rho = np.full((self.n_users, self.n_servers), np.inf, dtype=self.capacities.dtype)
-        for r in range(self.n_resources):  # one resource at a time, to avoid an array (users, servers, resources)
+        for r in range(self.n_server_resources):  # one resource at a time, to avoid an array (users, servers, resources)
             users = np.flatnonzero(self.demands[:, r] > 0)
             rho[users] = np.minimum(rho[users], self.capacities[:, r] / self.demands[users, r, None])
         return rho
@@ -368,7 +422,7 @@ class Instance(ShowsItself):
     def unconstrained_rates(self) -> FloatArray:
         """Gamma without placement constraints, (users, servers): 0 where a demanded resource is missing, inf for no demand."""
         if self.rates_per_server is not None:
-            return np.where(lacking(self.capacities, self.demands), 0, self.rates_per_server * self.counts)
+            return np.where(lacking(self.capacities, self.server_demands), 0, self.rates_per_server * self.counts)
         gamma = self.rates_of_one
         empty = self.counts == 0
         gamma[:, ~empty] *= self.counts[~empty]
@@ -460,6 +514,7 @@ class Instance(ShowsItself):
         rates: Any = None,
         weights: Any = None,
         units: Any = None,
+        shared: Any = None,
     ) -> Instance:
         """Return the instance that pandas frames describe; their columns are those of the tables of a folder.
 
@@ -474,6 +529,8 @@ class Instance(ShowsItself):
             A row for each user (the index, or a first column ``user``), and a column for each server or resource.
         units : DataFrame, optional
             A row for each resource whose unit is known: ``name`` (or the index) and ``unit``.
+        shared : DataFrame, optional
+            A row for each resource of the whole cluster: ``name`` (or the index) and ``capacity``. With it, ``servers`` may be None.
 
         Raises
         ------
@@ -488,8 +545,12 @@ class Instance(ShowsItself):
         >>> Instance.from_frame(users, servers)
         Instance(2 users, 3 servers in 2 rows, 1 resource: 20 gpu; 1 user cannot run on every server)
         """
-        more = {"queues": queues, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units}
-        frames = {"servers": servers, "users": users} | {name: frame for name, frame in more.items() if frame is not None}
+        more = {"queues": queues, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units, "shared": shared}
+        frames = (
+            ({} if servers is None and shared is not None else {"servers": servers})
+            | {"users": users}
+            | {name: frame for name, frame in more.items() if frame is not None}
+        )
         made: Instance = import_module("fairopt.formats.tables").from_frames(frames)  # formats are a floor above
         return made
 
@@ -502,6 +563,7 @@ class Instance(ShowsItself):
         ``capacities={"new": {"gpu": 8}}``                    so too ``demands`` of users, ``rates`` on servers
         ``eligibility={"vision": ["new"]}``                   these servers alone, or ``{"vision": {"old": False}}``
         ``queue_of={"ines": "vision"}``                       None: the root
+        ``shared={"licences": 12}``                           None leaves one out, for all users
         ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None leaves the queue out
         ``attributes={"new": {"ssd": True}}``                 by name; None leaves one out. So too ``hosts`` and ``owners``
         ====================================================  =========================================================
@@ -522,9 +584,12 @@ class Instance(ShowsItself):
         fairopt.errors.InvalidInstance: weights: there is no user "vison" (did you mean "vision"?)
         """
         arguments = {
-            name: self.given(name) for name in self.__slots__ if name not in ("rates_per_server", "placement", "_units", "_written")
+            name: self.given(name)
+            for name in self.__slots__
+            if name not in ("rates_per_server", "placement", "shared_capacity", "_units", "_written")
         }
-        arguments |= {"rates": self.given("rates_per_server"), "eligibility": self.placement, "units": self.units}
+        amounts = dict(zip(self.shared, self.given("shared_capacity").tolist(), strict=True))
+        arguments |= {"rates": self.given("rates_per_server"), "eligibility": self.placement, "units": self.units, "shared": amounts}
         if "resources" in changes:  # others than before may have no unit
             arguments["units"] = {resource: unit for resource, unit in self._units if resource in changes["resources"]}
         if not self.guarantees.any():
@@ -535,8 +600,9 @@ class Instance(ShowsItself):
         if unknown:
             word = min(unknown)
             raise TypeError(f'an instance has no "{word}"{did_you_mean(word, arguments)}')
-        by_label = {name: self._by_label(name, value) for name, value in changes.items() if isinstance(value, Mapping)}
-        return Instance(**{**arguments, **changed_facts(self, changes), **changes, **by_label})
+        by_label = {name: self._by_label(name, value) for name, value in changes.items() if isinstance(value, Mapping) and name != "shared"}
+        changed = {**arguments, **changed_facts(self, changes), **changes, **by_label}
+        return Instance(**(changed_shared(self, changes, changed) if amounts or "shared" in changes else changed))
 
     def _by_label(self, name: str, given: Mapping[str, Any]) -> Any:
         """Return the argument of that name with the values of some labels changed."""
@@ -556,7 +622,8 @@ class Instance(ShowsItself):
         if present is None:
             present = np.ones((self.n_users, self.n_servers), bool)
         rows = (self.servers, "server") if name in ("capacities", "counts") else (self.users, "user")
-        columns = (self.servers, "server") if name in ("rates", "eligibility") else (self.resources, "resource")
+        resources = self.server_resources if name == "capacities" else self.resources
+        columns = (self.servers, "server") if name in ("rates", "eligibility") else (resources, "resource")
         return changed_rows(name, given, present, *rows, *columns)
 
     def pooled(self) -> Instance:
@@ -585,7 +652,9 @@ class Instance(ShowsItself):
         """
         return plain_data(self)
 
-    def to_frame(self, of: Literal["users", "servers", "queues", "eligibility", "rates", "weights", "units"] = "users") -> pd.DataFrame:
+    def to_frame(
+        self, of: Literal["users", "servers", "shared", "queues", "eligibility", "rates", "weights", "units"] = "users"
+    ) -> pd.DataFrame:
         """Return a table that `from_frame` reads: users, servers, or, where the instance has them, queues, matrices and units.
 
         A column whose values are all defaults is left out, and a value that is a default is missing (NaN, None).
