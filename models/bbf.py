@@ -91,6 +91,7 @@ class BBF(Notion):
     title = "Bottleneck-based fairness: no justified complaints"
     source = "Dolev, Feitelson, Halpern, Kupferman and Linial (2012)"
     references = ("Dolev2012",)
+    symmetric = True
     divides_requests = True
     # The paper also claims strategy-proofness, but a lie can make another resource the bottleneck; the tests have a counterexample.
     # It derives envy-freeness from that. Envy-freeness holds for the Nash optimum (equal incomes), but not for every fair allocation.
@@ -118,7 +119,7 @@ class BBF(Notion):
                 f'the notion "bbf" is defined on one pool, but the instance has {instance.counts.sum():g} servers; '
                 "instance.pooled() makes one server of them"
             )
-        refuse_shared(instance, 'the notion "bbf" is defined on one pool', "instance.pooled() makes them resources of the pool")
+        refuse_shared(instance, 'the notion "bbf" is defined on one pool', "instance.pooled() makes resources of the pool of them")
         if sharing == "tdm":
             raise Unsupported('the notion "bbf" divides resources, not time; leave sharing="tdm" out')
         if instance.limited.any():

@@ -66,8 +66,8 @@ class Allocation(ShowsItself):
         Dual price of capacity (of a server's time): an upper bound on what the goal gains with one more unit, and exactly its gain if the
         prices are unique. For a leximin, of the lowest level that a bottleneck stops; ``levels`` has all.
     queue_prices : dict
-        The same of the limits of queues, by name, as in `Level`; of a goal with levels, the price at the first level where the limit has
-        one.
+        The same of the limits of queues and of shared resources ("licences of the cluster"), by name, as in `Level`; of a goal with
+        levels, the price at the first level where the limit has one.
     levels : tuple of Level
         Ascending: the distinct final levels, with all users; empty if the goal has none.
     certificate : Certificate
@@ -257,6 +257,12 @@ class Allocation(ShowsItself):
         array([6.6667])
         """
         return self.tasks_per_user @ self.instance.shared_demands
+
+    @property
+    def shared_utilization(self) -> FloatArray:
+        """The part of each resource of the whole cluster that is in use, (shared,); 0 if there is nothing of it."""
+        capacity = self.instance.shared_capacity
+        return np.divide(self.shared_usage, capacity, out=np.zeros_like(capacity), where=capacity > 0)
 
     @property
     def utilization(self) -> FloatArray:

@@ -51,7 +51,7 @@ from fairopt.formats.requirements import parse
 from fairopt.instance import Instance
 from fairopt.instance.numerals import numeral
 from fairopt.instance.shared import CLUSTER
-from fairopt.tables import Column, Mistakes, Schema, Table, read_book
+from fairopt.tables import Column, Mistakes, Schema, Table, aligned, read_book
 from fairopt.tables import read as read_file
 from fairopt.tables.cells import only_text
 from fairopt.tables.schema import NUMBERS, spelled
@@ -306,7 +306,7 @@ class Tables:
             if matrix in self._matrices:
                 if key == "weight" and "weight" in table:
                     table.wrong(None, f"there are weights here and in {self._matrices[matrix].file}; remove one of them", "weight")
-                for entry, values in zip(entries, self._matrices[matrix].aligned(names, columns, shares=key == "weight"), strict=True):
+                for entry, values in zip(entries, aligned(self._matrices[matrix], names, columns, shares=key == "weight"), strict=True):
                     entry[key] = values if key != "servers" else self._allowed(entry, values)
         return entries
 

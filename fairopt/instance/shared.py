@@ -106,8 +106,8 @@ def arranged(
         named_here = [label for label in resources if label in shared]
         if named_here and [*resources] != [*of_servers, *named_here]:
             raise InvalidInstance(
-                f"the resources are {joined([*map(str, resources)], 8)}; name those of servers first, {joined(of_servers, 8) or 'none here'}, "
-                f"then those that are shared, {joined(names, 8)}"
+                f"the resources are {joined([*map(str, resources)], 8)}; name those of servers first, then those that are shared, "
+                f"{joined(names, 8)}"
             )
         if named_here and set(named_here) != set(names):
             missing = next(name for name in names if name not in named_here)
@@ -124,8 +124,8 @@ def arranged(
                 raise InvalidInstance(f"demands have no column {_quoted(label)}; give every resource a column, 0 for who needs none")
         if [label for label in columns if label not in shared] != of_servers:
             raise InvalidInstance(
-                f"the columns of demands, {joined([*map(str, columns)], 8)}, have the resources of servers in another order than capacities, "
-                f"{joined(of_servers, 8)}; make both equal: nothing is aligned by guess"
+                f"the columns of demands, {joined([*map(str, columns)], 8)}, have the resources of servers in another order than "
+                f"capacities, {joined(of_servers, 8)}; make both equal: nothing is aligned by guess"
             )
         demands = demands[[*of_servers, *order]]
     elif np.ndim(demands) == 2 and np.shape(demands)[1] != len(of_servers) + len(order):
@@ -229,7 +229,7 @@ def within_shared(instance: Instance, tasks: FloatArray) -> FloatArray:
 
 
 def refuse_shared(instance: Instance, what: str, instead: str) -> None:
-    """Refuse shared resources where they are not counted; ``what`` says whom, ``instead`` what to do.
+    """Refuse shared resources where they are not counted; ``what`` says where that is, ``instead`` what to do.
 
     Raises
     ------
@@ -238,7 +238,7 @@ def refuse_shared(instance: Instance, what: str, instead: str) -> None:
     if instance.shared_capacity.size:
         names = [named(name) for name in instance.shared]
         is_shared = "is a resource" if len(names) == 1 else "are resources"
-        raise Unsupported(f"{what}, and {joined(names, 3)} {is_shared} of the whole cluster, on no server; {instead}")
+        raise Unsupported(f"{joined(names, 3)} {is_shared} of the whole cluster, on no server, and {what}; {instead}")
 
 
 def _refuse_both(capacities: Any, labels: Sequence[str], shared: Mapping[str, Any], rows: Sequence[str]) -> None:
