@@ -89,8 +89,8 @@ _ALLOCATION = {
                 "What is in use of a resource of the whole cluster, which no server has.",
                 {
                     "name": NAME,
-                    "capacity": number("How much there is of it, in its unit."),
-                    "usage": number("How much of it is in use."),
+                    "capacity": number("How much there is of it.", "amount"),
+                    "usage": number("How much of it is in use.", "amount"),
                     "utilization": number("The same as a fraction of the capacity.", "fraction"),
                 },
             ),
