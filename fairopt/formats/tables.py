@@ -42,6 +42,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fairopt.errors import InvalidInstance
 from fairopt.formats.doubts import read_and_doubt
 from fairopt.formats.entries import Server, User
@@ -113,13 +115,15 @@ class Tables:
         for name in ("servers", "users", "shared", "queues"):
             if name in tables:
                 _without_totals(tables[name], name)
+            if name in ("servers", "users"):  # a queue needs no more than a name
+                _without_sentences(tables[name])
         self._users, self._shared = tables["users"], tables.get("shared")
         self._servers = tables["servers"] if "servers" in tables else Table(self._users.file, SERVERS, ["name"], [[CLUSTER]], [1])
         self._shared_names = self._names_of_shared()
         self._matrices = {name: tables[name] for name in _MATRIX_OF.values() if name in tables}
         self._column_of = self._common_resources()
         self._resources = [*self._column_of, *self._shared_names]
-        self._users.resources = [column for column in self._users.columns if column not in USERS]
+        self._users.resources = [*self._column_of, *self._shared_names.values()]
         self._servers.resources = list(self._column_of.values())
         self._units = tables.get("units")
         self._unit_of = {} if self._units is None else _units(self._units, self._resources)
@@ -339,8 +343,19 @@ def _without_totals(table: Table, kind: str) -> None:
         table.wrong(
             end, f"the last of the {kind} is called {named(names[end])}: is it a total? Delete the row, or rename the {one}", "name"
         )
-    if end < len(names):
-        table.leave_out(end)
+    table.leave_out(range(end, len(names)))
+
+
+def _without_sentences(table: Table) -> None:
+    """Leave out the rows that have nothing but a name, and keep a mistake of each: a footnote, a heading, or a row to be filled in."""
+    filled = np.zeros(len(table), bool)
+    for column in table.columns:
+        if column != "name":
+            filled |= np.array([bool(cell) for cell in table.cells(column)], bool)
+    for row in np.flatnonzero(~filled).tolist():
+        what = f'the row has only the name "{brief(table.cells("name")[row], 40)}"'
+        table.wrong(row, f"{what}; delete the row if it is a note, or fill in its other cells (0 if you mean 0)", "name")
+    table.leave_out(np.flatnonzero(~filled).tolist())
 
 
 def _units(table: Table, resources: Sequence[str]) -> dict[str, str]:
