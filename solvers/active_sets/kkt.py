@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.streams import unwarned
+from fairopt.processes.streams import unwarned
 
 __all__ = ["HasRows", "KKTSystem"]
 
