@@ -6,7 +6,7 @@ capacity c[i,r] of one server, demand d[n,r] of one task, weight phi[n], number 
     gamma[n,i] = delta[n,i] * counts[i] * min over r with d[n,r] > 0 of c[i,r] / d[n,r],
 
 the number of tasks that user n could run alone on row i. A user may be limited to P[n] servers at once: sum over i of counts[i] x[n,i] /
-gamma[n,i] <= P[n].
+gamma[n,i] <= P[n]. Resources of the whole cluster, which no server has, are `shared` (`fairopt.instance.shared`).
 
 >>> instance = Instance(
 ...     [[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]],
@@ -29,44 +29,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance
-from fairopt.instance.arguments import (
-    check_queues,
-    counts_of,
-    given_by_label,
-    guarantees_of,
-    guarantees_within,
-    parallelism_of,
-    places_of,
-    rates_of,
-    refuse_endless,
-    tasks_of,
-    weights_of,
-)
-from fairopt.instance.attributes import RowAttributes, attributes_of
-from fairopt.instance.facts import OF_SERVERS, OF_USERS, changed_by_label, changed_facts, owners_of
-from fairopt.instance.fractions import ExactArray, fractions_of, kept
-from fairopt.instance.hosts import Hosts, hosts_of
-from fairopt.instance.labelled import changed_places, changed_queues, changed_rows
+from fairopt.instance.arguments import fields_of
+from fairopt.instance.attributes import RowAttributes
+from fairopt.instance.derived import Derived
+from fairopt.instance.fractions import ExactArray, fractions_of
+from fairopt.instance.hosts import Hosts
 from fairopt.instance.pooling import pooled
 from fairopt.instance.queues import Queue
-from fairopt.instance.ratios import lacking, safe_ratio
+from fairopt.instance.ratios import safe_ratio
 from fairopt.instance.records import labelled_arrays, plain_data, summary
-from fairopt.instance.tree import Tree
-from fairopt.instance.units import amount, units_of
-from fairopt.validation import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    booleans,
-    check,
-    frame_labels,
-    matrix,
-    require_labels,
-    restore_read_only,
-    unique_labels,
-)
+from fairopt.instance.replacing import changed_arguments
+from fairopt.instance.units import amount
+from fairopt.show.drawing import ShowsItself
+from fairopt.validation import BoolArray, FloatArray, IntArray, restore_read_only
 from fairopt.wording import did_you_mean, joined
 
 if TYPE_CHECKING:
@@ -77,7 +53,7 @@ __all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "require_instance"
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False, slots=True)
-class Instance(ShowsItself):
+class Instance(Derived, ShowsItself):
     """A cluster and the users who share it. Immutable; its arrays are read-only.
 
     Weights, eligibility, counts, tasks, parallelism, guarantees, queue_of, hosts, attributes and owners may also be mappings by label, as
@@ -88,10 +64,10 @@ class Instance(ShowsItself):
 
     Parameters
     ----------
-    capacities : array (servers, resources)
+    capacities : array (servers, resources of servers)
         Capacity of *one* server of the row, finite, >= 0, in any unit (one per resource).
     demands : array (users, resources)
-        Demand of one task in the same units, finite, >= 0.
+        Demand of one task in the same units, finite, >= 0. Columns: the resources of servers, then those that are ``shared``.
     weights : array (users,) or (users, resources), optional
         Priorities (entitlements) among the users of a queue, >= 0; default 1. 0: nothing beyond the guarantee. Weights per resource, > 0,
         only for the notions that accept them.
@@ -117,6 +93,10 @@ class Instance(ShowsItself):
         The tree of queues; default none: every user is in the root.
     queue_of : sequence of str or None (users,), optional
         Name of the queue that each user is in; default None, the root.
+    shared : mapping from resources to amounts, optional
+        Resources of the whole cluster, which no server has: licences, the bandwidth of a file system, a power budget. Finite, >= 0, and
+        not multiplied by ``counts``. Where all resources are shared, ``capacities`` may be None: then there is one row, "cluster". The
+        columns of frames go by their labels.
     hosts : sequence (servers,), optional
         Names of the hosts of each row, ``counts[i]`` of them or none: a list, or text with ranges in brackets, ``"cn[1,3,5]"``. A host is
         in one row. Logs of a cluster name hosts (`fairopt.history`). Default: none.
@@ -128,8 +108,9 @@ class Instance(ShowsItself):
     units : mapping from resources to units, optional
         Such as ``{"memory": "GiB"}``, for messages, tables and exports; default: what the names of resources say, "RAM (GB)".
     users, servers, resources : sequences of unique strings, optional
-        Labels; default ``user-1``, ``server-1``, ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be
-        equal and in the same order; nothing is aligned by guess.
+        Labels; ``resources`` are those of servers, then those that are shared, which may be left out. Default ``user-1``, ``server-1``,
+        ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be equal and in the same order; nothing is
+        aligned by guess.
 
     Raises
     ------
@@ -142,10 +123,13 @@ class Instance(ShowsItself):
     array([3., 1.])
     >>> Instance([[64]], [[1]], counts=[3], hosts=["cn[1,3,5]"], attributes=[{"model": "A100"}]).hosts
     (('cn1', 'cn3', 'cn5'),)
+    >>> Instance([[20]], [[1, 1], [1, 0]], shared={"licences": 10}, resources=["cpu"]).total_capacity  # the second user needs no licence
+    array([20., 10.])
     """
 
     capacities: FloatArray
     demands: FloatArray
+    shared_capacity: FloatArray
     weights: FloatArray
     eligibility: BoolArray
     counts: FloatArray
@@ -168,7 +152,7 @@ class Instance(ShowsItself):
 
     def __init__(
         self,
-        capacities: npt.ArrayLike,
+        capacities: npt.ArrayLike | None,
         demands: npt.ArrayLike,
         weights: npt.ArrayLike | Mapping[str, Any] | None = None,
         eligibility: npt.ArrayLike | Mapping[str, Any] | None = None,
@@ -179,6 +163,7 @@ class Instance(ShowsItself):
         guarantees: npt.ArrayLike | Mapping[str, Any] | None = None,
         queues: Sequence[Queue] | None = None,
         queue_of: Sequence[str | None] | Mapping[str, str | None] | None = None,
+        shared: Mapping[str, Any] | None = None,
         hosts: Sequence[str | Sequence[str] | None] | Mapping[str, Any] | None = None,
         attributes: Sequence[Mapping[str, Any] | None] | Mapping[str, Any] | None = None,
         owners: Sequence[str | None] | Mapping[str, str | None] | None = None,
@@ -187,92 +172,14 @@ class Instance(ShowsItself):
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
     ) -> None:
-        servers, resources = frame_labels(capacities, "capacities", servers, "servers", resources, "resources")
-        users, resources = frame_labels(demands, "demands", users, "users", resources, "resources")
-        c = matrix(capacities, "capacities", "(servers, resources)")
-        d = matrix(demands, "demands", "(users, resources)")
-        if c.shape[1] != d.shape[1]:
-            raise InvalidInstance(
-                f"capacities have {c.shape[1]} resources (columns) but demands have {d.shape[1]}; "
-                "give both one column per resource, in the same order"
-            )
-        (k, m), n = c.shape, d.shape[0]
-        user_labels = unique_labels(users, n, "user")
-        server_labels = unique_labels(servers, k, "server")
-        resource_labels = unique_labels(resources, m, "resource")
-        per_resource = isinstance(weights, Mapping) and any(isinstance(each, Mapping) for each in weights.values())
-        of_resources, of_servers = (resource_labels, "resource"), (server_labels, "server")
-        weights = given_by_label("weights", weights, np.ones((n, m) if per_resource else n), user_labels, "user", *of_resources)
-        eligibility = given_by_label("eligibility", eligibility, np.ones((n, k), bool), user_labels, "user", *of_servers)
-        counts = given_by_label("counts", counts, np.ones(k), server_labels, "server")
-        tasks = given_by_label("tasks", tasks, np.full(n, np.inf), user_labels, "user")
-        parallelism = given_by_label("parallelism", parallelism, np.full(n, np.inf), user_labels, "user")
-        guarantees = given_by_label("guarantees", guarantees, np.zeros(n), user_labels, "user")
-        if isinstance(queue_of, Mapping):
-            queue_of = changed_places(queue_of, [None] * n, user_labels)
-        for values, what, columns in (
-            *((weights, "weights", resource_labels), (tasks, "tasks", ()), (parallelism, "parallelism", ())),
-            *((guarantees, "guarantees", ()), (queue_of, "queue_of", ())),
-            *((eligibility, "eligibility", server_labels), (rates, "rates", server_labels)),
-        ):
-            require_labels(values, what, user_labels, columns)
-        for of_rows, what in ((counts, "counts"), (hosts, "hosts"), (attributes, "attributes")):
-            require_labels(of_rows, what, server_labels)
-        require_labels(owners, "owners", user_labels)
-        check(c, np.isfinite(c) & (c >= 0), "capacity", "finite and >= 0", server_labels, resource_labels)
-        check(d, np.isfinite(d) & (d >= 0), "demand", "finite and >= 0", user_labels, resource_labels)
-        phi = weights_of(weights, user_labels, resource_labels)
-        number = counts_of(counts, server_labels)
-        work = tasks_of(tasks, user_labels)
-        at_once = parallelism_of(parallelism, user_labels)
-        promised = guarantees_of(guarantees, work, user_labels)
-        tree, places = tuple(queues or ()), places_of(queue_of, user_labels)
-        check_queues(tree, places, user_labels, server_labels, resource_labels)
-
-        given = None if rates is None else rates_of(rates, user_labels, server_labels)
-        allowed = ~lacking(c, d) & (number > 0)
-        if given is not None:
-            allowed &= given > 0
-        placement = None if eligibility is None else booleans(eligibility, (n, k))
-        if placement is not None:
-            allowed &= placement
-
-        if given is None:
-            refuse_endless(d, work, user_labels)
-        for name, value in {
-            "capacities": c,
-            "demands": d,
-            "weights": phi,
-            "eligibility": allowed,
-            "counts": number,
-            "tasks": work,
-            "rates_per_server": given,
-            "parallelism": at_once,
-            "guarantees": promised,
-            "placement": placement,
-        }.items():
-            if value is not None:
+        fields = fields_of(
+            *(capacities, demands, weights, eligibility, counts, tasks, rates, parallelism, guarantees, queues, queue_of),
+            *(shared, hosts, attributes, owners, units, users, servers, resources),
+        )
+        for name, value in fields.items():
+            if isinstance(value, np.ndarray):
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
-        arguments = {
-            **{"capacities": (capacities, c), "demands": (demands, d), "weights": (weights, phi), "counts": (counts, number)},
-            **{"tasks": (tasks, work), "parallelism": (parallelism, at_once), "guarantees": (guarantees, promised)},
-            "rates_per_server": (rates, given),
-        }
-        as_written = {name: kept(value, floats) for name, (value, floats) in arguments.items() if floats is not None}
-        not_floats = {name: exact for name, exact in as_written.items() if exact is not None}
-        object.__setattr__(self, "_written", not_floats or None)
-        if not {"guarantees", "tasks"}.isdisjoint(not_floats):  # for floats this is checked already
-            guarantees_within(self.given("guarantees"), self.given("tasks"), user_labels)
-        object.__setattr__(self, "queues", tree)
-        object.__setattr__(self, "queue_of", places)
-        object.__setattr__(self, "hosts", hosts_of(hosts, number, server_labels))
-        object.__setattr__(self, "attributes", attributes_of(attributes, server_labels))
-        object.__setattr__(self, "owners", owners_of(owners, user_labels))
-        object.__setattr__(self, "users", user_labels)
-        object.__setattr__(self, "servers", server_labels)
-        object.__setattr__(self, "resources", resource_labels)
-        object.__setattr__(self, "_units", tuple(units_of(resource_labels, units).items()))
 
     __setstate__ = restore_read_only
 
@@ -313,33 +220,6 @@ class Instance(ShowsItself):
         """Was some number given that is not the shortest decimal of its float, such as Fraction(1, 3)?"""
         return self._written is not None or any(queue.in_fractions for queue in self.queues)
 
-    # What follows from the data -------------------------------------------------------------------------------------------
-
-    @property
-    def n_users(self) -> int:
-        """N, the number of users."""
-        return len(self.users)
-
-    @property
-    def n_servers(self) -> int:
-        """K, the number of rows; the number of servers is ``counts.sum()``."""
-        return len(self.servers)
-
-    @property
-    def n_resources(self) -> int:
-        """M, the number of resources."""
-        return len(self.resources)
-
-    @property
-    def total_capacity(self) -> FloatArray:
-        """Capacity of the cluster, sum_i counts[i] c[i,r], (resources,)."""
-        return self.counts @ self.capacities
-
-    @property
-    def row_capacity(self) -> FloatArray:
-        """Capacity of each row, counts[i] c[i,r], (servers, resources)."""
-        return self.counts[:, None] * self.capacities
-
     @property
     def units(self) -> dict[str, str]:
         """The unit of each resource of which it is known, by the names of the resources.
@@ -352,77 +232,6 @@ class Instance(ShowsItself):
     def amount(self, value: Any, resource: str, digits: int = 3) -> str:
         """Return an amount of a resource as text: "64 GiB memory", "8 gpu"."""
         return amount(value, resource, self.units.get(resource, ""), digits)
-
-    @property
-    def rates_of_one(self) -> FloatArray:
-        """Rho, (users, servers): the tasks that a user runs alone on *one* server of the row, eligible or not; inf for no demand."""
-        if self.rates_per_server is not None:
-            return self.rates_per_server
-        rho = np.full((self.n_users, self.n_servers), np.inf, dtype=self.capacities.dtype)
-        for r in range(self.n_resources):  # one resource at a time, to avoid an array (users, servers, resources)
-            users = np.flatnonzero(self.demands[:, r] > 0)
-            rho[users] = np.minimum(rho[users], self.capacities[:, r] / self.demands[users, r, None])
-        return rho
-
-    @property
-    def unconstrained_rates(self) -> FloatArray:
-        """Gamma without placement constraints, (users, servers): 0 where a demanded resource is missing, inf for no demand."""
-        if self.rates_per_server is not None:
-            return np.where(lacking(self.capacities, self.demands), 0, self.rates_per_server * self.counts)
-        gamma = self.rates_of_one
-        empty = self.counts == 0
-        gamma[:, ~empty] *= self.counts[~empty]
-        gamma[:, empty] = 0
-        return gamma
-
-    @property
-    def rates(self) -> FloatArray:
-        """Gamma, (users, servers): the tasks that a user could run alone on the row; 0 for pairs that are not eligible."""
-        return np.where(self.eligibility, self.unconstrained_rates, 0)
-
-    @property
-    def limited(self) -> BoolArray:
-        """Which users have a parallelism below their number of eligible servers, (users,). For the others it never binds."""
-        at_once = self.given("parallelism")
-        limited: BoolArray = at_once < np.inf
-        if not limited.any():
-            return limited
-        limited &= ~self.zero_demand
-        limited[limited] = at_once[limited] < self.eligibility[limited] @ self.counts
-        return limited
-
-    @property
-    def servable(self) -> BoolArray:
-        """Which users have at least one eligible server, (users,)."""
-        return np.asarray(self.eligibility.any(axis=1))
-
-    @property
-    def zero_demand(self) -> BoolArray:
-        """Which users demand nothing of any resource, (users,). All their (finitely many) tasks fit on any server."""
-        if self.rates_per_server is not None:
-            return np.zeros(self.n_users, bool)
-        zero_demand: BoolArray = (self.demands == 0).all(axis=1)
-        return zero_demand
-
-    @property
-    def effortless(self) -> BoolArray:
-        """Another name of `zero_demand`."""
-        return self.zero_demand
-
-    @property
-    def unservable(self) -> tuple[str, ...]:
-        """Labels of the users without an eligible server. They get 0 tasks and are left out of every goal."""
-        return tuple(self.users[n] for n in np.flatnonzero(~self.servable))
-
-    @property
-    def tree(self) -> Tree:
-        """The queues and the users as a tree of arrays."""
-        return Tree.of(self.queues, self.queue_of, self.users)
-
-    @property
-    def is_tree(self) -> bool:
-        """Is there more than a flat list of users with weights: queues, guarantees, or users of weight 0?"""
-        return bool(self.queues) or bool(self.guarantees.any()) or bool((self.weights == 0).any())
 
     def index(self, user: str) -> int:
         """Return the position of the user with this label.
@@ -460,6 +269,7 @@ class Instance(ShowsItself):
         rates: Any = None,
         weights: Any = None,
         units: Any = None,
+        shared: Any = None,
     ) -> Instance:
         """Return the instance that pandas frames describe; their columns are those of the tables of a folder.
 
@@ -474,6 +284,8 @@ class Instance(ShowsItself):
             A row for each user (the index, or a first column ``user``), and a column for each server or resource.
         units : DataFrame, optional
             A row for each resource whose unit is known: ``name`` (or the index) and ``unit``.
+        shared : DataFrame, optional
+            A row for each resource of the whole cluster: ``name`` (or the index) and ``capacity``. With it, ``servers`` may be None.
 
         Raises
         ------
@@ -488,8 +300,9 @@ class Instance(ShowsItself):
         >>> Instance.from_frame(users, servers)
         Instance(2 users, 3 servers in 2 rows, 1 resource: 20 gpu; 1 user cannot run on every server)
         """
-        more = {"queues": queues, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units}
-        frames = {"servers": servers, "users": users} | {name: frame for name, frame in more.items() if frame is not None}
+        more = {"queues": queues, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units, "shared": shared}
+        frames = {} if servers is None and shared is not None else {"servers": servers}
+        frames |= {"users": users} | {name: frame for name, frame in more.items() if frame is not None}
         made: Instance = import_module("fairopt.formats.tables").from_frames(frames)  # formats are a floor above
         return made
 
@@ -502,6 +315,7 @@ class Instance(ShowsItself):
         ``capacities={"new": {"gpu": 8}}``                    so too ``demands`` of users, ``rates`` on servers
         ``eligibility={"vision": ["new"]}``                   these servers alone, or ``{"vision": {"old": False}}``
         ``queue_of={"ines": "vision"}``                       None: the root
+        ``shared={"licences": 12}``                           None leaves one out, for all users
         ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None leaves the queue out
         ``attributes={"new": {"ssd": True}}``                 by name; None leaves one out. So too ``hosts`` and ``owners``
         ====================================================  =========================================================
@@ -521,43 +335,7 @@ class Instance(ShowsItself):
         Traceback (most recent call last):
         fairopt.errors.InvalidInstance: weights: there is no user "vison" (did you mean "vision"?)
         """
-        arguments = {
-            name: self.given(name) for name in self.__slots__ if name not in ("rates_per_server", "placement", "_units", "_written")
-        }
-        arguments |= {"rates": self.given("rates_per_server"), "eligibility": self.placement, "units": self.units}
-        if "resources" in changes:  # others than before may have no unit
-            arguments["units"] = {resource: unit for resource, unit in self._units if resource in changes["resources"]}
-        if not self.guarantees.any():
-            arguments["guarantees"] = None  # as many zeros as there are users, whom the changes may add or remove
-        if not any(self.queue_of):
-            arguments["queue_of"] = None
-        unknown = set(changes) - set(arguments)
-        if unknown:
-            word = min(unknown)
-            raise TypeError(f'an instance has no "{word}"{did_you_mean(word, arguments)}')
-        by_label = {name: self._by_label(name, value) for name, value in changes.items() if isinstance(value, Mapping)}
-        return Instance(**{**arguments, **changed_facts(self, changes), **changes, **by_label})
-
-    def _by_label(self, name: str, given: Mapping[str, Any]) -> Any:
-        """Return the argument of that name with the values of some labels changed."""
-        if name == "queues":
-            return changed_queues(given, self.queues)
-        if name == "units":
-            return self.units | dict(given)
-        if name == "queue_of":
-            return changed_places(given, self.queue_of, self.users)
-        if name in (*OF_SERVERS, *OF_USERS):
-            return changed_by_label(name, given, self)
-        if name in ("users", "servers", "resources"):
-            raise InvalidInstance(f"{name} cannot be a mapping; give all labels as a list")
-        present = self.given({"rates": "rates_per_server", "eligibility": "placement"}.get(name, name))
-        if present is None and name == "rates":
-            raise InvalidInstance("the instance has no rates, so that they cannot be changed by label; give an array (users, servers)")
-        if present is None:
-            present = np.ones((self.n_users, self.n_servers), bool)
-        rows = (self.servers, "server") if name in ("capacities", "counts") else (self.users, "user")
-        columns = (self.servers, "server") if name in ("rates", "eligibility") else (self.resources, "resource")
-        return changed_rows(name, given, present, *rows, *columns)
+        return Instance(**changed_arguments(self, changes))
 
     def pooled(self) -> Instance:
         """Return an instance with one server that has all the capacity of the cluster and on which every user is eligible.
@@ -585,7 +363,9 @@ class Instance(ShowsItself):
         """
         return plain_data(self)
 
-    def to_frame(self, of: Literal["users", "servers", "queues", "eligibility", "rates", "weights", "units"] = "users") -> pd.DataFrame:
+    def to_frame(
+        self, of: Literal["users", "servers", "shared", "queues", "eligibility", "rates", "weights", "units"] = "users"
+    ) -> pd.DataFrame:
         """Return a table that `from_frame` reads: users, servers, or, where the instance has them, queues, matrices and units.
 
         A column whose values are all defaults is left out, and a value that is a default is missing (NaN, None).

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any, NoReturn
@@ -33,12 +33,12 @@ from fairopt.instance.fractions import written
 from fairopt.instance.numerals import Numeral, numeral
 from fairopt.instance.quantities import percentage, plain, read
 from fairopt.instance.units import BYTES
-from fairopt.tables.cells import float_of, is_number, label_of, no_number
+from fairopt.tables.cells import float_of, is_number, no_number
 from fairopt.tables.mistakes import Mistakes
-from fairopt.tables.schema import NEEDED, NUMBERS, Column, Schema, is_comment, spelled
+from fairopt.tables.schema import NEEDED, NUMBERS, Column, Schema
 from fairopt.tables.values import STAND_IN, Percentage, Values, is_blank, name_of, part, rows_with_content, stripped, text_of
 from fairopt.validation import FloatArray
-from fairopt.wording import brief, did_you_mean
+from fairopt.wording import brief
 
 __all__ = ["Table"]
 
@@ -118,6 +118,8 @@ class Table:
         self._unclear: dict[str, Numeral] = {}
         self._resources: Sequence[str] | None = None
         self._unknown: set[tuple[int, str]] = set()
+        self.wrong_rows: set[int] = set()
+        """The rows with mistakes that are kept."""
         self.cut = ""
         """Which line is cut and left out."""
 
@@ -143,6 +145,8 @@ class Table:
         if self.mistakes is None:
             self.refuse(message, row, column)
         self.mistakes.add(f"{self.place(row, column)}: {message}")
+        if row is not None:
+            self.wrong_rows.add(row)
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:
@@ -175,7 +179,7 @@ class Table:
 
     def matrix(self) -> list[list[str]]:
         """Return the cells of all columns but the first, numbers as `plain` has them, by column."""
-        return [self._plain_at(j) for j in range(1, len(self.columns))]
+        return [self.plain_at(j) for j in range(1, len(self.columns))]
 
     def names(self, column: str) -> list[list[str]]:
         """Return a column of names separated by ``|``; no names where the cell is empty."""
@@ -195,9 +199,9 @@ class Table:
         """
         return [self.amount(cell, row, column, unit) for row, cell in enumerate(self.plain(column))]
 
-    def leave_out(self, start: int) -> None:
-        """Leave out the rows from this one on."""
-        rows = range(start)
+    def leave_out(self, left_out: Collection[int]) -> None:
+        """Leave out some rows."""
+        rows = [row for row in range(len(self)) if row not in left_out]
         self._values, self.lines = [part(each, rows) for each in self._values], [self.lines[row] for row in rows]
         self._texts = {j: list(cells) for j, cells in enumerate(self._values)} if self._all_texts else {}
         self._plain.clear()
@@ -236,7 +240,7 @@ class Table:
 
     def plain(self, column: str) -> list[str]:
         """Return a column of numbers as texts with a decimal point and nothing between digits; other texts as they are."""
-        return self._plain_at(self._positions[column])
+        return self.plain_at(self._positions[column])
 
     def shares(self, column: str) -> list[str]:
         """Return the same, with a percentage where a spreadsheet shows one."""
@@ -245,7 +249,8 @@ class Table:
             return self.plain(column)
         return [value.text if isinstance(value, Percentage) else cell for value, cell in zip(values, self.plain(column), strict=True)]
 
-    def _plain_at(self, j: int) -> list[str]:
+    def plain_at(self, j: int) -> list[str]:
+        """Return the same of the column at a position: in a matrix, a server may have the name of the first column."""
         if j not in self._plain:
             values = self._values[j]
             if self._all_texts:
@@ -255,9 +260,9 @@ class Table:
             elif isinstance(values, np.ndarray):
                 self._plain[j] = self._text(j)
             else:
-                name = self.columns[j]
+                name, dates = self.columns[j], self._is_time(j)
                 self._plain[j] = [
-                    self._meant(each.strip()) if isinstance(each, str) else self._text_of(each, row, name)
+                    self._meant(each.strip()) if isinstance(each, str) else self._text_of(each, row, name, dates=dates)
                     for row, each in enumerate(values)
                 ]
         return self._plain[j]
@@ -299,7 +304,7 @@ class Table:
     def floats(self, column: str, bad: Callable[[int, str, str], object] | None = None, *, of_resource: bool = False) -> FloatArray:
         """Return a column as an array; nan where a cell is empty and stands for nothing, and where it is no number.
 
-        Of the latter, ``bad`` is called with the row, what is wrong, and the column; by default it is refused. Amounts of a resource
+        Of the latter, ``bad`` is called with the row, what is wrong, and the column; by default it is a mistake. Amounts of a resource
         (an empty cell is 0) must all have a byte unit if one has, but for 0.
         """
         if column not in self:
@@ -315,7 +320,7 @@ class Table:
         with contextlib.suppress(ValueError):  # whatever Python reads as a number is that number
             return np.fromiter((float(cell or blank) for cell in self._pointed(column)), float, len(self))
         cells = [cell or blank for cell in self.plain(column)]
-        refuse = bad or (lambda row, message, column: self.refuse(message, row, column))
+        refuse = bad or self.wrong
         meant = {cell: float_of(cell, of_resource=of_resource) for cell in dict.fromkeys(cells)}
         found = np.array([meant[cell][0] for cell in cells])
         in_bytes = np.array([meant[cell][1] for cell in cells])
@@ -342,41 +347,6 @@ class Table:
         if self.decimal not in (".", ",") or len(cells) != len(self):
             raise ValueError
         return cells
-
-    def aligned(self, users: Sequence[str], columns: Sequence[str], *, shares: bool = False) -> Iterator[dict[str, float]]:
-        """Yield the rows of a matrix as mappings, in the order of the users. Its labels must be exactly those users and columns.
-
-        With ``shares``, a percentage is a number.
-        """
-        wanted = dict.fromkeys(columns)
-        column_of = {spelled(label, wanted): j for j, label in enumerate(self.columns) if j}
-        given = {label: j for label, j in column_of.items() if label in wanted or not is_comment(label)}
-        for label in given:
-            if label not in wanted:
-                hint = did_you_mean(label, [each for each in wanted if each not in given])
-                self.refuse(f'there is no "{label}"{hint}; the columns must be those of the instance', None, label)
-        for label in wanted:
-            if label not in given:
-                self.refuse(f'there is no column for "{label}"; add it')
-        known, found = dict.fromkeys(users), dict[str, int]()
-        for row, cell in enumerate(self._text(0)):
-            user = label_of(cell, known)
-            if user in found:
-                self.refuse(f'user "{user}" has a row already; remove one', row)
-            if user not in known:
-                hint = did_you_mean(user, [each for each in known if each not in found]) or "; remove the row, or add the user"
-                self.refuse(f'there is no user "{user}"{hint}', row)
-            found[user] = row
-        for user in known:
-            if user not in found:
-                self.refuse(f'there is no row for user "{user}"; add it')
-        cells = [self._plain_at(given[column]) for column in columns]
-        for user in users:
-            row = found[user]
-            yield {
-                column: self.number(column_cells[row], row, column, shares=shares)
-                for column, column_cells in zip(columns, cells, strict=True)
-            }
 
     # Cells ---------------------------------------------------------------------------------------------------------------------
 
@@ -440,11 +410,13 @@ class Table:
         declared = self.schema.columns.get(column)
         return None if declared is None else declared.empty
 
+    def _is_time(self, j: int) -> bool:
+        declared = self.schema.columns.get(self.columns[j])
+        return declared is not None and declared.kind == "time"
+
     def _text(self, j: int) -> list[str]:
         if j not in self._texts:
-            values, name = self._values[j], self.columns[j]
-            declared = self.schema.columns.get(name)
-            dates = declared is not None and declared.kind == "time"
+            values, name, dates = self._values[j], self.columns[j], self._is_time(j)
             values = values.tolist() if isinstance(values, np.ndarray) else values
             self._texts[j] = (
                 list(values)

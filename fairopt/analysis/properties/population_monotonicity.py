@@ -33,7 +33,7 @@ from fairopt.instance.aggregation import known_rates
 from fairopt.instance.exact_merging import coded
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import ShareNotion
-from fairopt.processes import workers
+from fairopt.processes.workers import workers
 from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check", "without"]
@@ -150,7 +150,8 @@ def _leaving(case: Case) -> IntArray:
     question = case.allocation.question
     assert question is not None
     own = question.notion.restricted(users=np.arange(instance.n_users))
-    if question.notion.merge_alpha is None or (own is not question.notion and question.notion.utility is None):
+    alike = question.notion.is_symmetric and question.notion.merge_alpha is not None
+    if not alike or (own is not question.notion and question.notion.utility is None):
         return order  # the notion has data per user, so no two users are known to be identical
     utility = question.notion.utility if case.radius is None else question.notion.exact_utility
     keys += [] if utility is None else [np.where(instance.eligibility, utility, 0)]

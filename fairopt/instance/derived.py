@@ -1,0 +1,172 @@
+"""What follows from the data of an instance: its sizes, its capacity, how many tasks each user could run where, and who runs nowhere.
+
+Symbols as in :mod:`fairopt.instance.instance`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.instance.queues import Queue
+from fairopt.instance.ratios import lacking
+from fairopt.instance.tree import Tree
+from fairopt.validation import BoolArray, FloatArray
+
+__all__ = ["Derived"]
+
+
+class Derived:
+    """What an `Instance` knows beyond its fields; computed anew each time."""
+
+    __slots__ = ()
+
+    capacities: FloatArray
+    demands: FloatArray
+    weights: FloatArray
+    eligibility: BoolArray
+    counts: FloatArray
+    shared_capacity: FloatArray
+    rates_per_server: FloatArray | None
+    guarantees: FloatArray
+    queues: tuple[Queue, ...]
+    queue_of: tuple[str | None, ...]
+    users: tuple[str, ...]
+    servers: tuple[str, ...]
+    resources: tuple[str, ...]
+
+    if TYPE_CHECKING:
+
+        def given(self, name: str) -> Any:
+            """Return the array ``name`` as it was given."""
+
+    @property
+    def n_users(self) -> int:
+        """N, the number of users."""
+        return len(self.users)
+
+    @property
+    def n_servers(self) -> int:
+        """K, the number of rows; the number of servers is ``counts.sum()``."""
+        return len(self.servers)
+
+    @property
+    def n_resources(self) -> int:
+        """The number of resources: M of servers, and those that are shared."""
+        return len(self.resources)
+
+    @property
+    def n_server_resources(self) -> int:
+        """M, the number of resources of servers: the first columns of demands, and all of capacities."""
+        return int(self.capacities.shape[1])
+
+    @property
+    def server_resources(self) -> tuple[str, ...]:
+        """Labels of the resources of servers."""
+        return self.resources[: self.n_server_resources]
+
+    @property
+    def server_demands(self) -> FloatArray:
+        """Demands of the resources of servers, (users, M)."""
+        return self.demands[:, : self.n_server_resources]
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """The resources of the whole cluster, which no server has, and their amounts.
+
+        >>> from fairopt.instance import Instance
+        >>> Instance([[20]], [[1, 1], [1, 0]], shared={"licences": 10}).shared
+        {'licences': 10.0}
+        """
+        return dict(zip(self.resources[self.n_server_resources :], self.shared_capacity.tolist(), strict=True))
+
+    @property
+    def shared_demands(self) -> FloatArray:
+        """Demands of the shared resources, (users, shared)."""
+        return self.demands[:, self.n_server_resources :]
+
+    @property
+    def total_capacity(self) -> FloatArray:
+        """Capacity of the cluster, sum_i counts[i] c[i,r], then the shared amounts, (resources,)."""
+        of_servers: FloatArray = self.counts @ self.capacities
+        return np.concatenate([of_servers, self.shared_capacity]) if self.shared_capacity.size else of_servers
+
+    @property
+    def row_capacity(self) -> FloatArray:
+        """Capacity of each row, counts[i] c[i,r], (servers, M)."""
+        return self.counts[:, None] * self.capacities
+
+    @property
+    def rates_of_one(self) -> FloatArray:
+        """Rho, (users, servers): the tasks that a user runs alone on *one* server of the row, eligible or not.
+
+        It is inf for who demands nothing of servers. Shared resources do not count.
+        """
+        if self.rates_per_server is not None:
+            return self.rates_per_server
+        rho = np.full((self.n_users, self.n_servers), np.inf, dtype=self.capacities.dtype)
+        for r in range(self.n_server_resources):  # one resource at a time, to avoid an array (users, servers, resources)
+            users = np.flatnonzero(self.demands[:, r] > 0)
+            rho[users] = np.minimum(rho[users], self.capacities[:, r] / self.demands[users, r, None])
+        return rho
+
+    @property
+    def unconstrained_rates(self) -> FloatArray:
+        """Gamma without placement constraints, (users, servers): 0 where a demanded resource is missing, inf for no demand."""
+        if self.rates_per_server is not None:
+            return np.where(lacking(self.capacities, self.server_demands), 0, self.rates_per_server * self.counts)
+        gamma = self.rates_of_one
+        empty = self.counts == 0
+        gamma[:, ~empty] *= self.counts[~empty]
+        gamma[:, empty] = 0
+        return gamma
+
+    @property
+    def rates(self) -> FloatArray:
+        """Gamma, (users, servers): the tasks that a user could run alone on the row; 0 for pairs that are not eligible."""
+        return np.where(self.eligibility, self.unconstrained_rates, 0)
+
+    @property
+    def limited(self) -> BoolArray:
+        """Which users have a parallelism below their number of eligible servers, (users,). For the others it never binds."""
+        at_once = self.given("parallelism")
+        limited: BoolArray = at_once < np.inf
+        if not limited.any():
+            return limited
+        limited &= ~self.zero_demand
+        limited[limited] = at_once[limited] < self.eligibility[limited] @ self.counts
+        return limited
+
+    @property
+    def servable(self) -> BoolArray:
+        """Which users have at least one eligible server, (users,)."""
+        return np.asarray(self.eligibility.any(axis=1))
+
+    @property
+    def zero_demand(self) -> BoolArray:
+        """Which users demand nothing of any resource, (users,). All their (finitely many) tasks fit on any server."""
+        if self.rates_per_server is not None:
+            return np.zeros(self.n_users, bool)
+        zero_demand: BoolArray = (self.demands == 0).all(axis=1)
+        return zero_demand
+
+    @property
+    def effortless(self) -> BoolArray:
+        """Another name of `zero_demand`."""
+        return self.zero_demand
+
+    @property
+    def unservable(self) -> tuple[str, ...]:
+        """Labels of the users without an eligible server. They get 0 tasks and are left out of every goal."""
+        return tuple(self.users[n] for n in np.flatnonzero(~self.servable))
+
+    @property
+    def tree(self) -> Tree:
+        """The queues and the users as a tree of arrays."""
+        return Tree.of(self.queues, self.queue_of, self.users)
+
+    @property
+    def is_tree(self) -> bool:
+        """Is there more than a flat list of users with weights: queues, guarantees, or users of weight 0?"""
+        return bool(self.queues) or bool(self.guarantees.any()) or bool((self.weights == 0).any())

@@ -1,0 +1,81 @@
+"""The arguments of an instance, some of them changed: as a whole, or by label.
+
+>>> from fairopt.instance import Instance
+>>> changed_arguments(Instance([[4]], [[1], [2]], users=["a", "b"]), {"weights": {"b": 3}})["weights"]
+array([1., 3.])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance
+from fairopt.instance.facts import OF_SERVERS, OF_USERS, changed_by_label, changed_facts
+from fairopt.instance.labelled import changed_places, changed_queues, changed_rows
+from fairopt.instance.shared import changed_shared
+from fairopt.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from fairopt.instance.instance import Instance
+
+__all__ = ["changed_arguments"]
+
+
+def changed_arguments(instance: Instance, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all arguments of the constructor for the changed instance (`Instance.replace`).
+
+    Raises
+    ------
+    InvalidInstance
+        A label is not there.
+    TypeError
+        The constructor has no such argument.
+    """
+    arguments = {
+        name: instance.given(name)
+        for name in instance.__slots__
+        if name not in ("rates_per_server", "placement", "shared_capacity", "_units", "_written")
+    }
+    arguments |= {"rates": instance.given("rates_per_server"), "eligibility": instance.placement, "units": instance.units}
+    arguments["shared"] = dict(zip(instance.shared, instance.given("shared_capacity").tolist(), strict=True))
+    if "resources" in changes:  # others than before may have no unit
+        arguments["units"] = {resource: unit for resource, unit in instance.units.items() if resource in changes["resources"]}
+    if not instance.guarantees.any():
+        arguments["guarantees"] = None  # as many zeros as there are users, whom the changes may add or remove
+    if not any(instance.queue_of):
+        arguments["queue_of"] = None
+    unknown = set(changes) - set(arguments)
+    if unknown:
+        word = min(unknown)
+        raise TypeError(f'an instance has no "{word}"{did_you_mean(word, arguments)}')
+    by_label = {
+        name: _by_label(instance, name, value) for name, value in changes.items() if isinstance(value, Mapping) and name != "shared"
+    }
+    changed = {**arguments, **changed_facts(instance, changes), **changes, **by_label}
+    return changed_shared(instance, changes, changed) if arguments["shared"] or "shared" in changes else changed
+
+
+def _by_label(instance: Instance, name: str, given: Mapping[str, Any]) -> Any:
+    """Return the argument of that name with the values of some labels changed."""
+    if name == "queues":
+        return changed_queues(given, instance.queues)
+    if name == "units":
+        return instance.units | dict(given)
+    if name == "queue_of":
+        return changed_places(given, instance.queue_of, instance.users)
+    if name in (*OF_SERVERS, *OF_USERS):
+        return changed_by_label(name, given, instance)
+    if name in ("users", "servers", "resources"):
+        raise InvalidInstance(f"{name} cannot be a mapping; give all labels as a list")
+    present = instance.given({"rates": "rates_per_server", "eligibility": "placement"}.get(name, name))
+    if present is None and name == "rates":
+        raise InvalidInstance("the instance has no rates, so that they cannot be changed by label; give an array (users, servers)")
+    if present is None:
+        present = np.ones((instance.n_users, instance.n_servers), bool)
+    rows = (instance.servers, "server") if name in ("capacities", "counts") else (instance.users, "user")
+    resources = instance.server_resources if name == "capacities" else instance.resources
+    columns = (instance.servers, "server") if name in ("rates", "eligibility") else (resources, "resource")
+    return changed_rows(name, given, present, *rows, *columns)
