@@ -10,8 +10,8 @@ on the guaranteed servers: the sum over the groups of servers that have a guaran
 guarantee. A part p <= m / b of it can be met if a feasible x has an amount of at least p b. The parts are the leximin of p: first of the
 guaranteed nodes in no other guaranteed node, then, with their parts kept, of those in one, and so on.
 
-*Floors.* The amounts p b are kept in all parts of the filling: a share rises only as long as some feasible y, the *completion*, has at least
-the shares of all users and meets all floors. The extra limits of a part bind x and not y. So a level has two programs with one t,
+*Floors.* The amounts p b are kept in all parts of the filling: a share rises only as long as some feasible y, the *completion*, has no less
+than the shares of all users and meets all floors. The extra limits of a part bind x and not y. So a level has two programs with one t,
 
     x:  the limits and the extra limits,   s(x) >= S + rate t        y:  the limits and the floors,   s(y) >= S + rate t
 

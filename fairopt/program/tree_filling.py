@@ -93,7 +93,10 @@ class Part:
         return self.extra if bounds is None else self.extra.with_bounds(bounds)
 
     def of(self, tree: Tree, top: int) -> Part | None:
-        """Return the part for the guarantees of a node and of those below it alone; ``top`` counts as in ``owners``. None: there is none."""
+        """Return the part for the guarantees of a node and of those below it alone; None: there is none.
+
+        ``top`` counts as in ``owners``.
+        """
         if self.node_rates is None or self.user_rates is None or self.extra is None or self.owners is None:
             return None
         nodes, users = np.zeros(tree.n_nodes, bool), np.zeros(self.users.size, bool)

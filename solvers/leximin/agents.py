@@ -57,7 +57,6 @@ class AgentPrograms:
         size[~(size > 0)] = 1.0
         rows = sp.csr_array(self.worth / size[:, None])
         matrix = sp.block_array([[self.use, None], [rows, sp.csr_array(-(wanted / size)[:, None])]], format="csr")
-        columns = self.scale.size
         outcome = self._outcome(matrix, begin / size)
         y = np.maximum(outcome.x[:-1], 0.0) * self.room
         y /= max(1.0, float((self.use @ y)[self.program.bounds > 0].max(initial=0.0)))
