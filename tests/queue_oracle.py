@@ -287,7 +287,7 @@ class LinearPrograms:
     def _is_met(self, floor: Row, share: Sequence[Number]) -> bool:
         """Do shares alone meet a floor? They only rise."""
         worth, held = self.cluster.share, self.cluster.number(0)
-        for n in np.flatnonzero(floor.use.any(axis=1)):
+        for n in np.flatnonzero(floor.use.any(axis=1)).tolist():
             own = worth[n] > 0
             if len(set(worth[n, own])) > 1 or not (floor.use[n, own] > 0).all():
                 return False
@@ -485,8 +485,8 @@ class Oracle:
         promises: dict[tuple[int, int], tuple[Row, Number, Number]] = {}  # the use that counts, its unit, the largest part
         for v in (v for v, node in enumerate(self.nodes) if node.stage):
             alone, asked = self._alone(v, large=False), self._alone(v, large=True)
-            most = {r: self._use(v, r, servers, alone) for r, (_, servers) in self._of(v).items()}
-            asks = {r: self._use(v, r, servers, asked) for r, (_, servers) in self._of(v).items()}
+            most = {r: self._use(v, r, alone) for r in self._of(v)}
+            asks = {r: self._use(v, r, asked) for r in self._of(v)}
             some = max((asks[r][1] / amount for r, (amount, _) in self._of(v).items()), default=self.number(0))
             for r, (use, ask) in asks.items():
                 if ask > 0 and most[r][1] > 0:
@@ -522,8 +522,9 @@ class Oracle:
             raise ValueError("amounts would depend on where tasks are")
         return {r: groups[0] for r, groups in named.items()}
 
-    def _use(self, v: int, r: int, servers: list[int], alone: Oracle) -> tuple[Any, Number]:
-        """Return what counts of the tasks of each pair for a guarantee, and how much it is in a filling alone."""
+    def _use(self, v: int, r: int, alone: Oracle) -> tuple[Any, Number]:
+        """Return what counts of the tasks of each pair for a guarantee, and how much it is in a filling alone, at most the guarantee."""
+        promised, servers = self._of(v)[r]
         use = np.zeros_like(self.cluster.share)
         amount = self.number(0)
         for n in self.nodes[v].users:
@@ -532,7 +533,7 @@ class Oracle:
                 use[n, servers] = need
             if alone.share[n] > 0:
                 amount += need * alone.share[n] / max(self.cluster.share[n])
-        return use, amount
+        return use, min(amount, promised)
 
     def _outer(self, v: int) -> int:
         """Return how many guaranteed nodes a node is in."""

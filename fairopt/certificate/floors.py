@@ -165,6 +165,7 @@ def _leximin_gap(
         if (
             agents is None
             or settled[agents].any()
+            or not (caps[agents] > 0).all()
             or (ranks[agents] != stage.part).any()
             or not settled[(ranks < stage.part) & (caps > 0)].all()
         ):

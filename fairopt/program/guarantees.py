@@ -154,7 +154,8 @@ def in_doubt(program: Program | ExactProgram, goal: TreeFilling, x: Any) -> set[
         if able is None:
             risen = np.any([each.users for each in goal.parts if each.guarantees], axis=0)
             free = risen & ~(_at_task_limits(program, x) if isinstance(program, ExactProgram) else _at_own_limits(program, x))
-            room = np.array([most > 0 for most in program.largest()], bool) if exact else program.largest() > 0
+            largest: Any = program.largest()
+            room = np.array([most > 0 for most in largest], bool) if exact else largest > 0
             able = free[names.pair_users] & room
         matrix = part.extra.matrix
         for k in lacking.tolist():
@@ -339,7 +340,8 @@ def _groups(program: Any, goal: TreeFilling, promise: Promise, everywhere: bool 
 def counted(program: Any, goal: TreeFilling, promise: Promise, x: Any) -> Any:
     """Return the amount of a promise at x, (pairs,): the sum over its groups, each up to its guarantee."""
     exact = isinstance(program, ExactProgram)
-    amount = total = zero = rational(0) if exact else 0.0
+    zero: Any = rational(0) if exact else 0.0
+    amount = total = zero
     for columns, values, guarantee in _groups(program, goal, promise):
         amount, total = amount + min(sum((values * x[columns]).tolist(), zero), guarantee), total + guarantee
     return amount if amount > (0 if exact else NOTHING * total) else zero
@@ -353,7 +355,8 @@ def counted_by_shares(program: Any, goal: TreeFilling, promise: Promise, x: Any)
     groups = list(_groups(program, goal, promise))
     if all(columns.size for columns, _, _ in groups) and len(groups) == 1 and np.isin(mine, groups[0][0]).all():
         return True
-    times, most, zero = np.zeros(names.n_pairs, np.int64), False, (rational(0) if exact else 0.0)
+    times, most = np.zeros(names.n_pairs, np.int64), False
+    zero: Any = rational(0) if exact else 0.0
     for columns, values, guarantee in groups:
         times[columns] += 1
         used = sum((values * x[columns]).tolist(), zero)

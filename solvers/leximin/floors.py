@@ -118,7 +118,7 @@ class _Looking:
         As in `Floors`.
     """
 
-    def __init__(self, program: Any, goal: TreeFilling, promises: Sequence[Promise], fill: Fill, agents_of: Solve) -> None:
+    def __init__(self, program: Any, goal: TreeFilling, promises: tuple[Promise, ...], fill: Fill, agents_of: Solve) -> None:
         self.program, self.goal, self.promises, self.fill, self.agents_of = program, goal, promises, fill, agents_of
         self.exact = goal.weights.dtype == object
         self.alone: dict[bool, dict[int, Solution]] = {False: {}, True: {}}

@@ -14,6 +14,7 @@ from fairopt.program import Program, Solution, TreeFilling
 from fairopt.solvers import choose
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point import tree
+from fairopt.solvers.interior_point.path import solve_level
 from fairopt.solvers.interior_point.tree import obstacle_of_tree, solve_filling
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 
@@ -86,8 +87,12 @@ def test_who_rises_again_on_a_full_server_is_stopped_by_the_prices_known(monkeyp
     One path gives them 4, and one shows that they could not have more alone.
     """
     paths: list[int] = []
-    solve_level = tree.solve_level
-    monkeypatch.setattr(tree, "solve_level", lambda *args: (paths.append(len(args[3]["levels"])), solve_level(*args))[1])
+
+    def counted(*args: Any) -> Any:
+        paths.append(len(args[3]["levels"]))
+        return solve_level(*args)
+
+    monkeypatch.setattr(tree, "solve_level", counted)
     queues = [fo.Queue("a", guarantee={"gpu": 10})]
     instance = fo.Instance([[8]], [[1], [1]], queues=queues, queue_of=["a", "a"], resources=["gpu"])
     program = fo.formulate(instance, "drfh")
