@@ -448,7 +448,8 @@ class Oracle:
         self.first_user = len(instance.queues) + 1
         self.cluster = Cluster(instance, self.nodes, share, number, large)
         promised = any(node.stage for node in self.nodes)
-        self.engine = OneServer(self.cluster) if number is Fraction and not promised else LinearPrograms(self.cluster)
+        alone = number is Fraction and not promised and instance.n_servers == 1
+        self.engine = OneServer(self.cluster) if alone else LinearPrograms(self.cluster)
         self.share = [number(0)] * instance.n_users
         self.node_share = [number(0)] * len(self.nodes)
         self.history: list[tuple[str, Number, dict[int, Number], set[int]]] = []
