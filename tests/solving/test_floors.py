@@ -44,7 +44,7 @@ def two_servers(weights: Sequence[float]) -> fo.Instance:
 
 
 A_AND_B = [promised("A", 4), promised("B", 4)]
-INSTANCES: list[tuple[str, fo.Instance, list[F | int]]] = [
+INSTANCES: list[tuple[str, fo.Instance, Sequence[F | int]]] = [
     *((f"a user is guaranteed {g} inside", pool(4, A_AND_B, ["A", "B"], guarantees=[g, 0]), [2, 2]) for g in (0.5, 1, 2, 4)),
     *(
         (f"two users are guaranteed 4 each, of {c}", pool(c, A_AND_B, ["A", "A", "B"], guarantees=[4, 4, 0]), [c // 4, c // 4, c // 2])
@@ -76,10 +76,12 @@ INSTANCES: list[tuple[str, fo.Instance, list[F | int]]] = [
 
 
 @pytest.mark.parametrize(("instance", "expected"), [case[1:] for case in INSTANCES], ids=[case[0] for case in INSTANCES])
-def test_guarantees_that_do_not_fit_together(instance: fo.Instance, expected: list[F | int]) -> None:
+def test_guarantees_that_do_not_fit_together(instance: fo.Instance, expected: Sequence[F | int]) -> None:
     """Both in floats, certified, and in fractions, proved."""
     assert fo.solve(instance, "drfh").tasks_per_user == pytest.approx([float(value) for value in expected], abs=1e-9)
-    assert fo.solve(instance, "drfh", exact=True).exact.tasks_per_user.tolist() == expected
+    exact = fo.solve(instance, "drfh", exact=True).exact
+    assert exact is not None
+    assert exact.tasks_per_user.tolist() == expected
 
 
 @pytest.mark.parametrize("solver", ENGINES)
@@ -143,7 +145,9 @@ def test_fractions_are_those_of_the_oracle(first: int) -> None:
         expected = [
             share / unit if unit else F(0) for share, unit in zip(exact_shares(instance, per_task, **options), per_task, strict=True)
         ]
-        assert fo.solve(instance, "drfh", exact=True, **options).exact.tasks_per_user.tolist() == expected, seed
+        exact = fo.solve(instance, "drfh", exact=True, **options).exact
+        assert exact is not None
+        assert exact.tasks_per_user.tolist() == expected, seed
         assert fo.solve(instance, "drfh", **options).tasks_per_user == pytest.approx([float(value) for value in expected], abs=1e-8)
 
 
@@ -225,7 +229,7 @@ def test_guarantees_that_can_all_be_met_are_met(tree: tuple[fo.Instance, list[fo
     """Whether they can is one LP: some allocation gives each queue what it is guaranteed."""
     instance, queues = tree
     users, servers = np.nonzero(instance.eligibility)
-    below = {q.name: np.isin(instance.queue_of, [p.name for p in queues if _is_in(queues, p, q.name)]) for q in queues}
+    below = {q.name: np.isin(np.array(instance.queue_of), [p.name for p in queues if _is_in(queues, p, q.name)]) for q in queues}
     rows = [(servers == i).astype(float) for i in range(instance.n_servers)]
     rows += [(users == n).astype(float) for n in range(instance.n_users) if np.isfinite(instance.tasks[n])]
     bounds = [*instance.capacities[:, 0], *instance.tasks[np.isfinite(instance.tasks)]]
