@@ -546,7 +546,7 @@ def raised_limits(program: Any, part: Part, x: Any) -> tuple[list[Any], IntArray
 
 
 def ample(program: Any, alone: TreeFilling) -> Any:
-    """Return a program with servers that are large enough for all that a filling alone could give."""
+    """Return a program with servers that are large enough for all that a filling alone could give, and for what queues keep."""
     names = program.program if isinstance(program, ExactProgram) else program
     zero: Any = rational(0) if isinstance(program, ExactProgram) else 0.0
     most: list[Any] = [zero] * program.n_pairs
@@ -555,15 +555,16 @@ def ample(program: Any, alone: TreeFilling) -> Any:
             for column, value in zip(columns.tolist(), values.tolist(), strict=True):
                 most[column] = most[column] + bound / value
     rows, bounds = _limits_of(program)
-    of_servers = names.limits.of_kinds(LimitKind.CAPACITY, LimitKind.TIME)
-    for k in np.flatnonzero(of_servers & (names.limits.bounds > 0)).tolist():
+    of_servers = names.limits.of_kinds(LimitKind.CAPACITY, LimitKind.TIME) & (names.limits.bounds > 0)
+    of_kept = names.limits.of_kinds(LimitKind.QUEUE) & (names.limits.keys[:, 0] >= len(names.queue_limits) - len(names.kept_rows))
+    for k in np.flatnonzero(of_servers | of_kept).tolist():
         columns, values = rows[k]
         bounds[k] = max(bounds[k], 2 * sum((v * most[c] for c, v in zip(columns.tolist(), values.tolist(), strict=True)), zero))
     if isinstance(program, ExactProgram):
         numbers = np.empty(len(bounds), object)
         numbers[:] = bounds
-        return replace(program, bounds=numbers)
-    return replace(program, limits=program.limits.with_bounds(np.array(bounds, float)))
+        return replace(program, bounds=numbers, kept=None)
+    return replace(program, limits=program.limits.with_bounds(np.array(bounds, float)), kept=None, kept_rows=())
 
 
 # What is decided -----------------------------------------------------------------------------------------------------------------
@@ -585,6 +586,8 @@ class Floors:
         From an owner to the filling of it alone, in the cluster as it is, and on large servers.
     points : tuple of arrays (columns,) or None
         Completions at the end of the guarantees, and at the end of the surplus; None where the allocation itself meets the floors.
+    seen : tuple of arrays (pairs,)
+        The points of the fillings alone in the cluster as it is, over all pairs: they must leave what queues keep, too.
     """
 
     promises: tuple[Promise, ...] = ()
@@ -597,6 +600,7 @@ class Floors:
     asked: dict[int, Solution] = field(default_factory=dict)
     counted: dict[tuple[int, bool], tuple[Any, Stage]] = field(default_factory=dict)
     points: tuple[Any, ...] = ()
+    seen: tuple[Any, ...] = ()
 
     @property
     def amounts(self) -> list[Any]:

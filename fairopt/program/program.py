@@ -386,6 +386,12 @@ class Solution:
     seconds: Mapping[str, float] = field(default_factory=dict)
     groups: int | None = None
 
+    @property
+    def points(self) -> tuple[FloatArray, ...]:
+        """All points that must be within the limits, (pairs,) each: the answer, and those that prove it."""
+        more = () if self.promised is None else (*(each for each in self.promised.points if each is not None), *self.promised.seen)
+        return (self.x, *self.parts, *(each[: self.x.size] for each in more))
+
     def bounds_of_part(self, part: int) -> FloatArray | None:
         """Return the bounds of the extra limits of a part of a tree, None: their own."""
         return self.extra_bounds[part] if self.extra_bounds else None

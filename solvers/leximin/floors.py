@@ -96,7 +96,7 @@ def find_floors(program: Any, goal: TreeFilling, x: Any, doubtful: set[int], fil
     most = {k: looking.amount(k, large=False) for k in of_doubtful}
     behind = [promises[k].name for k in of_doubtful if counted(program, goal, promises[k], x) < most[k] * (1 - tolerance)]
     if not behind:
-        return Floors(alone=looking.alone[False], counted=looking.counted)
+        return Floors(alone=looking.alone[False], counted=looking.counted, seen=looking.seen)
     log.info("%d guarantees hold less than they could alone; looking for how far they are met together", len(behind))
     all_most = [looking.amount(k, large=False) for k in range(len(promises))]
     several = [sum(other.owner == promise.owner for other in promises) > 1 for promise in promises]
@@ -104,7 +104,8 @@ def find_floors(program: Any, goal: TreeFilling, x: Any, doubtful: set[int], fil
     units = units_of(program, goal, promises, asks)
     parts, stages = _meet_together(program, goal, promises, units, all_most, agents_of)
     alone, asked = looking.alone[False], looking.alone[True]
-    return Floors(promises, tuple(asks), tuple(all_most), tuple(units), tuple(parts), stages, alone, asked, looking.counted)
+    of_all = tuple(asks), tuple(all_most), tuple(units), tuple(parts)
+    return Floors(promises, *of_all, stages, alone, asked, looking.counted, seen=looking.seen)
 
 
 class _Looking:
@@ -124,6 +125,12 @@ class _Looking:
         self.alone: dict[bool, dict[int, Solution]] = {False: {}, True: {}}
         self.points: dict[tuple[int, bool], Any] = {}
         self.counted: dict[tuple[int, bool], tuple[Any, Stage]] = {}
+
+    @property
+    def seen(self) -> tuple[Any, ...]:
+        """The points on servers as they are."""
+        best = [point for (_, large), (point, _) in self.counted.items() if not large]
+        return (*(point for (_, large), point in self.points.items() if not large), *best)
 
     def amount(self, k: int, large: bool) -> Any:
         """Return the amount of a promise in the filling of its owner alone."""
