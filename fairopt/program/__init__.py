@@ -9,6 +9,8 @@
 ``tree_filling``    the goal of a tree of queues: the rates of users
 ``stop_times``      the same as a leximin of stop times, for whole tasks
 ``nested``          the goal of a tree that is fair among queues first
+``stated_rows``     rows that somebody states by name: `Program.with_limit`
+``checking``        a program of a notion of one's own, checked
 ``queue_limits``    limits and guarantees of queues as rows
 ``kept_parts``      what queues keep of their guarantees: a family of rows, made where they are needed
 ``cluster_limits``  the columns and limits that all notions share

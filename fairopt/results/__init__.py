@@ -80,8 +80,11 @@ def options_of(notion: Any) -> dict[str, Any]:
     >>> options_of(NOTIONS["drfh"]())
     {'guarantees': 'surplus', 'queue_share': None, 'tree': 'filling', 'formulation': 'leximin'}
     """
-    if isinstance(notion, type) or not dataclasses.is_dataclass(notion):
+    if isinstance(notion, type):
         return {}
+    if not dataclasses.is_dataclass(notion):
+        options = getattr(notion, "options", {})
+        return {name: plain(value) for name, value in options.items()} if isinstance(options, Mapping) else {}
     return {each.name: plain(getattr(notion, each.name)) for each in dataclasses.fields(notion) if not each.name.startswith("_")}
 
 

@@ -9,13 +9,47 @@ from typing import Any
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import expand
-from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
+from fairopt.models import NOTIONS, Notion, Sharing, Stated, default_sharing
 from fairopt.program import Program
 from fairopt.wording import did_you_mean, figure
 
-__all__ = ["checked", "columns", "expanded", "formulate", "notion_of", "to_pyomo", "with_utility"]
+__all__ = ["Source", "checked", "columns", "expanded", "formulate", "notion_of", "question_of", "to_pyomo", "with_utility"]
 
 _MOST_WHOLE_PAIRS = 2_000_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """What a program was formulated from, and the program as it was then."""
+
+    notion: Notion
+    instance: Instance
+    sharing: Sharing
+    program: Program
+
+    def asked_by(self, program: Program) -> Notion:
+        """Return the notion whose program this is, formulated here and changed since."""
+        rows = len(self.program.limits) + sum(bool(row.over(program)[0].size) for row in program.stated)
+        same = all(getattr(program, name) is getattr(self.program, name) for name in ("goal", "utilities", "pair_users", "pair_servers"))
+        by_hand = None if same and rows == len(program.limits) and program.limits.matrix.shape == (rows, program.n_pairs) else program
+        return Stated(self.notion, program.stated, self.instance, by_hand)
+
+
+def question_of(program: Program) -> tuple[Instance, Notion, Sharing]:
+    """Return the instance, the notion and the sharing that a program stands for.
+
+    Raises
+    ------
+    Unsupported
+        `formulate` did not make it.
+    """
+    source = program.source
+    if not isinstance(source, Source):
+        raise Unsupported(
+            f'the program "{program.name}" does not say which instance it is of; take it from fairopt.formulate(instance, notion), where '
+            "notion may be a class of your own whose formulate returns this program"
+        )
+    return source.instance, source.asked_by(program), source.sharing
 
 
 def notion_of(notion: str | Notion | type[Notion], **options: Any) -> Notion:
@@ -82,7 +116,9 @@ def formulate(
     if integral:
         instance, row = expanded(instance)
         chosen = with_utility(chosen, None if chosen.utility is None else columns(chosen.utility, row))
-    return chosen.formulate(instance, sharing=how, integral=integral)
+    program = chosen.formulate(instance, sharing=how, integral=integral)
+    object.__setattr__(program, "source", Source(chosen, instance, how, program))  # not a copy, which would have tables written out
+    return program
 
 
 def to_pyomo(

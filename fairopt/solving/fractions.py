@@ -24,6 +24,7 @@ from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rational, rationals
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Equilibrium, Feature, Solution, Stage, Tradeoff
+from fairopt.program.checking import check_program
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level, solve_exactly
 from fairopt.solvers.backend import Deadline
@@ -62,7 +63,10 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     small = merging.instance
     reduced = notion if utility is None else notion.changed(utility=merging.restrict(utility))
     floats = notion if utility is None else notion.changed(utility=merging.restrict(utility.astype(np.float64)))
-    program = reduced.in_fractions(small.exact, floats.formulate(small, sharing=sharing, integral=False))
+    structure = floats.formulate(small, sharing=sharing, integral=False)
+    if not notion.is_symmetric:
+        check_program(structure)
+    program = reduced.in_fractions(small.exact, structure)
     choice = program.goal.feature is Feature.DISJUNCTIVE
     if type(program.goal) not in EXACT_GOALS and not is_enclosed(program) and not choice:
         raise Unsupported(f'"{notion.name}" has no answer in fractions with these options; leave exact out')
