@@ -125,6 +125,10 @@ class Stated(Notion):
             return replace(self.program, integral=integral or self.program.integral)
         return with_rows(self.notion.formulate(instance, sharing=sharing, integral=integral), self.rows_for(instance))
 
+    def with_bound(self, name: str, bound: Any) -> Stated:
+        """Return the notion with another bound of the row of this name."""
+        return self.changed(rows=tuple(replace(row, bound=bound) if row.name == name else row for row in self.rows))
+
     def rows_for(self, instance: Instance) -> tuple[StatedRow, ...]:
         """Return the rows for an instance: a row of servers that was expanded to single servers has its coefficients on each of them."""
         users, servers = self.kept

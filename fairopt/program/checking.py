@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray
@@ -74,10 +73,6 @@ def _check_shapes(program: Program) -> None:
     for what, places, names in (("users", program.pair_users, program.users), ("servers", program.pair_servers, program.servers)):
         if pairs and not (places.min() >= 0 and places.max() < len(names)):
             raise InvalidInstance(f'the pairs of "{program.name}" name {what} from {places.min()} to {places.max()} of {len(names)}')
-    order = _order(program.pair_users, program.pair_servers, len(program.servers))
-    if (np.diff(order) <= 0).any():
+    place = program.pair_users * max(len(program.servers), 1) + program.pair_servers
+    if (np.diff(place) <= 0).any():
         raise InvalidInstance(f'the pairs of "{program.name}" are not sorted by user, then by server, each once; sort them')
-
-
-def _order(users: npt.NDArray[Any], servers: npt.NDArray[Any], width: int) -> npt.NDArray[np.int64]:
-    return users.astype(np.int64) * max(width, 1) + servers

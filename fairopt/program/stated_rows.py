@@ -173,7 +173,8 @@ def _by_pair(program: Program, name: str, coefficients: npt.ArrayLike) -> tuple[
 
 
 def _is_amount(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(0 <= value < float("inf"))
+    number: Any = value
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(0 <= number < float("inf"))
 
 
 def _is_taken(program: Program, name: str) -> bool:
