@@ -39,6 +39,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fairopt.errors import InvalidInstance
 from fairopt.formats.doubts import read_and_doubt
 from fairopt.formats.entries import Server, User
@@ -108,6 +110,8 @@ class Tables:
         for name in ("servers", "users", "queues"):
             if name in tables:
                 _without_totals(tables[name], name)
+            if name in ("servers", "users"):  # a queue needs no more than a name
+                _without_sentences(tables[name])
         self._servers, self._users = tables["servers"], tables["users"]
         self._matrices = {name: tables[name] for name in _MATRIX_OF.values() if name in tables}
         self._column_of = self._common_resources()
@@ -292,8 +296,19 @@ def _without_totals(table: Table, kind: str) -> None:
         table.wrong(
             end, f"the last of the {kind} is called {named(names[end])}: is it a total? Delete the row, or rename the {one}", "name"
         )
-    if end < len(names):
-        table.leave_out(end)
+    table.leave_out(range(end, len(names)))
+
+
+def _without_sentences(table: Table) -> None:
+    """Leave out the rows that have nothing but a name, and keep a mistake of each: a footnote, a heading, or a row to be filled in."""
+    filled = np.zeros(len(table), bool)
+    for column in table.columns:
+        if column != "name":
+            filled |= np.array([bool(cell) for cell in table.cells(column)], bool)
+    for row in np.flatnonzero(~filled).tolist():
+        what = f'the row has only the name "{brief(table.cells("name")[row], 40)}"'
+        table.wrong(row, f"{what}; delete the row if it is a note, or fill in its other cells (0 if you mean 0)", "name")
+    table.leave_out(np.flatnonzero(~filled).tolist())
 
 
 def _units(table: Table, resources: Sequence[str]) -> dict[str, str]:

@@ -226,6 +226,8 @@ def _place(records: Records, extra: dict[str, Any], names: list[str], hosts_of: 
             good = records.refuse(bad, unknown_server(name, cluster))
             records.keep(good)
             extra = {key: cells[good] for key, cells in extra.items()}
+            if not good.any():
+                return
     elif names and not known:
         records.notes.append(nowhere(names[0], cluster, "jobs"))
     rows: list[list[tuple[int, int]]] = []
