@@ -76,6 +76,8 @@ def test_what_if_keeps_the_rows() -> None:
     """The same notion about a larger cluster: a still spends 4, and b has the rest."""
     found = fo.what_if(pool(), pool().replace(counts={"V": 2}), notions=[Purse()])
     (before,), (after,) = (list(each) for each in (found.before, found.after))
+    assert before.allocation is not None
+    assert after.allocation is not None
     assert before.allocation.tasks_per_user.round(9).tolist() == [4, 12]
     assert after.allocation.tasks_per_user.round(9).tolist() == [4, 20]
 
