@@ -24,12 +24,12 @@ from fairopt.allocation.level import Level
 from fairopt.allocation.question import Greedy, Optimum
 from fairopt.allocation.records import labelled_arrays, plain_data, user_frame
 from fairopt.certificate import Certificate
-from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.formats.frames import dataset
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.instance.fractions import rounding
 from fairopt.instance.tolerances import FITS, NOTHING
+from fairopt.show.drawing import ShowsItself, draw
 from fairopt.validation import restore_read_only
 from fairopt.wording import did_you_mean, figure, joined, printable, residual
 

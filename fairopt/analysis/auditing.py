@@ -28,10 +28,10 @@ from fairopt.analysis.measures import Violation
 from fairopt.analysis.properties import CHECKS, OF_FLAT_LISTS, OF_SERVERS_ALONE, OF_TREES, OF_WHOLE_TASKS, Case, Verdict
 from fairopt.analysis.properties.case import quietly
 from fairopt.analysis.properties.verdict import does_not_apply
-from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.models import Property
 from fairopt.results import plain, result
+from fairopt.show.drawing import ShowsItself
 from fairopt.validation import check_number_of_workers, check_time_limit, check_whole_number
 from fairopt.wording import did_you_mean, joined, plural
 

@@ -48,7 +48,6 @@ from fairopt.certificate.nested_levels import nested_gaps
 from fairopt.certificate.one_level import one_level_gaps
 from fairopt.certificate.one_worth import alpha_fair_gaps
 from fairopt.certificate.tree_levels import tree_gaps
-from fairopt.drawing import ShowsItself
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
 from fairopt.program import (
@@ -68,6 +67,7 @@ from fairopt.program import (
 )
 from fairopt.program.kept_parts import counted_rows
 from fairopt.program.parallelism import servers_at_once
+from fairopt.show.drawing import ShowsItself
 from fairopt.wording import contrast, joined
 
 if TYPE_CHECKING:

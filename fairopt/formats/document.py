@@ -68,6 +68,7 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from fairopt.errors import InvalidInstance
+from fairopt.files.limits import check_array
 from fairopt.formats.as_written import AsWritten
 from fairopt.formats.entries import ENTRIES, Document, Queue, Quota, Server, User
 from fairopt.formats.messages import Path, Source, check_known, check_unique, keep_invalid, mistakes_of, refuse
@@ -78,7 +79,6 @@ from fairopt.instance import queues as asked
 from fairopt.instance.hosts import Hosts, misplaced, named_by
 from fairopt.instance.queues import misfits
 from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
-from fairopt.limits import check_array
 from fairopt.tables import Mistakes
 from fairopt.wording import brief, contrast, did_you_mean, joined
 

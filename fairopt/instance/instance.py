@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance
 from fairopt.instance.arguments import fields_of
 from fairopt.instance.attributes import RowAttributes
@@ -42,6 +41,7 @@ from fairopt.instance.ratios import safe_ratio
 from fairopt.instance.records import labelled_arrays, plain_data, summary
 from fairopt.instance.replacing import changed_arguments
 from fairopt.instance.units import amount
+from fairopt.show.drawing import ShowsItself
 from fairopt.validation import BoolArray, FloatArray, IntArray, restore_read_only
 from fairopt.wording import did_you_mean, joined
 

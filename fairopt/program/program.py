@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.drawing import ShowsItself
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.instance.tolerances import SAME
 from fairopt.program.goals import Equilibrium, Goal, Separate
@@ -31,6 +30,7 @@ from fairopt.program.queue_limits import stack_rows
 from fairopt.program.scaling import ScaledColumns
 from fairopt.program.stated_rows import StatedRow, with_rows
 from fairopt.program.text import limit_name, lines_of
+from fairopt.show.drawing import ShowsItself
 
 if TYPE_CHECKING:
     import pandas as pd

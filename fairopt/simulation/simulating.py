@@ -48,6 +48,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
+from fairopt.files.stores import Store
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import Notion
 from fairopt.registry import line_at_fault
@@ -69,7 +70,6 @@ from fairopt.simulation.streams import Streams, streams_of
 from fairopt.simulation.whole_tasks import run_whole_tasks
 from fairopt.solving import notion_of
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec
-from fairopt.stores import Store
 from fairopt.trace import Trace
 from fairopt.validation import check_seconds, check_whole_number
 from fairopt.wording import joined, plural

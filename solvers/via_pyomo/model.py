@@ -29,11 +29,11 @@ import scipy.sparse as sp
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import FITS
+from fairopt.processes.streams import unwarned
+from fairopt.processes.surroundings import refuse_settings
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Feature, Leximin, LimitKind, Limits, Program, Total, Tradeoff
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import without_banner
-from fairopt.streams import unwarned
-from fairopt.surroundings import refuse_settings
 
 __all__ = ["COMPONENT", "build", "in_units", "inside", "prices", "require_solved", "run", "solver", "status_of", "values", "with_duals"]
 
