@@ -33,8 +33,8 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray
+from fairopt.processes.streams import unwarned
 from fairopt.program import AlphaFair, Equalize, Leximin, Program, Total, Tradeoff
-from fairopt.streams import unwarned
 from fairopt.wording import did_you_mean
 
 __all__ = ["CvxpyModel", "Entries", "build"]
@@ -114,7 +114,7 @@ def build(program: Program) -> CvxpyModel:
     with unwarned():
         import cvxpy as cp
 
-        x = cp.Variable(program.n_pairs, integer=True) if program.integral else cp.Variable(program.n_pairs)
+        x: Any = cp.Variable(program.n_pairs, integer=True) if program.integral else cp.Variable(program.n_pairs)
         pairs = [(program.users[n], program.servers[i]) for n, i in zip(program.pair_users, program.pair_servers, strict=True)]
         members = program.members
         row = np.searchsorted(members, program.pair_users)

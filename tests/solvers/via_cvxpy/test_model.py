@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.solvers.via_cvxpy.model import CvxpyModel, Entries
 
 
 def lab(**more: Any) -> fo.Instance:
@@ -43,6 +44,8 @@ def test_names() -> None:
     """Variables by pair, utilities by user, limits and their prices by name."""
     program = fo.formulate(lab(), "efficiency").with_limit("a on s", {("a", "s"): 1}, 1)
     model = fo.to_cvxpy(program)
+    assert isinstance(model, CvxpyModel)
+    assert isinstance(model.x, Entries)
     assert model.names == ("cpu @ s", "memory @ s", "cpu @ t", "memory @ t", "a on s")
     assert model.problem.solve(solver="HIGHS") == pytest.approx(fo.solve(program).tasks.sum())
     assert model.prices["cpu @ s"] > 0
