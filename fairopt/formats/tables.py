@@ -9,6 +9,7 @@ Each table is a file of the folder, such as ``servers.csv`` or ``servers.parquet
                      else the user), ``guarantee`` (tasks), ``tasks`` and ``parallelism`` (empty or inf: no limit), ``requires``, and
                      ``servers`` (names separated by ``|``; empty: all)
 ``queues``           optional: the tree of queues; :mod:`fairopt.formats.queue_tables` describes it
+``limits``           optional: named limits; :mod:`fairopt.formats.limit_tables` describes it
 ``eligibility``      optional: ``user``, a column per server, 1 where the user may run and 0 where not
 ``rates``            optional: ``user``, a column per server, tasks on one server alone
 ``weights``          optional: ``user``, a column per resource
@@ -42,11 +43,12 @@ from typing import Any
 from fairopt.errors import InvalidInstance
 from fairopt.formats.doubts import read_and_doubt
 from fairopt.formats.entries import Server, User
+from fairopt.formats.limit_tables import LIMITS, entries_of
 from fairopt.formats.messages import Source
 from fairopt.formats.queue_tables import AMOUNTS, QUEUES, QueueTable, own_columns
-from fairopt.formats.requirements import parse
 from fairopt.instance import Instance
 from fairopt.instance.numerals import numeral
+from fairopt.instance.requirements import parse
 from fairopt.tables import Column, Mistakes, Schema, Table, read_book
 from fairopt.tables import read as read_file
 from fairopt.tables.cells import only_text
@@ -60,7 +62,7 @@ USERS = Schema(Column("name", "name"), *own_columns(User))
 MATRIX = Schema(Column("user", "name"), matrix=True)
 UNITS = Schema(Column("name", "name"), Column("unit"))
 TABLES = {
-    **{"servers": SERVERS, "users": USERS, "queues": QUEUES},
+    **{"servers": SERVERS, "users": USERS, "queues": QUEUES, "limits": LIMITS},
     **{"eligibility": MATRIX, "rates": MATRIX, "weights": MATRIX, "units": UNITS},
 }
 """The tables by name, and the columns of each."""
@@ -117,11 +119,14 @@ class Tables:
         self._unit_of = {} if self._units is None else _units(self._units, self._resources)
         self._queues = QueueTable(tables["queues"], self._resources, self._unit_of) if "queues" in tables else None
         names = self._servers.cells("name")
+        self._limits = tables.get("limits")
+        limits = None if self._limits is None else entries_of(self._limits, names, self._unit_of)
         self.data: object = {
             "resources": self._resources,
             **({} if self._units is None else {"units": self._unit_of}),
             "servers": self._server_entries(names),
             **({} if self._queues is None else {"queues": self._queues.entries}),
+            **({} if limits is None else {"limits": limits}),
             "users": self._user_entries(names),
         }
 
@@ -130,6 +135,8 @@ class Tables:
         """What is implausible in these tables, as sentences: columns of numbers that are read as attributes of servers."""
         data: Any = self.data
         asked = {clause.attribute for user in data["users"] for clause in parse(user.get("requires") or "")}
+        conditions = (limit["servers"] for limit in data.get("limits", ()) if isinstance(limit.get("servers"), str))
+        asked |= {clause.attribute for each in conditions for clause in parse(each)}
         quotas = (quota for queue in data.get("queues", ()) for quota in queue.get("quotas", ()))
         asked |= {clause.attribute for quota in quotas for clause in parse(quota.get("on") or "")}
         read = [column for column in self._attributes() if column not in asked and self._servers.is_numeric(column)]
@@ -150,6 +157,8 @@ class Tables:
         """Return the file, line and column."""
         if path[:1] == ("queues",) and self._queues is not None:
             return self._queues.place(path)
+        if path[:1] == ("limits",) and self._limits is not None:
+            return self._limits.place(path[1] if len(path) > 1 else None, str(path[2]) if len(path) > 2 else None)
         if path[:1] == ("units",) and self._units is not None:
             names = [spelled(name, self._resources) for name in self._units.cells("name")]
             row = names.index(path[1]) if len(path) > 1 else None

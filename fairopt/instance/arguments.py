@@ -94,9 +94,10 @@ def rates_of(rates: npt.ArrayLike, users: tuple[str, ...], servers: tuple[str, .
     return given
 
 
-def refuse_endless(demands: FloatArray, work: FloatArray, users: tuple[str, ...]) -> None:
-    """Refuse a user who demands nothing and has no task limit."""
-    endless = np.flatnonzero((demands == 0).all(axis=1) & np.isinf(work))
+def refuse_endless(demands: FloatArray, work: FloatArray, users: tuple[str, ...], bounded: BoolArray | None = None) -> None:
+    """Refuse a user who demands nothing and has no task limit, unless limits bound it wherever it may run (``bounded``, (users,))."""
+    endless = (demands == 0).all(axis=1) & np.isinf(work)
+    endless = np.flatnonzero(endless if bounded is None else endless & ~bounded)
     if endless.size:
         raise InvalidInstance(
             f'user "{users[endless[0]]}" demands nothing and has no task limit, so it could run any number of tasks; '

@@ -48,11 +48,13 @@ from fairopt.instance.attributes import RowAttributes, attributes_of
 from fairopt.instance.facts import OF_SERVERS, OF_USERS, changed_by_label, changed_facts, owners_of
 from fairopt.instance.fractions import ExactArray, fractions_of, kept
 from fairopt.instance.hosts import Hosts, hosts_of
-from fairopt.instance.labelled import changed_places, changed_queues, changed_rows
+from fairopt.instance.labelled import changed_limits, changed_places, changed_queues, changed_rows
+from fairopt.instance.limits import Limit
 from fairopt.instance.pooling import pooled
 from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import lacking, safe_ratio
 from fairopt.instance.records import labelled_arrays, plain_data, summary
+from fairopt.instance.selections import Selection, bounded, selections_of
 from fairopt.instance.tree import Tree
 from fairopt.instance.units import amount, units_of
 from fairopt.validation import (
@@ -117,6 +119,9 @@ class Instance(ShowsItself):
         The tree of queues; default none: every user is in the root.
     queue_of : sequence of str or None (users,), optional
         Name of the queue that each user is in; default None, the root.
+    limits : sequence of Limit, optional
+        What users hold together, or how many tasks they run together, wherever they are in the tree (`Limit`). The attribute
+        ``selections`` has what each of them selects.
     hosts : sequence (servers,), optional
         Names of the hosts of each row, ``counts[i]`` of them or none: a list, or text with ranges in brackets, ``"cn[1,3,5]"``. A host is
         in one row. Logs of a cluster name hosts (`fairopt.history`). Default: none.
@@ -155,6 +160,7 @@ class Instance(ShowsItself):
     guarantees: FloatArray
     queues: tuple[Queue, ...]
     queue_of: tuple[str | None, ...]
+    limits: tuple[Limit, ...]
     placement: BoolArray | None
     hosts: Hosts
     attributes: tuple[RowAttributes, ...]
@@ -162,6 +168,7 @@ class Instance(ShowsItself):
     users: tuple[str, ...]
     servers: tuple[str, ...]
     resources: tuple[str, ...]
+    selections: tuple[Selection, ...] = field(init=False, repr=False)
     _units: tuple[tuple[str, str], ...] = field(init=False, repr=False)
     _written: dict[str, ExactArray] | None = field(init=False, repr=False)
     """Of arrays that were given in numbers other than their floats, these numbers, by the names of the arrays."""
@@ -179,6 +186,7 @@ class Instance(ShowsItself):
         guarantees: npt.ArrayLike | Mapping[str, Any] | None = None,
         queues: Sequence[Queue] | None = None,
         queue_of: Sequence[str | None] | Mapping[str, str | None] | None = None,
+        limits: Sequence[Limit] | None = None,
         hosts: Sequence[str | Sequence[str] | None] | Mapping[str, Any] | None = None,
         attributes: Sequence[Mapping[str, Any] | None] | Mapping[str, Any] | None = None,
         owners: Sequence[str | None] | Mapping[str, str | None] | None = None,
@@ -228,6 +236,8 @@ class Instance(ShowsItself):
         promised = guarantees_of(guarantees, work, user_labels)
         tree, places = tuple(queues or ()), places_of(queue_of, user_labels)
         check_queues(tree, places, user_labels, server_labels, resource_labels)
+        of_rows = attributes_of(attributes, server_labels)
+        selected = selections_of(limits, number, promised, tree, places, of_rows, user_labels, server_labels, resource_labels)
 
         given = None if rates is None else rates_of(rates, user_labels, server_labels)
         allowed = ~lacking(c, d) & (number > 0)
@@ -238,7 +248,7 @@ class Instance(ShowsItself):
             allowed &= placement
 
         if given is None:
-            refuse_endless(d, work, user_labels)
+            refuse_endless(d, work, user_labels, bounded(selected, allowed))
         for name, value in {
             "capacities": c,
             "demands": d,
@@ -266,8 +276,10 @@ class Instance(ShowsItself):
             guarantees_within(self.given("guarantees"), self.given("tasks"), user_labels)
         object.__setattr__(self, "queues", tree)
         object.__setattr__(self, "queue_of", places)
+        object.__setattr__(self, "limits", tuple(each.limit for each in selected))
+        object.__setattr__(self, "selections", selected)
         object.__setattr__(self, "hosts", hosts_of(hosts, number, server_labels))
-        object.__setattr__(self, "attributes", attributes_of(attributes, server_labels))
+        object.__setattr__(self, "attributes", of_rows)
         object.__setattr__(self, "owners", owners_of(owners, user_labels))
         object.__setattr__(self, "users", user_labels)
         object.__setattr__(self, "servers", server_labels)
@@ -302,6 +314,10 @@ class Instance(ShowsItself):
                 value.setflags(write=False)
             object.__setattr__(view, name, value)
         object.__setattr__(view, "queues", tuple(queue.exact for queue in self.queues))
+        if self.limits:
+            selected = tuple(each.exact for each in self.selections)
+            object.__setattr__(view, "limits", tuple(each.limit for each in selected))
+            object.__setattr__(view, "selections", selected)
         return view
 
     def given(self, name: str) -> Any:
@@ -311,7 +327,8 @@ class Instance(ShowsItself):
     @property
     def in_fractions(self) -> bool:
         """Was some number given that is not the shortest decimal of its float, such as Fraction(1, 3)?"""
-        return self._written is not None or any(queue.in_fractions for queue in self.queues)
+        given: tuple[Queue | Limit, ...] = (*self.queues, *self.limits)
+        return self._written is not None or any(each.in_fractions for each in given)
 
     # What follows from the data -------------------------------------------------------------------------------------------
 
@@ -387,7 +404,7 @@ class Instance(ShowsItself):
         limited: BoolArray = at_once < np.inf
         if not limited.any():
             return limited
-        limited &= ~self.zero_demand
+        limited &= (self.demands > 0).any(axis=1) | (self.rates_per_server is not None)
         limited[limited] = at_once[limited] < self.eligibility[limited] @ self.counts
         return limited
 
@@ -398,10 +415,13 @@ class Instance(ShowsItself):
 
     @property
     def zero_demand(self) -> BoolArray:
-        """Which users demand nothing of any resource, (users,). All their (finitely many) tasks fit on any server."""
+        """Which users demand nothing, of any resource or limit, (users,). All their (finitely many) tasks fit on any server."""
         if self.rates_per_server is not None:
             return np.zeros(self.n_users, bool)
         zero_demand: BoolArray = (self.demands == 0).all(axis=1)
+        for selection in self.selections:
+            if selection.resource < 0:
+                zero_demand &= ~selection.counted
         return zero_demand
 
     @property
@@ -460,6 +480,7 @@ class Instance(ShowsItself):
         rates: Any = None,
         weights: Any = None,
         units: Any = None,
+        limits: Any = None,
     ) -> Instance:
         """Return the instance that pandas frames describe; their columns are those of the tables of a folder.
 
@@ -474,6 +495,8 @@ class Instance(ShowsItself):
             A row for each user (the index, or a first column ``user``), and a column for each server or resource.
         units : DataFrame, optional
             A row for each resource whose unit is known: ``name`` (or the index) and ``unit``.
+        limits : DataFrame, optional
+            A row for each named limit: ``name`` (or the index), bound, resource, users, queues, servers and each.
 
         Raises
         ------
@@ -488,7 +511,7 @@ class Instance(ShowsItself):
         >>> Instance.from_frame(users, servers)
         Instance(2 users, 3 servers in 2 rows, 1 resource: 20 gpu; 1 user cannot run on every server)
         """
-        more = {"queues": queues, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units}
+        more = {"queues": queues, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units, "limits": limits}
         frames = {"servers": servers, "users": users} | {name: frame for name, frame in more.items() if frame is not None}
         made: Instance = import_module("fairopt.formats.tables").from_frames(frames)  # formats are a floor above
         return made
@@ -503,6 +526,7 @@ class Instance(ShowsItself):
         ``eligibility={"vision": ["new"]}``                   these servers alone, or ``{"vision": {"old": False}}``
         ``queue_of={"ines": "vision"}``                       None: the root
         ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None leaves the queue out
+        ``limits={"licences": {"bound": 12}}``                arguments of `Limit`; None leaves the limit out
         ``attributes={"new": {"ssd": True}}``                 by name; None leaves one out. So too ``hosts`` and ``owners``
         ====================================================  =========================================================
 
@@ -522,7 +546,9 @@ class Instance(ShowsItself):
         fairopt.errors.InvalidInstance: weights: there is no user "vison" (did you mean "vision"?)
         """
         arguments = {
-            name: self.given(name) for name in self.__slots__ if name not in ("rates_per_server", "placement", "_units", "_written")
+            name: self.given(name)
+            for name in self.__slots__
+            if name not in ("rates_per_server", "placement", "selections", "_units", "_written")
         }
         arguments |= {"rates": self.given("rates_per_server"), "eligibility": self.placement, "units": self.units}
         if "resources" in changes:  # others than before may have no unit
@@ -544,6 +570,8 @@ class Instance(ShowsItself):
             return changed_queues(given, self.queues)
         if name == "units":
             return self.units | dict(given)
+        if name == "limits":
+            return changed_limits(given, self.limits)
         if name == "queue_of":
             return changed_places(given, self.queue_of, self.users)
         if name in (*OF_SERVERS, *OF_USERS):
@@ -585,7 +613,9 @@ class Instance(ShowsItself):
         """
         return plain_data(self)
 
-    def to_frame(self, of: Literal["users", "servers", "queues", "eligibility", "rates", "weights", "units"] = "users") -> pd.DataFrame:
+    def to_frame(
+        self, of: Literal["users", "servers", "queues", "eligibility", "rates", "weights", "units", "limits"] = "users"
+    ) -> pd.DataFrame:
         """Return a table that `from_frame` reads: users, servers, or, where the instance has them, queues, matrices and units.
 
         A column whose values are all defaults is left out, and a value that is a default is missing (NaN, None).
@@ -617,7 +647,7 @@ class Instance(ShowsItself):
         if not isinstance(other, Instance):
             return NotImplemented
         for name in self.__slots__:
-            if name in ("placement", "_written"):
+            if name in ("placement", "selections", "_written"):
                 continue
             mine, theirs = self.given(name), other.given(name)
             if mine is None or theirs is None:

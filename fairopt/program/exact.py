@@ -11,6 +11,7 @@ tasks          1                                                 T[n]
 parallelism    counts[i] / gamma[n,i]                            P[n]
 slice          1                                                 given by the notion
 queue          d[n,r] of the limit's resource                    the limit, or what a set of queues leaves (`kept_parts`)
+limit          d[n,r], the amount given, or 1                    that of the named limit
 named          as the notion gives it, by its shortest decimal   the same
 =============  ================================================  ===================
 
@@ -274,6 +275,8 @@ def exact_rows(
             values, bound = one, slices[place[keys[0], keys[1]]]
         elif kind == LimitKind.QUEUE and (row := rows_of_queues[keys[0]]) is not None:
             values, bound = demands[users[pairs], row.resource], row.bound
+        elif kind == LimitKind.LIMIT and (row := rows_of_queues[keys[0]]) is not None:
+            values, bound = rationals(row.coefficients(instance.demands, users[pairs], servers[pairs])), row.bound
         else:
             values, bound = rationals(fractions_of(matrix.data[span])), fraction_of(limits.bounds[k])
         data[span], bounds[k] = values, rational(bound)

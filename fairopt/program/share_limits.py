@@ -46,7 +46,7 @@ class ShareLimits:
     def of(cls, program: Program) -> ShareLimits:
         """Return those of a program."""
         limits, users = program.limits, len(program.users)
-        kinds = (LimitKind.TASKS, LimitKind.WITH_PAST, LimitKind.PARALLELISM, LimitKind.QUEUE, LimitKind.NAMED)
+        kinds = (LimitKind.TASKS, LimitKind.WITH_PAST, LimitKind.PARALLELISM, LimitKind.QUEUE, LimitKind.LIMIT, LimitKind.NAMED)
         rows = limits.of_kinds(*kinds) & (limits.bounds > 0)
         where = np.flatnonzero(rows)
         entries = sp.coo_array(limits.matrix[where])

@@ -79,7 +79,9 @@ def _of_queues(program: Program, prices: FloatArray | None) -> dict[str, float]:
         return {}
     own = prices[: len(limits)]
     spent = own * limits.bounds if own.dtype != object else own
-    rows = np.flatnonzero(limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED) & (spent > rounding(NOTHING, own) * spent.max(initial=0)))
+    rows = np.flatnonzero(
+        limits.of_kinds(LimitKind.QUEUE, LimitKind.LIMIT, LimitKind.NAMED) & (spent > rounding(NOTHING, own) * spent.max(initial=0))
+    )
     return {program.queue_limits[limits.keys[row, 0]]: _number(own[row]) for row in rows}
 
 

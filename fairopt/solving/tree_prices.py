@@ -52,6 +52,6 @@ def prices_at_events(program: Program, goal: TreeFilling, solution: Solution) ->
 def _names(program: Program, of_part: Program, on_shares: ShareLimits) -> list[str]:
     """Return the name of each limit on shares that is one of a queue, "" for the others and for guarantees."""
     limits, rows = of_part.limits, np.flatnonzero(on_shares.rows)
-    named = limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED)[rows] & (rows < len(program.limits))
+    named = limits.of_kinds(LimitKind.QUEUE, LimitKind.LIMIT, LimitKind.NAMED)[rows] & (rows < len(program.limits))
     keys = limits.keys[rows, 0]
     return [program.queue_limits[key] if name else "" for key, name in zip(keys.tolist(), named.tolist(), strict=True)]

@@ -44,6 +44,7 @@ COMPONENT = {
     LimitKind.SLICE: "slices",
     LimitKind.PARALLELISM: "parallelism",
     LimitKind.QUEUE: "queues",
+    LimitKind.LIMIT: "named_limits",
     LimitKind.NAMED: "rows",
     LimitKind.PAST: "past",
     LimitKind.WITH_PAST: "tasks_and_past",

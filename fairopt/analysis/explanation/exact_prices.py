@@ -108,7 +108,7 @@ class ExactLevelPrices:
         names, counts = program.program, self.allocation.instance.counts
         prices: list[Any] = []
         for kind, keys in zip(names.limits.kinds.tolist(), names.limits.keys.tolist(), strict=True):
-            if kind in (LimitKind.QUEUE, LimitKind.NAMED):
+            if kind in (LimitKind.QUEUE, LimitKind.LIMIT, LimitKind.NAMED):
                 prices.append(self.level.queue_prices.get(names.queue_limits[keys[0]], 0))
                 continue
             if kind not in (LimitKind.CAPACITY, LimitKind.TIME):

@@ -193,7 +193,10 @@ class Sentences:
             return []
         mine = program.limits.matrix @ (program.pair_users == self.n) > 0
         of_queues = {row.name for row in counted_rows(self.made.instance, self.made.tasks)}
-        names = {program.limit_name(int(row)) for row in np.flatnonzero(mine & program.limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED))}
+        names = {
+            program.limit_name(int(row))
+            for row in np.flatnonzero(mine & program.limits.of_kinds(LimitKind.QUEUE, LimitKind.LIMIT, LimitKind.NAMED))
+        }
         full = [f'"{name}"' for name in self.allocation.queue_prices if name in names - of_queues]
         return [f"What {self.notion.name} itself allows is used up, too: {joined(full)}."] if full and self.notion is not None else []
 
