@@ -276,18 +276,18 @@ def read_utility(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
     It is in fractions where a cell is, such as 1/3.
     """
     from fairopt.formats.tables import MATRIX
-    from fairopt.tables import read
+    from fairopt.tables import aligned, read
 
-    rows = work(f"reading {path}", lambda: read(path, MATRIX).aligned(instance.users, instance.servers))
+    rows = work(f"reading {path}", lambda: aligned(read(path, MATRIX), instance.users, instance.servers))
     return as_written([[row[server] for server in instance.servers] for row in rows])
 
 
 def read_preference(path: Path, instance: fo.Instance) -> FloatArray | ExactArray:
     """Read a weight on each user's tasks, (users,): columns user and weight."""
     from fairopt.formats.tables import MATRIX
-    from fairopt.tables import read
+    from fairopt.tables import aligned, read
 
-    return as_written([[row["weight"]] for row in read(path, MATRIX).aligned(instance.users, ["weight"])]).ravel()
+    return as_written([[row["weight"]] for row in aligned(read(path, MATRIX), instance.users, ["weight"])]).ravel()
 
 
 def with_rules(notions: Sequence[str], guarantees: str | None, queue_share: str | None) -> list[str]:

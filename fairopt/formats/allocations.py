@@ -33,7 +33,7 @@ import numpy as np
 from fairopt.formats.tables import MATRIX
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.fractions import as_written, fraction_of, written
-from fairopt.tables import Table
+from fairopt.tables import Table, aligned
 from fairopt.tables import read as read_table
 from fairopt.tables.spreadsheets import labels_of
 from fairopt.wording import did_you_mean, exactly
@@ -75,7 +75,7 @@ def _wide(table: Table, instance: Instance) -> list[list[float]]:
     table = Table(table.file, MATRIX, columns, [users, *(cells[j] for j in chosen[1:])], table.lines, table.line)
     if not set(instance.servers) & set(table.columns):
         table.refuse("expected a column for each server, or the columns user, server and tasks")
-    rows = list(table.aligned(instance.users, instance.servers))
+    rows = list(aligned(table, instance.users, instance.servers))
     as_read = [[row[server] for server in instance.servers] for row in rows]
     tasks = np.array(as_read, float)
     given = {user: row for row, user in enumerate(users)}

@@ -49,7 +49,7 @@ from fairopt.formats.queue_tables import AMOUNTS, QUEUES, QueueTable, own_column
 from fairopt.instance import Instance
 from fairopt.instance.numerals import numeral
 from fairopt.instance.requirements import parse
-from fairopt.tables import Column, Mistakes, Schema, Table, read_book
+from fairopt.tables import Column, Mistakes, Schema, Table, aligned, read_book
 from fairopt.tables import read as read_file
 from fairopt.tables.cells import only_text
 from fairopt.tables.schema import NUMBERS, spelled
@@ -268,7 +268,7 @@ class Tables:
             if matrix in self._matrices:
                 if key == "weight" and "weight" in table:
                     table.wrong(None, f"there are weights here and in {self._matrices[matrix].file}; remove one of them", "weight")
-                for entry, values in zip(entries, self._matrices[matrix].aligned(names, columns, shares=key == "weight"), strict=True):
+                for entry, values in zip(entries, aligned(self._matrices[matrix], names, columns, shares=key == "weight"), strict=True):
                     entry[key] = values if key != "servers" else self._allowed(entry, values)
         return entries
 

@@ -9,8 +9,10 @@
 ``requirements``    the language of ``requires``: ``model = A100; cores >= 4``
 ``tree``            the tree of queues and users
 ``keeping``         what queues keep of their guarantees by lending limits
-``arguments``       what an instance checks of its arguments
+``arguments``       what an instance makes of its arguments, checked
+``derived``         what follows from the data: capacity, rates, who runs nowhere
 ``labelled``        values given by label: ``instance.replace(weights={"vision": 3})``
+``replacing``       the arguments of a changed instance
 ``hosts``           names of hosts, with ranges in brackets: ``cn[1,3,5]``
 ``attributes``      what ``requires`` asks for
 ``facts``           hosts, attributes and owners of an instance, and where they go with their rows

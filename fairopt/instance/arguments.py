@@ -1,4 +1,4 @@
-"""What an instance checks of its arguments beyond numbers: values by label, places in the tree of queues, and the tree itself."""
+"""What an instance makes of its arguments: arrays, labels, values by label, places in the tree of queues, each checked."""
 
 from __future__ import annotations
 
@@ -9,14 +9,139 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
+from fairopt.instance.attributes import attributes_of
+from fairopt.instance.facts import owners_of
 from fairopt.instance.fractions import ExactArray, fractions_of, kept
-from fairopt.instance.labelled import changed_rows
+from fairopt.instance.hosts import hosts_of
+from fairopt.instance.labelled import changed_places, changed_rows
 from fairopt.instance.queues import Queue, Quota, amounts
+from fairopt.instance.ratios import lacking
+from fairopt.instance.selections import bounded, selections_of
 from fairopt.instance.tree import Tree
-from fairopt.validation import BoolArray, FloatArray, check, numbers
+from fairopt.instance.units import units_of
+from fairopt.validation import (
+    BoolArray,
+    FloatArray,
+    booleans,
+    check,
+    frame_labels,
+    matrix,
+    numbers,
+    require_labels,
+    unique_labels,
+)
 from fairopt.wording import brief, contrast, did_you_mean, joined, plural
 
-__all__ = ["check_queues", "given_by_label", "places_of"]
+__all__ = ["check_queues", "fields_of", "given_by_label", "places_of"]
+
+
+def fields_of(
+    capacities: Any,
+    demands: Any,
+    weights: Any,
+    eligibility: Any,
+    counts: Any,
+    tasks: Any,
+    rates: Any,
+    parallelism: Any,
+    guarantees: Any,
+    queues: Any,
+    queue_of: Any,
+    limits: Any,
+    hosts: Any,
+    attributes: Any,
+    owners: Any,
+    units: Any,
+    users: Any,
+    servers: Any,
+    resources: Any,
+) -> dict[str, Any]:
+    """Return the fields of an instance from the arguments of its constructor, checked.
+
+    Raises
+    ------
+    InvalidInstance
+    """
+    servers, resources = frame_labels(capacities, "capacities", servers, "servers", resources, "resources")
+    users, resources = frame_labels(demands, "demands", users, "users", resources, "resources")
+    c = matrix(capacities, "capacities", "(servers, resources)")
+    d = matrix(demands, "demands", "(users, resources)")
+    if c.shape[1] != d.shape[1]:
+        raise InvalidInstance(
+            f"capacities have {c.shape[1]} resources (columns) but demands have {d.shape[1]}; "
+            "give both one column per resource, in the same order"
+        )
+    (k, m), n = c.shape, d.shape[0]
+    user_labels = unique_labels(users, n, "user")
+    server_labels = unique_labels(servers, k, "server")
+    resource_labels = unique_labels(resources, m, "resource")
+    per_resource = isinstance(weights, Mapping) and any(isinstance(each, Mapping) for each in weights.values())
+    of_resources, of_servers = (resource_labels, "resource"), (server_labels, "server")
+    weights = given_by_label("weights", weights, np.ones((n, m) if per_resource else n), user_labels, "user", *of_resources)
+    eligibility = given_by_label("eligibility", eligibility, np.ones((n, k), bool), user_labels, "user", *of_servers)
+    counts = given_by_label("counts", counts, np.ones(k), server_labels, "server")
+    tasks = given_by_label("tasks", tasks, np.full(n, np.inf), user_labels, "user")
+    parallelism = given_by_label("parallelism", parallelism, np.full(n, np.inf), user_labels, "user")
+    guarantees = given_by_label("guarantees", guarantees, np.zeros(n), user_labels, "user")
+    if isinstance(queue_of, Mapping):
+        queue_of = changed_places(queue_of, [None] * n, user_labels)
+    for values, what, columns in (
+        *((weights, "weights", resource_labels), (tasks, "tasks", ()), (parallelism, "parallelism", ())),
+        *((guarantees, "guarantees", ()), (queue_of, "queue_of", ())),
+        *((eligibility, "eligibility", server_labels), (rates, "rates", server_labels)),
+    ):
+        require_labels(values, what, user_labels, columns)
+    for of_servers_alone, what in ((counts, "counts"), (hosts, "hosts"), (attributes, "attributes")):
+        require_labels(of_servers_alone, what, server_labels)
+    require_labels(owners, "owners", user_labels)
+    check(c, np.isfinite(c) & (c >= 0), "capacity", "finite and >= 0", server_labels, resource_labels)
+    check(d, np.isfinite(d) & (d >= 0), "demand", "finite and >= 0", user_labels, resource_labels)
+    phi = weights_of(weights, user_labels, resource_labels)
+    number = counts_of(counts, server_labels)
+    work = tasks_of(tasks, user_labels)
+    at_once = parallelism_of(parallelism, user_labels)
+    promised = guarantees_of(guarantees, work, user_labels)
+    tree, places = tuple(queues or ()), places_of(queue_of, user_labels)
+    check_queues(tree, places, user_labels, server_labels, resource_labels)
+
+    given = None if rates is None else rates_of(rates, user_labels, server_labels)
+    allowed = ~lacking(c, d) & (number > 0)
+    if given is not None:
+        allowed &= given > 0
+    placement = None if eligibility is None else booleans(eligibility, (n, k))
+    if placement is not None:
+        allowed &= placement
+
+    of_rows = attributes_of(attributes, server_labels)
+    selected = selections_of(limits, number, promised, tree, places, of_rows, user_labels, server_labels, resource_labels)
+    if given is None:
+        refuse_endless(d, work, user_labels, bounded(selected, allowed))
+    arguments = {
+        **{"capacities": (capacities, c), "demands": (demands, d), "weights": (weights, phi), "counts": (counts, number)},
+        **{"tasks": (tasks, work), "parallelism": (parallelism, at_once), "guarantees": (guarantees, promised)},
+        "rates_per_server": (rates, given),
+    }
+    as_written = {name: kept(value, floats) for name, (value, floats) in arguments.items() if floats is not None}
+    not_floats = {name: exact for name, exact in as_written.items() if exact is not None}
+    if not {"guarantees", "tasks"}.isdisjoint(not_floats):  # for floats this is checked already
+        guarantees_within(not_floats.get("guarantees", promised), not_floats.get("tasks", work), user_labels)
+    return {
+        **{name: floats for name, (_, floats) in arguments.items()},
+        "eligibility": allowed,
+        "placement": placement,
+        "queues": tree,
+        "queue_of": places,
+        "limits": tuple(each.limit for each in selected),
+        "selections": selected,
+        "hosts": hosts_of(hosts, number, server_labels),
+        "attributes": of_rows,
+        "owners": owners_of(owners, user_labels),
+        "users": user_labels,
+        "servers": server_labels,
+        "resources": resource_labels,
+        "_units": tuple(units_of(resource_labels, units).items()),
+        "_written": not_floats or None,
+    }
 
 
 def given_by_label(what: str, values: Any, default: FloatArray | BoolArray, rows: tuple[str, ...], *more: Any) -> npt.ArrayLike | None:

@@ -31,44 +31,20 @@ import numpy.typing as npt
 
 from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance
-from fairopt.instance.arguments import (
-    check_queues,
-    counts_of,
-    given_by_label,
-    guarantees_of,
-    guarantees_within,
-    parallelism_of,
-    places_of,
-    rates_of,
-    refuse_endless,
-    tasks_of,
-    weights_of,
-)
-from fairopt.instance.attributes import RowAttributes, attributes_of
-from fairopt.instance.facts import OF_SERVERS, OF_USERS, changed_by_label, changed_facts, owners_of
-from fairopt.instance.fractions import ExactArray, fractions_of, kept
-from fairopt.instance.hosts import Hosts, hosts_of
-from fairopt.instance.labelled import changed_limits, changed_places, changed_queues, changed_rows
+from fairopt.instance.arguments import fields_of
+from fairopt.instance.attributes import RowAttributes
+from fairopt.instance.derived import Derived
+from fairopt.instance.fractions import ExactArray, fractions_of
+from fairopt.instance.hosts import Hosts
 from fairopt.instance.limits import Limit
 from fairopt.instance.pooling import pooled
 from fairopt.instance.queues import Queue
-from fairopt.instance.ratios import lacking, safe_ratio
+from fairopt.instance.ratios import safe_ratio
 from fairopt.instance.records import labelled_arrays, plain_data, summary
-from fairopt.instance.selections import Selection, bounded, selections_of
-from fairopt.instance.tree import Tree
-from fairopt.instance.units import amount, units_of
-from fairopt.validation import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    booleans,
-    check,
-    frame_labels,
-    matrix,
-    require_labels,
-    restore_read_only,
-    unique_labels,
-)
+from fairopt.instance.replacing import changed_arguments
+from fairopt.instance.selections import Selection
+from fairopt.instance.units import amount
+from fairopt.validation import BoolArray, FloatArray, IntArray, restore_read_only
 from fairopt.wording import did_you_mean, joined
 
 if TYPE_CHECKING:
@@ -79,7 +55,7 @@ __all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "require_instance"
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False, slots=True)
-class Instance(ShowsItself):
+class Instance(Derived, ShowsItself):
     """A cluster and the users who share it. Immutable; its arrays are read-only.
 
     Weights, eligibility, counts, tasks, parallelism, guarantees, queue_of, hosts, attributes and owners may also be mappings by label, as
@@ -195,96 +171,14 @@ class Instance(ShowsItself):
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
     ) -> None:
-        servers, resources = frame_labels(capacities, "capacities", servers, "servers", resources, "resources")
-        users, resources = frame_labels(demands, "demands", users, "users", resources, "resources")
-        c = matrix(capacities, "capacities", "(servers, resources)")
-        d = matrix(demands, "demands", "(users, resources)")
-        if c.shape[1] != d.shape[1]:
-            raise InvalidInstance(
-                f"capacities have {c.shape[1]} resources (columns) but demands have {d.shape[1]}; "
-                "give both one column per resource, in the same order"
-            )
-        (k, m), n = c.shape, d.shape[0]
-        user_labels = unique_labels(users, n, "user")
-        server_labels = unique_labels(servers, k, "server")
-        resource_labels = unique_labels(resources, m, "resource")
-        per_resource = isinstance(weights, Mapping) and any(isinstance(each, Mapping) for each in weights.values())
-        of_resources, of_servers = (resource_labels, "resource"), (server_labels, "server")
-        weights = given_by_label("weights", weights, np.ones((n, m) if per_resource else n), user_labels, "user", *of_resources)
-        eligibility = given_by_label("eligibility", eligibility, np.ones((n, k), bool), user_labels, "user", *of_servers)
-        counts = given_by_label("counts", counts, np.ones(k), server_labels, "server")
-        tasks = given_by_label("tasks", tasks, np.full(n, np.inf), user_labels, "user")
-        parallelism = given_by_label("parallelism", parallelism, np.full(n, np.inf), user_labels, "user")
-        guarantees = given_by_label("guarantees", guarantees, np.zeros(n), user_labels, "user")
-        if isinstance(queue_of, Mapping):
-            queue_of = changed_places(queue_of, [None] * n, user_labels)
-        for values, what, columns in (
-            *((weights, "weights", resource_labels), (tasks, "tasks", ()), (parallelism, "parallelism", ())),
-            *((guarantees, "guarantees", ()), (queue_of, "queue_of", ())),
-            *((eligibility, "eligibility", server_labels), (rates, "rates", server_labels)),
-        ):
-            require_labels(values, what, user_labels, columns)
-        for of_rows, what in ((counts, "counts"), (hosts, "hosts"), (attributes, "attributes")):
-            require_labels(of_rows, what, server_labels)
-        require_labels(owners, "owners", user_labels)
-        check(c, np.isfinite(c) & (c >= 0), "capacity", "finite and >= 0", server_labels, resource_labels)
-        check(d, np.isfinite(d) & (d >= 0), "demand", "finite and >= 0", user_labels, resource_labels)
-        phi = weights_of(weights, user_labels, resource_labels)
-        number = counts_of(counts, server_labels)
-        work = tasks_of(tasks, user_labels)
-        at_once = parallelism_of(parallelism, user_labels)
-        promised = guarantees_of(guarantees, work, user_labels)
-        tree, places = tuple(queues or ()), places_of(queue_of, user_labels)
-        check_queues(tree, places, user_labels, server_labels, resource_labels)
-        of_rows = attributes_of(attributes, server_labels)
-        selected = selections_of(limits, number, promised, tree, places, of_rows, user_labels, server_labels, resource_labels)
-
-        given = None if rates is None else rates_of(rates, user_labels, server_labels)
-        allowed = ~lacking(c, d) & (number > 0)
-        if given is not None:
-            allowed &= given > 0
-        placement = None if eligibility is None else booleans(eligibility, (n, k))
-        if placement is not None:
-            allowed &= placement
-
-        if given is None:
-            refuse_endless(d, work, user_labels, bounded(selected, allowed))
-        for name, value in {
-            "capacities": c,
-            "demands": d,
-            "weights": phi,
-            "eligibility": allowed,
-            "counts": number,
-            "tasks": work,
-            "rates_per_server": given,
-            "parallelism": at_once,
-            "guarantees": promised,
-            "placement": placement,
-        }.items():
-            if value is not None:
+        fields = fields_of(
+            *(capacities, demands, weights, eligibility, counts, tasks, rates, parallelism, guarantees, queues, queue_of),
+            *(limits, hosts, attributes, owners, units, users, servers, resources),
+        )
+        for name, value in fields.items():
+            if isinstance(value, np.ndarray):
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
-        arguments = {
-            **{"capacities": (capacities, c), "demands": (demands, d), "weights": (weights, phi), "counts": (counts, number)},
-            **{"tasks": (tasks, work), "parallelism": (parallelism, at_once), "guarantees": (guarantees, promised)},
-            "rates_per_server": (rates, given),
-        }
-        as_written = {name: kept(value, floats) for name, (value, floats) in arguments.items() if floats is not None}
-        not_floats = {name: exact for name, exact in as_written.items() if exact is not None}
-        object.__setattr__(self, "_written", not_floats or None)
-        if not {"guarantees", "tasks"}.isdisjoint(not_floats):  # for floats this is checked already
-            guarantees_within(self.given("guarantees"), self.given("tasks"), user_labels)
-        object.__setattr__(self, "queues", tree)
-        object.__setattr__(self, "queue_of", places)
-        object.__setattr__(self, "limits", tuple(each.limit for each in selected))
-        object.__setattr__(self, "selections", selected)
-        object.__setattr__(self, "hosts", hosts_of(hosts, number, server_labels))
-        object.__setattr__(self, "attributes", of_rows)
-        object.__setattr__(self, "owners", owners_of(owners, user_labels))
-        object.__setattr__(self, "users", user_labels)
-        object.__setattr__(self, "servers", server_labels)
-        object.__setattr__(self, "resources", resource_labels)
-        object.__setattr__(self, "_units", tuple(units_of(resource_labels, units).items()))
 
     __setstate__ = restore_read_only
 
@@ -314,10 +208,9 @@ class Instance(ShowsItself):
                 value.setflags(write=False)
             object.__setattr__(view, name, value)
         object.__setattr__(view, "queues", tuple(queue.exact for queue in self.queues))
-        if self.limits:
-            selected = tuple(each.exact for each in self.selections)
-            object.__setattr__(view, "limits", tuple(each.limit for each in selected))
-            object.__setattr__(view, "selections", selected)
+        selected = tuple(each.exact for each in self.selections)
+        object.__setattr__(view, "limits", tuple(each.limit for each in selected))
+        object.__setattr__(view, "selections", selected)
         return view
 
     def given(self, name: str) -> Any:
@@ -327,35 +220,7 @@ class Instance(ShowsItself):
     @property
     def in_fractions(self) -> bool:
         """Was some number given that is not the shortest decimal of its float, such as Fraction(1, 3)?"""
-        given: tuple[Queue | Limit, ...] = (*self.queues, *self.limits)
-        return self._written is not None or any(each.in_fractions for each in given)
-
-    # What follows from the data -------------------------------------------------------------------------------------------
-
-    @property
-    def n_users(self) -> int:
-        """N, the number of users."""
-        return len(self.users)
-
-    @property
-    def n_servers(self) -> int:
-        """K, the number of rows; the number of servers is ``counts.sum()``."""
-        return len(self.servers)
-
-    @property
-    def n_resources(self) -> int:
-        """M, the number of resources."""
-        return len(self.resources)
-
-    @property
-    def total_capacity(self) -> FloatArray:
-        """Capacity of the cluster, sum_i counts[i] c[i,r], (resources,)."""
-        return self.counts @ self.capacities
-
-    @property
-    def row_capacity(self) -> FloatArray:
-        """Capacity of each row, counts[i] c[i,r], (servers, resources)."""
-        return self.counts[:, None] * self.capacities
+        return self._written is not None or any(each.in_fractions for each in (*self.queues, *self.limits))
 
     @property
     def units(self) -> dict[str, str]:
@@ -369,80 +234,6 @@ class Instance(ShowsItself):
     def amount(self, value: Any, resource: str, digits: int = 3) -> str:
         """Return an amount of a resource as text: "64 GiB memory", "8 gpu"."""
         return amount(value, resource, self.units.get(resource, ""), digits)
-
-    @property
-    def rates_of_one(self) -> FloatArray:
-        """Rho, (users, servers): the tasks that a user runs alone on *one* server of the row, eligible or not; inf for no demand."""
-        if self.rates_per_server is not None:
-            return self.rates_per_server
-        rho = np.full((self.n_users, self.n_servers), np.inf, dtype=self.capacities.dtype)
-        for r in range(self.n_resources):  # one resource at a time, to avoid an array (users, servers, resources)
-            users = np.flatnonzero(self.demands[:, r] > 0)
-            rho[users] = np.minimum(rho[users], self.capacities[:, r] / self.demands[users, r, None])
-        return rho
-
-    @property
-    def unconstrained_rates(self) -> FloatArray:
-        """Gamma without placement constraints, (users, servers): 0 where a demanded resource is missing, inf for no demand."""
-        if self.rates_per_server is not None:
-            return np.where(lacking(self.capacities, self.demands), 0, self.rates_per_server * self.counts)
-        gamma = self.rates_of_one
-        empty = self.counts == 0
-        gamma[:, ~empty] *= self.counts[~empty]
-        gamma[:, empty] = 0
-        return gamma
-
-    @property
-    def rates(self) -> FloatArray:
-        """Gamma, (users, servers): the tasks that a user could run alone on the row; 0 for pairs that are not eligible."""
-        return np.where(self.eligibility, self.unconstrained_rates, 0)
-
-    @property
-    def limited(self) -> BoolArray:
-        """Which users have a parallelism below their number of eligible servers, (users,). For the others it never binds."""
-        at_once = self.given("parallelism")
-        limited: BoolArray = at_once < np.inf
-        if not limited.any():
-            return limited
-        limited &= (self.demands > 0).any(axis=1) | (self.rates_per_server is not None)
-        limited[limited] = at_once[limited] < self.eligibility[limited] @ self.counts
-        return limited
-
-    @property
-    def servable(self) -> BoolArray:
-        """Which users have at least one eligible server, (users,)."""
-        return np.asarray(self.eligibility.any(axis=1))
-
-    @property
-    def zero_demand(self) -> BoolArray:
-        """Which users demand nothing, of any resource or limit, (users,). All their (finitely many) tasks fit on any server."""
-        if self.rates_per_server is not None:
-            return np.zeros(self.n_users, bool)
-        zero_demand: BoolArray = (self.demands == 0).all(axis=1)
-        for selection in self.selections:
-            if selection.resource < 0:
-                zero_demand &= ~selection.counted
-        return zero_demand
-
-    @property
-    def effortless(self) -> BoolArray:
-        """Another name of `zero_demand`."""
-        return self.zero_demand
-
-    @property
-    def unservable(self) -> tuple[str, ...]:
-        """Labels of the users without an eligible server. They get 0 tasks and are left out of every goal."""
-        return tuple(self.users[n] for n in np.flatnonzero(~self.servable))
-
-    @property
-    def tree(self) -> Tree:
-        """The queues and the users as a tree of arrays."""
-        return Tree.of(self.queues, self.queue_of, self.users)
-
-    @property
-    def is_tree(self) -> bool:
-        """Is there more than a flat list of users with weights: queues, guarantees, or users of weight 0?"""
-        return bool(self.queues) or bool(self.guarantees.any()) or bool((self.weights == 0).any())
 
     def index(self, user: str) -> int:
         """Return the position of the user with this label.
@@ -511,7 +302,7 @@ class Instance(ShowsItself):
         >>> Instance.from_frame(users, servers)
         Instance(2 users, 3 servers in 2 rows, 1 resource: 20 gpu; 1 user cannot run on every server)
         """
-        more = {"queues": queues, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units, "limits": limits}
+        more = {"queues": queues, "limits": limits, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units}
         frames = {"servers": servers, "users": users} | {name: frame for name, frame in more.items() if frame is not None}
         made: Instance = import_module("fairopt.formats.tables").from_frames(frames)  # formats are a floor above
         return made
@@ -545,47 +336,7 @@ class Instance(ShowsItself):
         Traceback (most recent call last):
         fairopt.errors.InvalidInstance: weights: there is no user "vison" (did you mean "vision"?)
         """
-        arguments = {
-            name: self.given(name)
-            for name in self.__slots__
-            if name not in ("rates_per_server", "placement", "selections", "_units", "_written")
-        }
-        arguments |= {"rates": self.given("rates_per_server"), "eligibility": self.placement, "units": self.units}
-        if "resources" in changes:  # others than before may have no unit
-            arguments["units"] = {resource: unit for resource, unit in self._units if resource in changes["resources"]}
-        if not self.guarantees.any():
-            arguments["guarantees"] = None  # as many zeros as there are users, whom the changes may add or remove
-        if not any(self.queue_of):
-            arguments["queue_of"] = None
-        unknown = set(changes) - set(arguments)
-        if unknown:
-            word = min(unknown)
-            raise TypeError(f'an instance has no "{word}"{did_you_mean(word, arguments)}')
-        by_label = {name: self._by_label(name, value) for name, value in changes.items() if isinstance(value, Mapping)}
-        return Instance(**{**arguments, **changed_facts(self, changes), **changes, **by_label})
-
-    def _by_label(self, name: str, given: Mapping[str, Any]) -> Any:
-        """Return the argument of that name with the values of some labels changed."""
-        if name == "queues":
-            return changed_queues(given, self.queues)
-        if name == "units":
-            return self.units | dict(given)
-        if name == "limits":
-            return changed_limits(given, self.limits)
-        if name == "queue_of":
-            return changed_places(given, self.queue_of, self.users)
-        if name in (*OF_SERVERS, *OF_USERS):
-            return changed_by_label(name, given, self)
-        if name in ("users", "servers", "resources"):
-            raise InvalidInstance(f"{name} cannot be a mapping; give all labels as a list")
-        present = self.given({"rates": "rates_per_server", "eligibility": "placement"}.get(name, name))
-        if present is None and name == "rates":
-            raise InvalidInstance("the instance has no rates, so that they cannot be changed by label; give an array (users, servers)")
-        if present is None:
-            present = np.ones((self.n_users, self.n_servers), bool)
-        rows = (self.servers, "server") if name in ("capacities", "counts") else (self.users, "user")
-        columns = (self.servers, "server") if name in ("rates", "eligibility") else (self.resources, "resource")
-        return changed_rows(name, given, present, *rows, *columns)
+        return Instance(**changed_arguments(self, changes))
 
     def pooled(self) -> Instance:
         """Return an instance with one server that has all the capacity of the cluster and on which every user is eligible.
@@ -614,7 +365,7 @@ class Instance(ShowsItself):
         return plain_data(self)
 
     def to_frame(
-        self, of: Literal["users", "servers", "queues", "eligibility", "rates", "weights", "units", "limits"] = "users"
+        self, of: Literal["users", "servers", "queues", "limits", "eligibility", "rates", "weights", "units"] = "users"
     ) -> pd.DataFrame:
         """Return a table that `from_frame` reads: users, servers, or, where the instance has them, queues, matrices and units.
 

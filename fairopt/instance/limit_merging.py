@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.instance.limits import Limit
-from fairopt.instance.selections import Selection
+from fairopt.instance.selections import Selection, is_own
 from fairopt.validation import IntArray
 
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
 
-__all__ = ["limit_keys", "merged_limits", "moved"]
+__all__ = ["by_name", "limit_keys", "merged_limits", "moved", "split"]
 
 
 def moved(
@@ -70,12 +70,31 @@ def _moved_amounts(amounts: Any, users: Mapping[str, Sequence[str]] | None, serv
     return found
 
 
+def by_name(instance: Instance) -> list[Limit]:
+    """Return the named limits of an instance with the names of their servers in the place of requirements."""
+    found = []
+    for selection in instance.selections:
+        limit = selection.limit
+        if isinstance(limit.servers, str):
+            limit = limit.replace(servers=[instance.servers[i] for i in np.flatnonzero(selection.servers)])
+        found.append(limit)
+    return found
+
+
+def split(instance: Instance, users: Mapping[str, Sequence[str]]) -> list[Limit]:
+    """Return the named limits where each user is several, ``users`` says which: one of each user is one of its parts together."""
+    found = []
+    for limit in by_name(instance):
+        if limit.each != "user":
+            found.append(limit)
+            continue
+        for k, name in enumerate(limit.users or instance.users):
+            amounts = None if limit.amounts is None else {name: limit.amounts.get(name, 0)}
+            found.append(limit.replace(name=f"{limit.name} {k}", users=[name], amounts=amounts, each=None))
+    return moved(found, users)
+
+
 # Merging -------------------------------------------------------------------------------------------------------------------------
-
-
-def _is_own(selection: Selection) -> bool:
-    """Is each row of the limit one of a single user?"""
-    return selection.limit.each == "user" or int(selection.counted.sum()) == 1
 
 
 def limit_keys(instance: Instance, pull: npt.NDArray[Any]) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]:
@@ -95,9 +114,9 @@ def limit_keys(instance: Instance, pull: npt.NDArray[Any]) -> tuple[list[npt.NDA
         if isinstance(selection.amounts, tuple):
             for n, i, amount in zip(*(each.tolist() for each in selection.amounts), strict=True):
                 by_server.setdefault(i, []).append((number, n, amount))
-                if not _is_own(selection):
+                if not is_own(selection):
                     by_user.setdefault(n, []).append((number, i, amount))
-        elif not _is_own(selection):
+        elif not is_own(selection):
             if not selection.users.all():
                 of_users.append(selection.users[:, None])
             if selection.amounts is not None:
@@ -118,7 +137,7 @@ def _kinds(instance: Instance) -> dict[Any, list[tuple[int, Selection]]]:
     """Return the limits of single users, with their positions; together are those that count the same on the same servers."""
     found: dict[Any, list[tuple[int, Selection]]] = {}
     for number, selection in enumerate(instance.selections):
-        if _is_own(selection):
+        if is_own(selection):
             what: Any = (selection.resource, selection.limit.each if selection.limit.each != "user" else None, selection.servers.tobytes())
             if isinstance(selection.amounts, tuple):
                 what = (
@@ -152,11 +171,8 @@ def merged_limits(instance: Instance, user_group: IntArray, server_group: IntArr
     servers = {name: [instance.servers[first_server[g]]] for name, g in zip(instance.servers, server_group.tolist(), strict=True)}
     own = {number for kind in _kinds(instance).values() for number, selection in kind if (size[user_group[selection.counted]] > 1).any()}
     found = []
-    for number, selection in enumerate(instance.selections):
+    for number, limit in enumerate(by_name(instance)):
         if number not in own:
-            limit = selection.limit
-            if isinstance(limit.servers, str):
-                limit = limit.replace(servers=[instance.servers[i] for i in np.flatnonzero(selection.servers)])
             found += moved([limit], users, servers)
     for kind in _kinds(instance).values():
         bounds, whose = _tightest(kind, pull)

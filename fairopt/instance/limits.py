@@ -27,12 +27,13 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from fairopt.errors import InvalidInstance
+from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance.fractions import fraction_of, is_exact, nearest, plain, plain_numbers, written
 from fairopt.validation import RANGE, in_range, is_number
+from fairopt.wording import joined
 from fairopt.wording import written as shown
 
-__all__ = ["Each", "Limit"]
+__all__ = ["Each", "Limit", "refuse_limits"]
 
 Each: TypeAlias = Literal["user", "queue", "server"]
 """What a limit has one row for, each by itself."""
@@ -261,3 +262,20 @@ def _amounts(where: str, given: Any) -> Any:
     if not found:
         raise InvalidInstance(f"{where}: its amounts name nobody; name users, or leave the limit out")
     return MappingProxyType(found)
+
+
+def refuse_limits(limits: Sequence[Limit], what: str) -> None:
+    """Refuse named limits for something that cannot keep them; ``what`` begins the sentence.
+
+    Raises
+    ------
+    Unsupported
+
+    >>> refuse_limits([Limit("licences", 10)], "a Pareto frontier")
+    Traceback (most recent call last):
+    fairopt.errors.Unsupported: a Pareto frontier keeps no named limits, and the instance has "licences"; leave it out: replace(limits=[])
+    """
+    if limits:
+        names = joined([f'"{limit.name}"' for limit in limits], 3)
+        it = "it" if len(limits) == 1 else "them"
+        raise Unsupported(f"{what} keeps no named limits, and the instance has {names}; leave {it} out: replace(limits=[])")

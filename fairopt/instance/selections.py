@@ -26,7 +26,7 @@ from fairopt.instance.tree import Tree
 from fairopt.validation import BoolArray, FloatArray, IntArray
 from fairopt.wording import contrast, did_you_mean, joined
 
-__all__ = ["Selection", "SelectionRow", "bounded", "selections_of"]
+__all__ = ["Selection", "SelectionRow", "bounded", "is_own", "selections_of"]
 
 
 class SelectionRow(NamedTuple):
@@ -138,6 +138,11 @@ class Selection:
             found[self.amounts[0]] = True
             return found
         return np.asarray(self.users & (self.amounts > 0))
+
+
+def is_own(selection: Selection) -> bool:
+    """Is each row of a limit one of a single user?"""
+    return selection.limit.each == "user" or int(selection.counted.sum()) == 1
 
 
 # From labels to positions --------------------------------------------------------------------------------------------------------

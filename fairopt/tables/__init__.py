@@ -16,6 +16,7 @@ name. What a column means is the reader's; how a number, an amount, a name or a 
 'jobs.csv, line 3, column "cpu"'
 """
 
+from fairopt.tables.matrices import aligned
 from fairopt.tables.mistakes import Mistakes
 from fairopt.tables.reading import BOOKS, read, read_book
 from fairopt.tables.rows import Rows
@@ -24,4 +25,4 @@ from fairopt.tables.sheets import Book
 from fairopt.tables.table import Table
 from fairopt.tables.values import StandIn
 
-__all__ = ["BOOKS", "NEEDED", "Book", "Column", "Kind", "Mistakes", "Rows", "Schema", "StandIn", "Table", "read", "read_book"]
+__all__ = ["BOOKS", "NEEDED", "Book", "Column", "Kind", "Mistakes", "Rows", "Schema", "StandIn", "Table", "aligned", "read", "read_book"]

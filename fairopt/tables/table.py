@@ -33,12 +33,12 @@ from fairopt.instance.fractions import written
 from fairopt.instance.numerals import Numeral, numeral
 from fairopt.instance.quantities import percentage, plain, read
 from fairopt.instance.units import BYTES
-from fairopt.tables.cells import float_of, is_number, label_of, no_number
+from fairopt.tables.cells import float_of, is_number, no_number
 from fairopt.tables.mistakes import Mistakes
-from fairopt.tables.schema import NEEDED, NUMBERS, Column, Schema, is_comment, spelled
+from fairopt.tables.schema import NEEDED, NUMBERS, Column, Schema
 from fairopt.tables.values import STAND_IN, Percentage, Values, is_blank, name_of, part, rows_with_content, stripped, text_of
 from fairopt.validation import FloatArray
-from fairopt.wording import brief, did_you_mean
+from fairopt.wording import brief
 
 __all__ = ["Table"]
 
@@ -175,7 +175,7 @@ class Table:
 
     def matrix(self) -> list[list[str]]:
         """Return the cells of all columns but the first, numbers as `plain` has them, by column."""
-        return [self._plain_at(j) for j in range(1, len(self.columns))]
+        return [self.plain_at(j) for j in range(1, len(self.columns))]
 
     def names(self, column: str) -> list[list[str]]:
         """Return a column of names separated by ``|``; no names where the cell is empty."""
@@ -236,7 +236,7 @@ class Table:
 
     def plain(self, column: str) -> list[str]:
         """Return a column of numbers as texts with a decimal point and nothing between digits; other texts as they are."""
-        return self._plain_at(self._positions[column])
+        return self.plain_at(self._positions[column])
 
     def shares(self, column: str) -> list[str]:
         """Return the same, with a percentage where a spreadsheet shows one."""
@@ -245,7 +245,8 @@ class Table:
             return self.plain(column)
         return [value.text if isinstance(value, Percentage) else cell for value, cell in zip(values, self.plain(column), strict=True)]
 
-    def _plain_at(self, j: int) -> list[str]:
+    def plain_at(self, j: int) -> list[str]:
+        """Return the same of the column at a position: in a matrix, a server may have the name of the first column."""
         if j not in self._plain:
             values = self._values[j]
             if self._all_texts:
@@ -342,41 +343,6 @@ class Table:
         if self.decimal not in (".", ",") or len(cells) != len(self):
             raise ValueError
         return cells
-
-    def aligned(self, users: Sequence[str], columns: Sequence[str], *, shares: bool = False) -> Iterator[dict[str, float]]:
-        """Yield the rows of a matrix as mappings, in the order of the users. Its labels must be exactly those users and columns.
-
-        With ``shares``, a percentage is a number.
-        """
-        wanted = dict.fromkeys(columns)
-        column_of = {spelled(label, wanted): j for j, label in enumerate(self.columns) if j}
-        given = {label: j for label, j in column_of.items() if label in wanted or not is_comment(label)}
-        for label in given:
-            if label not in wanted:
-                hint = did_you_mean(label, [each for each in wanted if each not in given])
-                self.refuse(f'there is no "{label}"{hint}; the columns must be those of the instance', None, label)
-        for label in wanted:
-            if label not in given:
-                self.refuse(f'there is no column for "{label}"; add it')
-        known, found = dict.fromkeys(users), dict[str, int]()
-        for row, cell in enumerate(self._text(0)):
-            user = label_of(cell, known)
-            if user in found:
-                self.refuse(f'user "{user}" has a row already; remove one', row)
-            if user not in known:
-                hint = did_you_mean(user, [each for each in known if each not in found]) or "; remove the row, or add the user"
-                self.refuse(f'there is no user "{user}"{hint}', row)
-            found[user] = row
-        for user in known:
-            if user not in found:
-                self.refuse(f'there is no row for user "{user}"; add it')
-        cells = [self._plain_at(given[column]) for column in columns]
-        for user in users:
-            row = found[user]
-            yield {
-                column: self.number(column_cells[row], row, column, shares=shares)
-                for column, column_cells in zip(columns, cells, strict=True)
-            }
 
     # Cells ---------------------------------------------------------------------------------------------------------------------
 

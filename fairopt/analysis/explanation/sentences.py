@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fairopt.allocation import GIVEN, Allocation, Greedy, Optimum
-from fairopt.analysis.explanation import Gain, Number, none_helps, number
-from fairopt.analysis.explanation.gains import part_more
+from fairopt.analysis.explanation import Gain, Number, number
+from fairopt.analysis.explanation.best_gains import what_helps
 from fairopt.analysis.explanation.optimum import against_optimum
 from fairopt.analysis.explanation.queues import in_words, of_weight_0, path_of, stops_of
 from fairopt.analysis.explanation.room import Room
-from fairopt.analysis.explanation.weights import OF_WEIGHTS, idle_weight, more_weight
+from fairopt.analysis.explanation.weights import idle_weight
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
 from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.instance import BoolArray, FloatArray
@@ -28,8 +27,6 @@ from fairopt.wording import figure, joined, named, percent, plural
 __all__ = ["Sentences"]
 
 _NAMES = 3  # the most names in a list
-_ALIKE = 1e-3  # relative: gains that differ by less are equally good
-_CLOSE = 1e-2  # relative: a gain by price that differs by less from the solved gain is not mentioned
 
 
 class Sentences:
@@ -326,42 +323,7 @@ class Sentences:
 
     def helps(self, found: Sequence[Gain]) -> list[str]:
         """Return the best change of each kind, and what it would give."""
-        idle = idle_weight(self.allocation, user=self.n)
-        if not found:
-            return idle
-        capacity = [gain for gain in found if gain.kind in ("capacity", "server")]
-        weight = [gain for gain in found if gain.kind in OF_WEIGHTS]
-        kinds = ("parallelism", "placement", "limit")
-        parallelism, placement, limit = ([gain for gain in found if gain.kind == kind] for kind in kinds)
-        sentences = []
-        if (best := _best(capacity)) is not None:
-            equals = sum(gain.best_known >= best.best_known * (1 - self.room.rounding(_ALIKE)) for gain in capacity) - 1
-            also = f"; {plural(equals, 'other change')} of this kind would give as much" if equals else ""
-            sentences.append(f"What would help: {best.change} would give it {self._gain(best)}{also}.")
-        sentences += idle
-        if (best := _best(weight)) is not None:
-            sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {self._gain(best)}.")
-        sentences += more_weight(weight)
-        if (best := _best(limit)) is not None:
-            sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {self._gain(best)}.")
-        if (best := _best(parallelism)) is not None:
-            sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {self._gain(best)}.")
-        if (best := _best(placement)) is not None:
-            sentences.append(f"If it {best.change}, it would have {self._gain(best)}.")
-        if not any(map(_best, (capacity, weight, limit, parallelism, placement))):
-            sentences = [*idle, none_helps(len(found))]
-        late = [gain.note for gain in found if gain.note]
-        return [*sentences, *([f"{plural(len(late), 'change was', 'changes were')} not solved: {late[0]}."] if late else [])]
-
-    def _gain(self, gain: Gain) -> str:
-        more: Any = gain.best_known
-        by_price: Any = gain.by_price
-        text = f"{_tasks(more)} more ({part_more(more, self.x)})" if self.x > 0 else _tasks(more)
-        if gain.by_solving is None:
-            return f"up to {text}, by its price"
-        if by_price is None or abs(by_price - more) <= self.room.rounding(_CLOSE) * max(abs(by_price), more):
-            return text
-        return f"{text}; {'up to ' if by_price > more else ''}{figure(by_price)} by its price"
+        return what_helps(found, self.x, idle_weight(self.allocation, user=self.n), self.room.rounding)
 
     # The others -----------------------------------------------------------------------------------------------------------------
 
@@ -423,14 +385,6 @@ class Sentences:
         chosen = np.asarray(list(rows))
         positions = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
         return _some([named(self.instance.servers[i]) for i in positions])
-
-
-def _best(found: Sequence[Gain]) -> Gain | None:
-    """Return the largest gain; of nearly equal gains, one that was solved; None if no gain is positive."""
-    most = max((gain.best_known for gain in found), default=0.0)
-    least = most if isinstance(most, Fraction) else most * (1 - _ALIKE)
-    good = [gain for gain in found if gain.best_known > 0 and gain.best_known >= least]
-    return min(good, key=lambda gain: gain.by_solving is None, default=None)
 
 
 def _tasks(number: Number) -> str:

@@ -1,0 +1,104 @@
+"""The arguments of an instance, some of them changed: as a whole, or by label.
+
+>>> from fairopt.instance import Instance
+>>> changed_arguments(Instance([[4]], [[1], [2]], users=["a", "b"]), {"weights": {"b": 3}})["weights"]
+array([1., 3.])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance
+from fairopt.instance.facts import OF_SERVERS, OF_USERS, changed_by_label, changed_facts, places_after
+from fairopt.instance.labelled import changed_limits, changed_places, changed_queues, changed_rows
+from fairopt.instance.limit_merging import moved
+from fairopt.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from fairopt.instance.instance import Instance
+    from fairopt.instance.limits import Limit
+
+__all__ = ["changed_arguments"]
+
+
+def changed_arguments(instance: Instance, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all arguments of the constructor for the changed instance (`Instance.replace`).
+
+    Raises
+    ------
+    InvalidInstance
+        A label is not there.
+    TypeError
+        The constructor has no such argument.
+    """
+    arguments = {
+        name: instance.given(name)
+        for name in instance.__slots__
+        if name not in ("rates_per_server", "placement", "selections", "_units", "_written")
+    }
+    arguments |= {"rates": instance.given("rates_per_server"), "eligibility": instance.placement, "units": instance.units}
+    if "resources" in changes:  # others than before may have no unit
+        arguments["units"] = {resource: unit for resource, unit in instance.units.items() if resource in changes["resources"]}
+    if not instance.guarantees.any():
+        arguments["guarantees"] = None  # as many zeros as there are users, whom the changes may add or remove
+    if not any(instance.queue_of):
+        arguments["queue_of"] = None
+    if instance.limits:
+        arguments["limits"] = _limits_after(instance, changes)
+    unknown = set(changes) - set(arguments)
+    if unknown:
+        word = min(unknown)
+        raise TypeError(f'an instance has no "{word}"{did_you_mean(word, arguments)}')
+    by_label = {name: _by_label(instance, name, value) for name, value in changes.items() if isinstance(value, Mapping)}
+    return {**arguments, **changed_facts(instance, changes), **changes, **by_label}
+
+
+def _limits_after(instance: Instance, changes: Mapping[str, Any]) -> list[Limit]:
+    """Return the named limits with the labels of the changed instance; what selects nothing there is left out."""
+    after: dict[str, dict[str, list[str]] | None] = {}
+    for word, numbers in (("users", "demands"), ("servers", "capacities")):
+        after[word] = None
+        if word in changes:
+            places = places_after(instance, changes, word, numbers)
+            labels = [f"{word[:-1]}-{j + 1}" for j in range(len(places))] if changes[word] is None else changes[word]
+            present = getattr(instance, word)
+            after[word] = {name: [] for name in present}
+            for place, label in zip(places, labels, strict=True):
+                if place is not None:
+                    after[word][present[place]].append(label)
+    queues = None
+    if "queues" in changes and not isinstance(changes["queues"], Mapping):
+        queues = {queue.name: [queue.name] for queue in changes["queues"] or ()}
+    renamed = None
+    if "resources" in changes and len(labels := list(changes["resources"] or ())) == instance.n_resources:
+        renamed = dict(zip(instance.resources, labels, strict=True))
+    limits = moved(instance.limits, after["users"], after["servers"], queues)
+    return [limit.replace(resource=renamed[limit.resource]) if renamed and limit.resource in renamed else limit for limit in limits]
+
+
+def _by_label(instance: Instance, name: str, given: Mapping[str, Any]) -> Any:
+    """Return the argument of that name with the values of some labels changed."""
+    if name == "queues":
+        return changed_queues(given, instance.queues)
+    if name == "limits":
+        return changed_limits(given, instance.limits)
+    if name == "units":
+        return instance.units | dict(given)
+    if name == "queue_of":
+        return changed_places(given, instance.queue_of, instance.users)
+    if name in (*OF_SERVERS, *OF_USERS):
+        return changed_by_label(name, given, instance)
+    if name in ("users", "servers", "resources"):
+        raise InvalidInstance(f"{name} cannot be a mapping; give all labels as a list")
+    present = instance.given({"rates": "rates_per_server", "eligibility": "placement"}.get(name, name))
+    if present is None and name == "rates":
+        raise InvalidInstance("the instance has no rates, so that they cannot be changed by label; give an array (users, servers)")
+    if present is None:
+        present = np.ones((instance.n_users, instance.n_servers), bool)
+    rows = (instance.servers, "server") if name in ("capacities", "counts") else (instance.users, "user")
+    columns = (instance.servers, "server") if name in ("rates", "eligibility") else (instance.resources, "resource")
+    return changed_rows(name, given, present, *rows, *columns)
