@@ -40,6 +40,7 @@ class Asset(ShareNotion):
     title = "Asset fairness"
     source = "Ghodsi et al. (2011), section 4.1"
     references = ("Ghodsi2011",)
+    symmetric = True
     satisfies: ClassVar = {
         Property.ENVY_FREENESS: _SOURCE,
         Property.PARETO: _SOURCE,

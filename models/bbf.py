@@ -91,6 +91,7 @@ class BBF(Notion):
     title = "Bottleneck-based fairness: no justified complaints"
     source = "Dolev, Feitelson, Halpern, Kupferman and Linial (2012)"
     references = ("Dolev2012",)
+    symmetric = True
     divides_requests = True
     # The paper also claims strategy-proofness, but a lie can make another resource the bottleneck; the tests have a counterexample.
     # It derives envy-freeness from that. Envy-freeness holds for the Nash optimum (equal incomes), but not for every fair allocation.

@@ -45,6 +45,7 @@ class CDRF(ShareNotion):
     title = "Containerised dominant resource fairness"
     source = "Friedman, Ghodsi and Psomas (2014); Khamse-Ashari et al. (2017), section II-B"
     references = ("FriedmanGhodsiPsomas2014", "KhamseAshari2017")
+    symmetric = True
     satisfies: ClassVar = {
         Property.SHARING_INCENTIVE: _SLICE,
         Property.ENVY_FREENESS: _SOURCE,

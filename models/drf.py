@@ -42,6 +42,7 @@ class DRF(ShareNotion):
     title = "Dominant resource fairness"
     source = "Ghodsi, Zaharia, Hindman, Konwinski, Shenker and Stoica (2011)"
     references = ("Ghodsi2011",)
+    symmetric = True
     satisfies: ClassVar = {
         Property.SHARING_INCENTIVE: _SOURCE,
         Property.ENVY_FREENESS: _SOURCE,

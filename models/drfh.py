@@ -54,6 +54,7 @@ class DRFH(ShareNotion):
     title = "Dominant resource fairness, heterogeneous servers"
     source = "Wang, Li and Liang (2014), problem (6)"
     references = ("WangLiLiang2014",)
+    symmetric = True
     satisfies: ClassVar = {
         Property.ENVY_FREENESS: f"{_PAPER}, proposition 1",
         Property.PARETO: f"{_PAPER}, proposition 2",

@@ -44,6 +44,7 @@ class Efficiency(ShareNotion):
     title = "Largest weighted number of tasks"
     source = "Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris (2018), equation (18)"
     references = ("Kesidis2018",)
+    symmetric = True
     satisfies: ClassVar = {Property.PARETO: "every x[n] counts: linear programming"}
 
     @property

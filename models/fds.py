@@ -35,6 +35,7 @@ class FDS(TradeoffNotion):
     title = "Fairness on dominant shares, against efficiency"
     source = "Joe-Wong, Sen, Lan and Chiang (2013), fairness on dominant shares (FDS)"
     references = ("JoeWong2013",)
+    symmetric = True
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return max_r d[n,r] / sum_i counts[i] c[i,r]."""

@@ -36,3 +36,4 @@ class MaxMin(GivenUtility):
     title = "Max-min fairness of given utilities"
     source = "Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris (2018), equation (3)"
     references = ("Kesidis2018",)
+    symmetric = True

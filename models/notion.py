@@ -23,6 +23,11 @@ __all__ = ["Condition", "Notion", "Property", "Sharing", "default_sharing"]
 
 Sharing: TypeAlias = Literal["rdm", "tdm"]
 
+_BESIDE = frozenset(  # what has no part in the program; data of pairs are compared before rows are merged
+    {"check", "check_queues", "criterion", "describe_measure", "merge_alpha", "merges", "promise", "restricted", "shares", "yardstick"}
+    | {"exact_utility", "utility"}
+)
+
 
 class Property(Enum):
     """Properties that the literature proves or refutes for notions of fairness."""
@@ -83,6 +88,14 @@ class Notion(ABC):
     """Is a user without a limit on its tasks taken to request one task?"""
     share_is_part: ClassVar[bool] = False
     """Is a share a fraction, to be printed in percent?"""
+
+    symmetric: ClassVar[bool] = False
+    """Does the program depend on nothing of users and servers but the data of the instance and ``utility``, never on a name or a position?
+
+    Then rows of an instance that are alike are merged before the notion sees them. The declaration is about the methods of its own class
+    and of those that it inherits from: a class that overrides one of these, such as ``share_per_task`` or ``formulate``, declares it anew
+    if it still holds. The program of any other notion is reduced instead (`fairopt.program.reduction`), which gives the same answer.
+    """
 
     utility: FloatArray | None = None
     """The notion's own data about pairs, (users, servers) or (users, 1), or None. Rows that differ in it are not merged."""
@@ -153,8 +166,33 @@ class Notion(ABC):
         return changed
 
     def merges(self, instance: Instance) -> bool:
-        """Can identical rows of this instance be merged without changing the answer? True for a notion that treats them alike."""
+        """Can identical rows of this instance be merged without changing the answer? Asked of notions that are ``symmetric``."""
         return True
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Is ``symmetric`` declared of all methods that make the program? A class that overrides one declares it anew.
+
+        >>> import fairopt as fo
+        >>> class ByName(fo.NOTIONS["drfh"]):
+        ...     def share_per_task(self, instance):
+        ...         return super().share_per_task(instance) / [len(user) for user in instance.users]
+        >>> fo.NOTIONS["drfh"]().is_symmetric, ByName().is_symmetric
+        (True, False)
+        """
+        overridden = {name for name, value in vars(self).items() if callable(value)}
+        for cls in type(self).__mro__:
+            if overridden:
+                return False
+            if "symmetric" in vars(cls):
+                return bool(vars(cls)["symmetric"])
+            overridden = {name for name, value in vars(cls).items() if callable(value) or hasattr(value, "__get__")} - _BESIDE
+            overridden = {name for name in overridden if not name.startswith("__") and hasattr(super(cls, self), name)}
+        return False
+
+    def treats_alike(self, instance: Instance) -> bool:
+        """Do users, and servers, of equal data get the same, so that the notion may be given them as one row?"""
+        return self.is_symmetric and self.merge_alpha is not None and self.merges(instance)
 
     @property
     def merge_alpha(self) -> float | None:

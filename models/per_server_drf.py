@@ -50,6 +50,7 @@ class PerServerDRF(ShareNotion):
     title = "DRF on each server separately"
     source = "Wang, Li and Liang (2014), section III-D"
     references = ("WangLiLiang2014",)
+    symmetric = True
     satisfies: ClassVar = {Property.SHARING_INCENTIVE: _SOURCE, Property.ENVY_FREENESS: _SOURCE}
     share_is_part = True
 

@@ -84,6 +84,7 @@ class Proportional(GivenUtility):
     title = "Proportional and alpha-fairness"
     source = "Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris (2018), (15) and corollary 1; Mo and Walrand (2000)"
     references = ("Kesidis2018", "MoWalrand2000")
+    symmetric = True
     satisfies: ClassVar = {
         Property.PARETO: "every U[n] counts: Mo and Walrand (2000)",
         Property.ENVY_FREENESS: _EQUAL_INCOMES,

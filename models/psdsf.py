@@ -127,6 +127,7 @@ class PSDSF(ShareNotion):
     title = "Per-server dominant-share fairness"
     source = "Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar and Zhao (2017), definition 5"
     references = ("KhamseAshari2017",)
+    symmetric = True
     satisfies: ClassVar = {  # proved for both divisions; Pareto optimality and strategy-proofness are proved for time division only
         Property.SHARING_INCENTIVE: _THEOREM,
         Property.ENVY_FREENESS: f"{_THEOREM}; of what others hold on the servers where one may run",

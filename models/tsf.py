@@ -43,6 +43,7 @@ class TSF(ShareNotion):
     title = "Task share fairness"
     source = "Wang, Li, Liang and Li (2016); Khamse-Ashari et al. (2017), section II-B"
     references = ("WangLiLiangLi2016", "KhamseAshari2017")
+    symmetric = True
     satisfies: ClassVar = {
         Property.SHARING_INCENTIVE: f"{_SOURCE}; against the slice of every server without placement constraints",
         Property.ENVY_FREENESS: _SOURCE,

@@ -66,6 +66,7 @@ class Uniform(Notion):
     title = "Uniform slice of every server"
     source = "Khamse-Ashari et al. (2017), section II-A"
     references = ("KhamseAshari2017",)
+    symmetric = True
     satisfies: ClassVar = {
         Property.SHARING_INCENTIVE: _SOURCE,
         Property.ENVY_FREENESS: _SOURCE,

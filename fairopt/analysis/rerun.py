@@ -116,7 +116,9 @@ def merged_servers(allocation: Allocation) -> Allocation:
     ('a and 1 like it', 'c')
     """
     question, instance = allocation.question, allocation.instance
-    if not isinstance(question, Optimum) or allocation.certificate.whole_tasks or not question.notion.merges(instance):
+    if not isinstance(question, Optimum) or allocation.certificate.whole_tasks:
+        return allocation
+    if not (question.notion.is_symmetric and question.notion.merges(instance)):
         return allocation
     exact = None if allocation.exact is None or allocation.exact.radius else allocation.exact
     if exact is None:

@@ -13,6 +13,7 @@
 ``kept_parts``      what queues keep of their guarantees: a family of rows, made where they are needed
 ``cluster_limits``  the columns and limits that all notions share
 ``scaling``         a program in scaled units, and the way back
+``reduction``       a program with rows and columns that are alike taken together, and the way back
 ``text``            a program as text: what ``print(program)`` shows
 ``own_limits``      upper bounds on a user's level from its limits on tasks and on parallelism
 ``parallelism``     how many servers a user runs on at once

@@ -71,11 +71,28 @@ class AllPairs(Program):
     @classmethod
     def of(cls, instance: Instance, worths: FloatArray, goal: Leximin | AlphaFair, name: str, title: str) -> AllPairs:
         """Return the program of an instance that `has_all_pairs`."""
+        labels = (instance.users, instance.servers, instance.resources)
+        return cls.of_tables(*labels, instance.row_capacity, instance.demands, worths, goal, name, title)
+
+    @classmethod
+    def of_tables(
+        cls,
+        users: tuple[str, ...],
+        servers: tuple[str, ...],
+        resources: tuple[str, ...],
+        capacities: FloatArray,
+        demands: FloatArray,
+        worths: FloatArray,
+        goal: Leximin | AlphaFair,
+        name: str,
+        title: str,
+    ) -> AllPairs:
+        """Return the program of these tables."""
         program: AllPairs = object.__new__(cls)
         fields: dict[str, Any] = {"name": name, "title": title, "goal": goal, "integral": False, "queue_limits": (), "kept": None}
-        fields |= {"users": instance.users, "servers": instance.servers, "resources": instance.resources, "kept_rows": (), "_largest": None}
-        fields |= {"capacities": instance.row_capacity, "demands": instance.demands, "worths": worths}
-        fields |= {"limits": _Rows.of_tables(instance.row_capacity, instance.demands)}
+        fields |= {"users": users, "servers": servers, "resources": resources, "kept_rows": (), "_largest": None}
+        fields |= {"capacities": capacities, "demands": demands, "worths": worths}
+        fields |= {"limits": _Rows.of_tables(capacities, demands)}
         for field, value in fields.items():
             object.__setattr__(program, field, value)
         return program
@@ -98,6 +115,11 @@ class AllPairs(Program):
     def n_pairs(self) -> int:
         """Number of columns."""
         return len(self.users) * len(self.servers)
+
+    @property
+    def is_large(self) -> bool:
+        """Has it so many columns that tables are of use?"""
+        return self.n_pairs >= _MANY
 
     @property
     def members(self) -> IntArray:

@@ -171,9 +171,9 @@ class Optimum:
 
     def __init__(self, streams: Streams, notion: Notion, sharing: Sharing | None = None) -> None:
         self.notion, self.sharing = notion, sharing
-        self._begin(streams, notion.utility)
+        self._begin(streams, notion.utility, apart=not notion.is_symmetric)
 
-    def _begin(self, streams: Streams, utility: FloatArray | None) -> None:
+    def _begin(self, streams: Streams, utility: FloatArray | None, *, apart: bool = False) -> None:
         self.streams = streams
         self.solved, self.residual = 0, 0.0
         instance = streams.instance
@@ -182,6 +182,8 @@ class Optimum:
             keys.append(np.asarray(utility)[streams.owner].T)
         if streams.tree is not None:
             keys += [np.isin(instance.servers, quota.servers)[:, None] for queue in streams.tree.queues for quota in queue.quotas]
+        if apart:  # a notion that may tell equal rows apart, such as by their names
+            keys.append(np.arange(instance.n_servers)[:, None])
         self.group = number_distinct(keys)  # groups of equal rows of servers, computed once for all events
         self.first = np.unique(self.group, return_index=True)[1]
         self.key: tuple[bytes, bytes] | None = None

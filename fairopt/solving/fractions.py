@@ -136,7 +136,7 @@ def _refuse_too_large(program: ExactProgram) -> None:
 
 def _merged(instance: Instance, notion: Notion, utility: ExactArray | None) -> Merging:
     """Return the instance with identical rows merged where the notion allows it, and the way back in fractions."""
-    alpha = notion.merge_alpha if notion.merges(instance) else None
+    alpha = notion.merge_alpha if notion.treats_alike(instance) else None
     return merge_exactly(instance, utility, by_weight=alpha == 1.0) if alpha in (0.0, 1.0) else unmerged_exactly(instance)
 
 

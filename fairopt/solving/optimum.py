@@ -35,7 +35,7 @@ from fairopt.solving.answer import (
     unexpanded,
 )
 from fairopt.solving.formulation import checked, columns, expanded, with_utility
-from fairopt.solving.policy import Found, find, other_engines
+from fairopt.solving.policy import Found, find, find_by_classes, other_engines
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 from fairopt.wording import SMALLER_RATIOS, joined
 
@@ -144,7 +144,7 @@ def solve(
         from fairopt.solving.fractions import solve_in_fractions
 
         return solve_in_fractions(instance, chosen, how, deadline, question)
-    alpha = chosen.merge_alpha if chosen.merges(instance) else None
+    alpha = chosen.merge_alpha if chosen.treats_alike(instance) else None
     if integral:
         small, row = expanded(instance)
         reduced = with_utility(chosen, None if chosen.utility is None else columns(chosen.utility, row))
@@ -162,7 +162,10 @@ def solve(
     formulated = time.perf_counter()
 
     try:
-        found = find(program, engines, tolerance, deadline)
+        if integral or chosen.is_symmetric:
+            found = find(program, engines, tolerance, deadline)
+        else:
+            found, engines = find_by_classes(program, solver, tolerance, deadline)
     except NoSolution as error:
         if integral and "tasks" in error.known:  # of the pairs of single servers
             error.known["tasks"] = unexpanded(instance, program.table(error.known["tasks"]), row, chosen.utility)

@@ -23,11 +23,12 @@ from fairopt.certificate import Certificate, certify
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance.tolerances import EXACT
 from fairopt.program import Program, Solution
+from fairopt.program.reduction import Reduction
 from fairopt.solvers import candidates, polishes
 from fairopt.solvers.backend import Backend, Deadline, Method
 from fairopt.wording import SMALLER_RATIOS, plural
 
-__all__ = ["Found", "find", "other_engines"]
+__all__ = ["Found", "find", "find_by_classes", "other_engines"]
 
 log = logging.getLogger(__name__)
 
@@ -105,6 +106,39 @@ def find(program: Program, engines: Sequence[Backend], tolerance: float, deadlin
         tuple(dict.fromkeys(name for part in parts for name in part.engines)),
         program,
     )
+
+
+def find_by_classes(program: Program, solver: str | None, tolerance: float, deadline: Deadline) -> tuple[Found, list[Backend]]:
+    """Return the best answer to a program whose rows and columns may be alike (`fairopt.program.reduction`), and the engines.
+
+    The answer is spread over the whole program and certified there: every row, every share and every price.
+
+    Raises
+    ------
+    FairoptError
+        As `find`.
+    """
+    reduced: list[Solution] = []
+    while True:
+        reduction = Reduction.of(program)
+        engines = candidates(program if reduction is None else reduction.program, solver)
+        if reduction is None:
+            found = find(program, engines, tolerance, deadline)
+            return (found if not reduced else replace(found, solution=_counted(found.solution, reduced))), engines
+        log.info("%s taken together as %d", plural(program.n_pairs, "column"), reduction.program.n_pairs)
+        try:
+            found = find(reduction.program, engines, tolerance, deadline)
+        except NoSolution as error:
+            if "users" in error.known:
+                error.known["users"] = reduction.members(error.known["users"])
+            raise
+        solution = reduction.spread(found.solution)
+        longer = program.with_broken(solution.x, *solution.parts)
+        if longer is None:
+            whole = replace(found, solution=_counted(solution, reduced), program=program)
+            return replace(whole, certificate=certify(program, solution)), engines
+        reduced.append(solution)
+        program = longer
 
 
 def other_engines(program: Program, engines: Sequence[Backend]) -> list[str]:

@@ -207,6 +207,8 @@ def _capacity(
 
 def kinds_of_servers(allocation: Allocation) -> IntArray:
     """Return a number for each row of servers, equal for rows that are alike, (servers,)."""
+    if allocation.question is not None and not allocation.question.notion.is_symmetric:
+        return np.arange(allocation.instance.n_servers)
     exactly = allocation.as_known is not allocation
     return (merge_exactly if exactly else merge)(allocation.instance).server_group
 

@@ -68,7 +68,7 @@ class LevelPrices:
         allocation = self.allocation
         assert isinstance(allocation.question, Optimum)
         notion = allocation.question.notion.restricted(servers=servers)
-        alpha = notion.merge_alpha if notion.merges(instance) else None
+        alpha = notion.merge_alpha if notion.treats_alike(instance) else None
         merging = unmerged(instance) if alpha is None else merge(instance, notion.utility, alpha)
         sharing: Sharing = "tdm" if allocation.sharing == "tdm" else "rdm"
         reduced = notion.restricted(*_firsts(merging.user_group, merging.server_group))

@@ -152,7 +152,8 @@ def _leaving(case: Case) -> IntArray:
     question = case.allocation.question
     assert question is not None
     own = question.notion.restricted(users=np.arange(instance.n_users))
-    if question.notion.merge_alpha is None or (own is not question.notion and question.notion.utility is None):
+    alike = question.notion.is_symmetric and question.notion.merge_alpha is not None
+    if not alike or (own is not question.notion and question.notion.utility is None):
         return order  # the notion has data per user, so no two users are known to be identical
     utility = question.notion.utility if case.radius is None else question.notion.exact_utility
     keys += [] if utility is None else [np.where(instance.eligibility, utility, 0)]

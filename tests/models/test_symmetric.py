@@ -1,0 +1,212 @@
+"""Notions of one's own that tell users or servers apart by their names: nothing is merged that they tell apart.
+
+The oracle is a loop of SciPy's linear programs over the whole program (`reference.leximin`); it is given rows and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.leximin import levels_of
+from reference.linear import largest
+
+import fairopt as fo
+from fairopt.instance import FloatArray
+from fairopt.models.drfh import DRFH
+from fairopt.models.efficiency import Efficiency
+from fairopt.models.proportional import Proportional
+
+
+class Urgent(fo.ShareNotion):
+    """Leximin of tasks over the urgency of a user, which is looked up by its name."""
+
+    name = "urgent"
+    title = "Tasks over urgency"
+    source = "an example"
+    urgency: ClassVar = {"alice": 1.0, "bob": 3.0}
+
+    def share_per_task(self, instance: fo.Instance) -> FloatArray:
+        """Return one over the urgency."""
+        return np.array([1 / self.urgency[user] for user in instance.users])
+
+
+class Speed(fo.ShareNotion):
+    """Leximin of work; a task on a server whose name begins with "fast" counts twice."""
+
+    name = "speed"
+    title = "Work"
+    source = "an example"
+
+    def share_per_task(self, instance: fo.Instance) -> FloatArray:
+        """Return the speed of each server."""
+        return np.array([[2.0 if server.startswith("fast") else 1.0 for server in instance.servers]] * instance.n_users)
+
+
+class UrgentDRFH(DRFH):
+    """A subclass of a notion of fairopt."""
+
+    name = "urgent-drfh"
+
+    def share_per_task(self, instance: fo.Instance) -> Any:
+        """Return the dominant share over the urgency, in fractions for an instance in fractions."""
+        return super().share_per_task(instance) / np.array([1 if user == "a" else 3 for user in instance.users])
+
+
+def test_a_share_by_name_is_not_merged_away() -> None:
+    """2 and 6 tasks, of shares 2 and 2; with a subclass of DRFH 6 and 2."""
+    allocation = fo.solve(fo.Instance([[8]], [[1], [1]], users=["alice", "bob"]), Urgent)
+    assert allocation.tasks_per_user.round(9).tolist() == [2, 6]
+    assert allocation.shares.round(9).tolist() == [2, 2]
+    instance = fo.Instance([[8]], [[1], [1]], users=["b", "a"])
+    assert fo.solve(instance, UrgentDRFH).tasks_per_user.round(9).tolist() == [6, 2]
+    exact = fo.solve(instance, UrgentDRFH, exact=True).exact
+    assert exact is not None
+    assert exact.tasks_per_user.tolist() == [6, 2]
+
+
+def test_a_server_by_name() -> None:
+    """Equal servers that a notion tells apart: 4 of a's tasks on the fast one count as much as 2 of b's on both."""
+    instance = fo.Instance([[4], [4]], [[1], [2]], users=["a", "b"], servers=["fast", "slow"])
+    allocation = fo.solve(instance, Speed)
+    same = fo.solve(instance, "max-min", utility=[[2, 1], [2, 1]])
+    np.testing.assert_allclose(allocation.shares, same.shares, rtol=1e-9)
+    np.testing.assert_allclose((allocation.tasks * [2, 1]).sum(axis=1), allocation.shares, rtol=1e-9)
+
+
+def test_a_declaration_is_not_inherited_past_an_override() -> None:
+    """Of any method that a program may be made by; of what has no part in it, it is."""
+
+    class OtherGoal(DRFH):
+        def goal(self, weights: FloatArray) -> Any:
+            return super().goal(weights * np.arange(1, weights.size + 1))
+
+    class Told(DRFH):
+        def describe_measure(self, instance: fo.Instance, user: int) -> str:
+            return "what it is"
+
+        def helper(self) -> int:
+            return 0
+
+    class Declared(fo.ShareNotion):
+        name, title, source = "declared", "", ""
+        symmetric = True
+
+        def share_per_task(self, instance: fo.Instance) -> FloatArray:
+            return self.of_one(instance)
+
+        def of_one(self, instance: fo.Instance) -> FloatArray:
+            return np.ones(instance.n_users)
+
+    class Helped(Declared):
+        def of_one(self, instance: fo.Instance) -> FloatArray:
+            return np.arange(1.0, instance.n_users + 1)
+
+    class Mixin:
+        def share_per_task(self, instance: fo.Instance) -> FloatArray:
+            return np.arange(1.0, instance.n_users + 1)
+
+    class Mixed(Mixin, DRFH):
+        pass
+
+    class Again(Helped):
+        symmetric = True
+
+    found = {cls.__name__: cls().is_symmetric for cls in (Urgent, UrgentDRFH, OtherGoal, Told, Declared, Helped, Mixed, Again)}
+    assert found == {
+        **dict.fromkeys(("Urgent", "UrgentDRFH", "OtherGoal", "Helped", "Mixed"), False),
+        **dict.fromkeys(("Told", "Declared", "Again"), True),
+    }
+    assert all(notion().is_symmetric for notion in fo.NOTIONS.values())
+
+
+@dataclass(frozen=True, eq=False)
+class ByName(DRFH):
+    """DRFH whose share of a user and of a server depends on their names."""
+
+    of_users: Any = None
+    of_servers: Any = None
+    name = "by-name"
+
+    def share_per_task(self, instance: fo.Instance) -> FloatArray:
+        """Return the dominant share times what belongs to the names."""
+        users, servers = (
+            [table[name] for name in names] for table, names in zip(self._tables, (instance.users, instance.servers), strict=True)
+        )
+        return super().share_per_task(instance)[:, None] * np.outer(users, servers)
+
+    @property
+    def _tables(self) -> tuple[dict[str, float], dict[str, float]]:
+        return self.of_users, self.of_servers
+
+
+@st.composite
+def named_cases(draw: st.DrawFn) -> tuple[fo.Instance, ByName]:
+    """Instances of few kinds of users and servers, some in queues, and factors by name, few of them different."""
+    n, k, m = draw(st.integers(2, 6)), draw(st.integers(1, 4)), draw(st.integers(1, 2))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    capacities, demands = rng.integers(2, 9, (2, m))[rng.integers(2, size=k)], rng.integers(1, 4, (2, m))[rng.integers(2, size=n)]
+    eligibility = (rng.random((2, k)) < 0.7)[rng.integers(2, size=n)] if draw(st.booleans()) else None
+    tasks = rng.choice([1.5, np.inf], n) if draw(st.booleans()) else None
+    instance = fo.Instance(capacities, demands, weights=rng.choice([1.0, 2.0], n), eligibility=eligibility, tasks=tasks)
+    factor_of_users = dict(zip(instance.users, rng.choice([1.0, 1.0, 3.0], n).tolist(), strict=True))
+    factor_of_servers = dict(zip(instance.servers, rng.choice([1.0, 1.0, 2.0], k).tolist(), strict=True))
+    return instance, ByName(of_users=factor_of_users, of_servers=factor_of_servers)
+
+
+@given(named_cases())
+@settings(max_examples=60)
+def test_random_notions_by_name_against_the_oracle(case: tuple[fo.Instance, ByName]) -> None:
+    """Shares of the answer, of the whole program without any classes, and of the loop of linear programs."""
+    instance, notion = case
+    allocation = fo.solve(instance, notion)
+    program = fo.formulate(instance, notion)
+    np.testing.assert_allclose(program.utility(allocation.tasks) / instance.weights, allocation.shares, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(allocation.shares, levels_of(program, instance.weights), rtol=1e-6, atol=1e-9)
+    as_given = fo.solve(instance, "max-min", utility=notion.share_per_task(instance))
+    np.testing.assert_allclose(allocation.shares, as_given.shares, rtol=1e-8, atol=1e-12)
+
+
+@given(named_cases(), st.sampled_from(["sum", "nested"]))
+@settings(max_examples=40)
+def test_random_notions_by_name_in_trees(case: tuple[fo.Instance, ByName], how: str) -> None:
+    """In queues the answer is that of the same shares given as utilities, whose rows are merged by their numbers."""
+    instance, notion = case
+    queues = [fo.Queue("p", weight=2), fo.Queue("q", parent="p", limit={instance.resources[0]: 3})]
+    tree = instance.replace(queues=queues, queue_of=[("p", "q", None)[n % 3] for n in range(instance.n_users)])
+    options: dict[str, Any] = {"queue_share": "sum"} if how == "sum" else {"tree": "nested"}
+    try:
+        as_given = fo.solve(tree, "max-min", utility=notion.share_per_task(tree), **options)
+    except fo.CertificateError:
+        return
+    allocation = fo.solve(tree, notion.changed(**options))
+    np.testing.assert_allclose(allocation.shares, as_given.shares, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("base", [Efficiency, Proportional])
+def test_goals_that_are_sums(base: type[fo.ShareNotion]) -> None:
+    """A total and an alpha-fair goal with utilities by name: the same as with these utilities given."""
+
+    class Named(base):  # type: ignore[misc, valid-type]
+        name = "named"
+
+        def share_per_task(self, instance: fo.Instance) -> FloatArray:
+            return np.array([[3.0 if (user, server) == ("u1", "s2") else 1.0 for server in instance.servers] for user in instance.users])
+
+    users, servers = [f"u{n}" for n in range(4)], [f"s{i}" for i in range(3)]
+    instance = fo.Instance([[4, 4]] * 3, [[1, 2]] * 2 + [[2, 1]] * 2, users=users, servers=servers)
+    allocation = fo.solve(instance, Named())
+    if base is Proportional:
+        worth = np.ones((4, 3))
+        worth[1, 2] = 3
+        same = fo.solve(instance, "proportional", utility=worth)
+        np.testing.assert_allclose(allocation.shares, same.shares, rtol=1e-7)
+    else:
+        program = fo.formulate(instance, Named())
+        best = largest(program.utilities, program.limits.matrix.toarray(), program.limits.bounds)
+        assert allocation.shares.sum() == pytest.approx(best, rel=1e-9)
+        assert best > fo.solve(instance, "efficiency").tasks.sum()  # the one pair that is worth more tells users and servers apart
