@@ -386,7 +386,8 @@ def _rows(
     named: list[str] = []
     for row in np.flatnonzero(~(of_server | of_user)) if not names else ():
         named.append(program.limit_name(int(first[row])))
-        kinds[row], keys[row] = LimitKind.QUEUE if kinds[row] == LimitKind.QUEUE else LimitKind.NAMED, (len(named) - 1, -1)
+        same = kinds[row] in (LimitKind.QUEUE, LimitKind.LIMIT)
+        kinds[row], keys[row] = kinds[row] if same else LimitKind.NAMED, (len(named) - 1, -1)
     keys[of_user, 0] = classes.users[keys[of_user, 0]]
     slices = kinds == LimitKind.SLICE
     keys[slices, 1] = classes.servers[keys[slices, 1]]
