@@ -200,6 +200,7 @@ def audit(
     workers = workers if jobs is None else jobs
     check_number_of_workers(workers)
     check_time_limit(time_limit)
+    refuse_limits(allocation.instance.limits, "an audit")
     case = Case.of(allocation, int(effort), int(seed), int(workers), time_limit)
     verdicts = {}
     tree = allocation.instance.is_tree

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from instances import instance_of_everything
-from queue_oracle import ask, exact_shares, random_tree, share_per_task
+from queue_oracle import ask, exact_shares, random_tree
 from reference.named_limits import with_limits
 
 import fairopt as fo
@@ -28,11 +28,18 @@ def test_levels_are_those_of_the_oracle(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_fractions_are_those_of_the_oracle(seed: int) -> None:
-    """On one server, in fractions."""
-    instance = with_limits(random_tree(seed, servers=1), seed, round_to=100)
-    if (instance.demands == 0).all(axis=1).any():
-        instance = instance.replace(demands=np.maximum(instance.demands, 0.01))
-    expected = exact_shares(instance, share_per_task(instance, "max-min"), queue_share="sum")
+    """On one server with whole numbers: equal as fractions, without a tolerance."""
+    rng = np.random.default_rng(seed)
+    users = int(rng.integers(3, 7))
+    pool = fo.Instance(
+        rng.integers(5, 30, (1, 2)),
+        rng.integers(1, 4, (users, 2)),
+        weights=rng.integers(1, 4, users),
+        queues=[fo.Queue("q", weight=2), fo.Queue("r", parent="q")],
+        queue_of=[(None, "q", "r")[int(place)] for place in rng.integers(3, size=users)],
+    )
+    instance = with_limits(pool, seed, round_to=1)
+    expected = exact_shares(instance, np.ones(users), queue_share="sum")
     assert fo.solve(instance, "max-min", exact=True).exact.tasks_per_user.tolist() == list(expected)
 
 
