@@ -30,6 +30,7 @@ from fairopt.analysis.properties.case import quietly
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.instance.limits import refuse_limits
 from fairopt.models import Property
 from fairopt.results import plain, result
 from fairopt.validation import check_number_of_workers, check_time_limit, check_whole_number
