@@ -111,6 +111,12 @@ def _or_quantity(number: dict[str, Any], pattern: str = PATTERN) -> WithJsonSche
 _AT_LEAST_0: dict[str, Any] = {"type": "number", "minimum": 0}
 _ABOVE_0: dict[str, Any] = {"type": "number", "exclusiveMinimum": 0}
 
+
+def _by_name(value: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of a mapping from names to such values."""
+    return {"type": "object", "patternProperties": {r"\S": value}, "additionalProperties": False}
+
+
 Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"\S")]
 Finite: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Number: TypeAlias = Annotated[Finite, _or_quantity(_AT_LEAST_0)]
@@ -137,17 +143,7 @@ Places: TypeAlias = Annotated[
 AmountsOfTasks: TypeAlias = Annotated[
     dict[str, Any] | None,
     PlainValidator(_amounts_of_tasks),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {
-                    "type": "object",
-                    "additionalProperties": {"anyOf": [_AT_LEAST_0, {"type": "object", "additionalProperties": _AT_LEAST_0}]},
-                },
-                {"type": "null"},
-            ]
-        }
-    ),
+    WithJsonSchema({"anyOf": [_by_name({"anyOf": [_AT_LEAST_0, _by_name(_AT_LEAST_0)]}), {"type": "null"}]}),
 ]
 Weight: TypeAlias = Annotated[
     Annotated[Share, Tag("number")] | Annotated[dict[Name, Positive], Tag("mapping")],
