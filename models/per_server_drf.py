@@ -32,6 +32,7 @@ from typing import ClassVar
 import numpy as np
 
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.shared import refuse_shared
 from fairopt.instance.task_limits import as_tasks, refuse_across_servers
 from fairopt.models.notion import Property, Sharing
 from fairopt.models.share_notion import ShareNotion, alone_on_each
@@ -59,8 +60,10 @@ class PerServerDRF(ShareNotion):
         return bool(np.isinf(as_tasks(instance).tasks).all() and not instance.limited.any())
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
-        """Refuse named limits on several servers, and what every notion refuses."""
+        """Refuse resources of the cluster, named limits on several servers, and what every notion refuses."""
         super().check(instance, sharing)
+        instead = 'use "drfh", "cdrf" or another notion that looks at all servers together'
+        refuse_shared(instance, f'"{self.name}" decides server by server', instead)
         refuse_across_servers(instance, self.name)
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:

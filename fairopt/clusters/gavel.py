@@ -172,14 +172,15 @@ def _measured(throughputs: str | os.PathLike[str], kinds: list[str], account: Ac
 
     column = {kind: j for j, kind in enumerate(kinds)}
     measured: dict[tuple[str, int], FloatArray] = {}
-    for row in np.flatnonzero(table.good).tolist():
+    for row in np.flatnonzero(table.good()).tolist():
         if workers[row] not in column:
             continue
         found = measured.setdefault((types[row], int(scale[row])), np.full(len(kinds), np.nan))
         if np.isnan(found[column[workers[row]]]):
             found[column[workers[row]]] = speed[row]
         else:
-            account.bad("row", table.place(row), f'{types[row]} x {scale[row]:g} on "{workers[row]}" has a row above already; remove one')
+            table.wrong(row, f'{types[row]} x {scale[row]:g} on "{workers[row]}" has a row above already; remove one')
+    table.good()  # refuses or counts what the loop found
     return measured
 
 
@@ -199,6 +200,6 @@ def _jobs(
     rows.check(weight > 0, "the weight is 0; it must be > 0", "priority_weight" if "priority_weight" in rows else None)
     known = np.array([(name, size) in measured for name, size in zip(types, scale.tolist(), strict=True)], bool)
     rows.check(known, "no throughput of this job type and scale is given for any of these kinds", "job_type")
-    kept = np.flatnonzero(rows.good).tolist()
+    kept = np.flatnonzero(rows.good()).tolist()
     asked = [(types[row], int(scale[row])) for row in kept]
     return [f"{row + 1}: {types[row]} x {int(scale[row])}" for row in kept], asked, [float(weight[row]) for row in kept]

@@ -114,7 +114,7 @@ def import_google2011(
     if (apart := rows.numbers("different_machine") > 0).any():
         account.note(f"{plural(number[apart].sum(), 'task')} must run on different machines, which is ignored: a relaxation")
     users = rows.filled("user", "task needs a user")
-    kept = np.flatnonzero(rows.good & (number > 0))
+    kept = np.flatnonzero(rows.good() & (number > 0))
     account.summary |= {"rows": len(rows), "tasks": float(number[kept].sum())}
     return assemble(
         "google2011",
@@ -177,9 +177,10 @@ def trace_google2011(tasks: str | os.PathLike[str], *, until: float = np.inf, le
     users, jobs = rows.filled("user", "task needs a user"), rows.text("job")
     rows.check(number == np.round(number), "the number of tasks is not a whole number", "n_tasks")
     asks = (demands > 0).any(axis=1) & (number > 0)
-    for row in np.flatnonzero(rows.good & ~asks).tolist():
+    good = rows.good()
+    for row in np.flatnonzero(good & ~asks).tolist():
         account.leave_out("row", rows.place(row), "it asks for nothing")
-    kept = np.flatnonzero(rows.good & asks)
+    kept = np.flatnonzero(good & asks)
     if not kept.size:
         raise InvalidInstance(f"{tasks}: no row has tasks that ask for resources")
     kept = kept[np.argsort(submit[kept], kind="stable")]
@@ -211,7 +212,7 @@ def _machines(table: TableRows, at: float, account: Account) -> Nodes:
     else:
         counts = table.numbers("count")
         table.check(counts == np.round(counts), "the count is not a whole number", "count")
-        last = np.flatnonzero(table.good)
+        last = np.flatnonzero(table.good())
         counts = counts[last]
     known = (capacities[last] > 0).any(axis=1)
     for row in last[~known].tolist():
@@ -240,7 +241,7 @@ def _last_events(table: TableRows, at: float) -> np.ndarray[tuple[int], np.dtype
     table.check(ahead, "the time is earlier than that of the row above; sort the table by time", "time_us")
     table.check(np.isin(events, _EVENTS), f"the event must be one of {', '.join(_EVENTS)}", "event")
     present: dict[str, int] = {}
-    for row in np.flatnonzero(table.good & (seconds <= at)).tolist():
+    for row in np.flatnonzero(table.good() & (seconds <= at)).tolist():
         if events[row] == "REMOVE":
             present.pop(machines[row], None)
         else:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fairopt.clusters.clock import Clock
-from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.wording import did_you_mean, joined, named, plural
+from fairopt.tables.mistakes import MOST, Mistakes
+from fairopt.wording import did_you_mean, joined, named
 
 __all__ = ["Records", "Unjudged", "distinct", "nowhere", "row_places", "unknown_server"]
 
@@ -57,6 +57,8 @@ class Records:
     notes : list of str
     unjudged : list of Unjudged
         What the reader has left out.
+    mistakes : Mistakes
+        What is wrong, if the reader is not lenient; the records are dropped already.
     """
 
     job: Any
@@ -78,6 +80,7 @@ class Records:
     inferred: bool = False
     notes: list[str] = field(default_factory=list)
     unjudged: list[Unjudged] = field(default_factory=list)
+    mistakes: Mistakes = field(default_factory=Mistakes)
 
     def leave_out(self, bad: BoolArray, why: str, jobs: int | None = None) -> None:
         """Count records that are left out."""
@@ -96,17 +99,23 @@ class Records:
             setattr(self, name, getattr(self, name)[index])
 
     def refuse(self, bad: BoolArray, message: Callable[[int], str] | str) -> BoolArray:
-        """Refuse bad records, or return which remain if the reader is lenient."""
-        if bad.any():
-            first = int(np.argmax(bad))
-            text = message if isinstance(message, str) else message(first)
-            if not self.lenient:
-                more = int(bad.sum()) - 1
-                also = f" (and {plural(more, 'more record')}; lenient=True or --lenient leaves them out)" if more else ""
-                also = also or " (lenient=True or --lenient leaves it out)"
-                raise InvalidInstance(f'{self.where(first)}: job "{self.job[first]}": {text}{also}')
-            self.leave_out(bad, text.partition(":")[0].partition(";")[0])
+        """Keep a mistake for each bad record, or count them if the reader is lenient, and return which records remain."""
+        say = (lambda _: message) if isinstance(message, str) else message
+        rows = np.flatnonzero(bad).tolist()
+        if rows and self.lenient:
+            self.leave_out(bad, say(rows[0]).partition(":")[0].partition(";")[0])
+        elif rows:
+            described = rows[: max(0, MOST - len(self.mistakes.found))]
+            for row in described:
+                self.mistakes.add(f'{self.where(row)}: job "{self.job[row]}": {say(row)}')
+            self.mistakes.more += len(rows) - len(described)
+            if len(rows) == len(bad):
+                self.settle()
         return ~bad
+
+    def settle(self) -> None:
+        """Raise InvalidInstance with all mistakes, if there are any."""
+        self.mistakes.refuse(closing="lenient=True or --lenient leaves such records out")
 
 
 def distinct(values: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -110,7 +110,7 @@ def import_openb(
             f"{model or 'no GPU'} {c:g} cpu {m:g} memory {g:g} gpu" for (c, m, g), model in zip(capacities.tolist(), models, strict=True)
         ]
     _check_unique(table, names, "sn" if "sn" in table else "model")
-    used = np.flatnonzero(table.good)
+    used = np.flatnonzero(table.good())
 
     rows = TableRows(pods, PODS, "pod", account)
     spec = next((name for name in rows.table.columns if name.startswith("gpu_spec")), None)
@@ -136,7 +136,8 @@ def import_openb(
             f"{pods}: there are no columns creation_time and deletion_time, so the pods at a time are unknown; leave at out"
         )
     qos = rows.filled("qos", "pod needs a quality of service")
-    kept = np.flatnonzero(rows.good & present)
+    good = rows.good()
+    kept = np.flatnonzero(good & present)
     if at is not None:
         account.summary["at"] = at
 
@@ -150,9 +151,9 @@ def import_openb(
             for quality, (c, m, g), place in zip(qos, demands.tolist(), specs, strict=True)
         ]
     account.summary |= {"nodes": float(counts.sum()), "pods": float(number[kept].sum())}
-    if (shared & rows.good).any():
+    if (shared & good).any():
         account.note(
-            f"{plural(number[shared & rows.good & present].sum(), 'pod')} share a card: parts of several cards add up here, so the optimum "
+            f"{plural(number[shared & good & present].sum(), 'pod')} share a card: parts of several cards add up here, so the optimum "
             "is a relaxation, an upper bound of what cards allow"
         )
     account.note("the tables do not say on which node a pod ran: all pods count as waiting, and there is no current allocation")

@@ -1,4 +1,4 @@
-"""Tables of other programs, as columns of numbers; bad rows are refused or left out."""
+"""Tables of other programs, as columns of numbers; bad rows are refused, all at once, or left out."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fairopt.clusters.account import Account
+from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.tables import Rows, Schema, read
 
@@ -29,7 +30,8 @@ class TableRows(Rows):
     def __init__(self, path: str | os.PathLike[str], schema: Schema, what: str, account: Account) -> None:
         super().__init__(read(Path(path), schema))
         self._what, self._account = what, account
-        self.good: BoolArray = np.ones(len(self.table), bool)
+        self._reasons: dict[int, tuple[str, str]] = {}
+        self._counted: set[int] = set()
 
     def __len__(self) -> int:
         return len(self.table)
@@ -57,14 +59,16 @@ class TableRows(Rows):
         if column not in self:
             return values
         blank = np.array([not cell for cell in self.text(column)], bool)
+        refused = [(~np.isfinite(values) & ~blank, "expected a finite number"), (values < 0, "the number is negative; it must be >= 0")]
         if empty is None:
-            self.check(~blank, "the cell is empty; write 0 if you mean 0", column)
-        self.check(blank | np.isfinite(values), "expected a finite number", column)
-        self.check(~(values < 0), "the number is negative; it must be >= 0", column)
+            refused.append((blank, "the cell is empty; write 0 if you mean 0"))
+        for bad, message in refused:
+            for row in np.flatnonzero(bad).tolist():
+                self.unreadable(row, message, column)
         return np.where(blank, 0.0 if empty is None else empty, np.where(np.isfinite(values) & (values >= 0), values, 0.0))
 
     def check(self, good: BoolArray, message: str, column: str | None = None) -> None:
-        """Refuse the first row that is not good, or leave all such rows out."""
+        """Remember what is wrong with the rows that are not good."""
         self.mark(~good, message, column)
 
     def filled(self, column: str, who: str) -> list[str]:
@@ -74,7 +78,21 @@ class TableRows(Rows):
         return cells
 
     def wrong(self, row: int, message: str, column: str | None = None) -> None:
-        """Refuse a row, or leave it out."""
-        if self.good[row]:
-            self._account.bad(self._what, self.table.place(row, column), message)
-        self.good[row] = False
+        """Remember what is wrong with a row."""
+        self._reasons.setdefault(row, (self.table.place(row, column), message))
+        super().wrong(row, message, column)
+
+    def good(self) -> BoolArray:
+        """Return which rows are good, (rows,), when all is checked; the others are refused, or left out if the account is lenient.
+
+        Raises
+        ------
+        InvalidInstance
+            With all mistakes.
+        """
+        if self.bad and not self._account.lenient:
+            raise InvalidInstance(self.told("lenient=True or --lenient skips such records"))
+        for row in sorted(set(self.bad) - self._counted):
+            self._account.leave_out(self._what, *self._reasons[row])
+        self._counted |= set(self.bad)
+        return ~np.isin(np.arange(len(self.table)), list(self.bad))

@@ -33,7 +33,7 @@ import numpy as np
 from fairopt.formats.tables import MATRIX
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.fractions import as_written, fraction_of, written
-from fairopt.tables import Table, aligned
+from fairopt.tables import Mistakes, Table, aligned
 from fairopt.tables import read as read_table
 from fairopt.tables.spreadsheets import labels_of
 from fairopt.wording import did_you_mean, exactly
@@ -52,9 +52,12 @@ def read(path: Path, instance: Instance) -> FloatArray:
     Raises
     ------
     InvalidInstance
-        A label is unknown, missing or repeated, or a cell is not a number of tasks. The message has the file and line.
+        A label is unknown, missing or repeated, or a cell is not a number of tasks: all such mistakes, with file and line.
     """
-    return as_written(_numbers(read_table(path, MATRIX), instance))
+    mistakes = Mistakes()
+    numbers = _numbers(read_table(path, MATRIX, mistakes=mistakes), instance)
+    mistakes.refuse()
+    return as_written(numbers)
 
 
 def _numbers(table: Table, instance: Instance) -> list[list[float]]:
@@ -72,15 +75,15 @@ def _wide(table: Table, instance: Instance) -> list[list[float]]:
         columns = ["user", *labels_of((columns[j] for j in chosen[1:]), instance.servers, _PREFIX)]
     cells = [[], *table.matrix()]
     users = labels_of(labels, instance.users)
-    table = Table(table.file, MATRIX, columns, [users, *(cells[j] for j in chosen[1:])], table.lines, table.line)
+    table = Table(table.file, MATRIX, columns, [users, *(cells[j] for j in chosen[1:])], table.lines, table.line, mistakes=table.mistakes)
     if not set(instance.servers) & set(table.columns):
         table.refuse("expected a column for each server, or the columns user, server and tasks")
-    rows = list(aligned(table, instance.users, instance.servers))
+    rows = aligned(table, instance.users, instance.servers)
     as_read = [[row[server] for server in instance.servers] for row in rows]
     tasks = np.array(as_read, float)
     given = {user: row for row, user in enumerate(users)}
     for n, i in np.argwhere(~(np.isfinite(tasks) & (tasks >= 0))):
-        _refuse(table, float(tasks[n, i]), given[instance.users[n]], instance.servers[i])
+        _wrong(table, float(tasks[n, i]), given[instance.users[n]], instance.servers[i])
     return as_read
 
 
@@ -94,22 +97,21 @@ def _long(table: Table, instance: Instance) -> list[list[float]]:
     for row, (user, server, cell) in enumerate(zip(users, servers, table.cells("tasks"), strict=True)):
         for label, known, kind in ((user, user_of, "user"), (server, server_of, "server")):
             if label not in known:
-                table.refuse(
-                    f'there is no {kind} "{label}"{did_you_mean(label, known)}; the labels must be those of the instance', row, kind
-                )
-        if (user, server) in seen:
-            table.refuse(
-                f'"{user}" on "{server}" has a row already, on {table.line} {table.lines[seen[user, server]]}; give their sum in one row',
-                row,
-            )
-        seen[user, server] = row
+                hint = did_you_mean(label, known)
+                table.wrong(row, f'there is no {kind} "{label}"{hint}; the labels must be those of the instance', kind)
         value = table.number(cell, row, "tasks")
         if not (np.isfinite(value) and value >= 0):
-            _refuse(table, value, row, "tasks")
+            _wrong(table, value, row, "tasks")
+        if user not in user_of or server not in server_of:
+            continue
+        if (user, server) in seen:
+            first = f"{table.line} {table.lines[seen[user, server]]}"
+            table.wrong(row, f'"{user}" on "{server}" has a row already, on {first}; give their sum in one row')
+        seen[user, server] = row
         there = tasks[user_of[user]][server_of[server]]
         tasks[user_of[user]][server_of[server]] = written(fraction_of(there) + fraction_of(value)) if there else value
     return tasks
 
 
-def _refuse(table: Table, value: float, row: int, column: str) -> None:
-    table.refuse(f"expected a finite number of tasks >= 0, found {exactly(value)}", row, column)
+def _wrong(table: Table, value: float, row: int, column: str) -> None:
+    table.wrong(row, f"expected a finite number of tasks >= 0, found {exactly(value)}", column)

@@ -39,8 +39,8 @@ def leave_out(data: dict[str, Any], origin: Mapping[str, list[Any]], removed: Ma
 
 
 def without_resource(data: dict[str, Any], origin: Mapping[str, list[Any]], resource: str) -> None:
-    """Leave a resource out of a document: of its list, of the units, of every amount, and with it the limits of it."""
-    for key, kind in (("resources", list), ("units", dict)):
+    """Leave a resource out of a document: of its list, the units, what is shared, every amount, and with it the limits of it."""
+    for key, kind in (("resources", list), ("units", dict), ("shared", dict)):
         if isinstance(data.get(key), kind):
             data[key] = _without(data[key], resource)
     if data.get("limits"):

@@ -34,13 +34,14 @@ from pathlib import Path
 import numpy as np
 
 from fairopt.errors import InvalidInstance
+from fairopt.files.limits import check_array
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.requirements import Attributes
-from fairopt.limits import check_array
 from fairopt.tables import Column, Rows, Schema
 from fairopt.tables import read as read_table
+from fairopt.tables.schema import spelled
 from fairopt.trace import Event, Trace, backwards, problems, two_queues
-from fairopt.wording import did_you_mean, plural
+from fairopt.wording import did_you_mean
 
 __all__ = ["read"]
 
@@ -109,9 +110,7 @@ def read(path: Path, cluster: Instance | None, events: Path | None = None, *, le
     gangs = _gangs(rows) if "gang" in table else None
     allowed = _allowed(rows, cluster)
     if rows.bad and not lenient:
-        more = len(rows.bad) - 1
-        also = f" (and {plural(more, 'more bad row')}; --lenient or lenient=True skips them)" if more else ""
-        raise InvalidInstance(f"{rows.first}{also}")
+        raise InvalidInstance(rows.told("--lenient or lenient=True skips bad rows"))
     good = np.array([row for row in range(number) if row not in rows.bad], np.int64)
     if not good.size:
         raise InvalidInstance(f"{path}: no row is a valid job; the first error: {rows.first}")
@@ -124,7 +123,7 @@ def read(path: Path, cluster: Instance | None, events: Path | None = None, *, le
         eligibility=None if allowed is None else allowed[good],
         events=[] if events is None else _events(events, {users[row] for row in good}, cluster),
         jobs=[names[row] for row in good],
-        resources=resources,
+        resources=resources if cluster is None else [spelled(each, cluster.resources) for each in resources],
         queues=None if queues is None else [queues[row] for row in good],
         estimates=None if estimates is None else estimates[good],
         gangs=None if gangs is None else gangs[good],
@@ -200,5 +199,5 @@ def _events(path: Path, users: set[str], cluster: Instance | None) -> list[Event
         elif servers is not None and kind in ("add", "remove") and name not in servers:
             rows.wrong(row, f'there are no servers "{name}"{_hint(rows, name, servers)}')
     if rows.bad:
-        raise InvalidInstance(rows.first)
+        raise InvalidInstance(rows.told())
     return list(zip(times.tolist(), kinds, names, number.astype(int).tolist(), strict=True))

@@ -71,7 +71,9 @@ def with_plain_numbers(source: Source, mistakes: Mistakes | None = None) -> obje
         plain_limits = [_limit(each, ("limits", k), in_bytes) for k, each in enumerate(limits)]
         if any(a is not b for a, b in zip(plain_limits, limits, strict=True)):
             changed["limits"] = plain_limits
-    totals = _Totals(changed.get("servers", data.get("servers")))
+    if isinstance(shared := data.get("shared"), dict):
+        changed["shared"] = {name: _amount(each, name, ("shared", name), in_bytes) for name, each in shared.items()}
+    totals = _Totals(changed.get("servers", data.get("servers")), changed.get("shared"))
     if isinstance(queues := changed.get("queues", data.get("queues")), list):
         whole = [_of_cluster(source, each, ("queues", q), totals, kept) for q, each in enumerate(queues)]
         if any(a is not b for a, b in zip(whole, queues, strict=True)):
@@ -221,10 +223,13 @@ def _amount(value: object, resource: object, path: Path, in_bytes: _InBytes) -> 
 
 
 class _Totals:
-    """What the servers have of each resource together."""
+    """What the servers have of each resource together, and what there is of shared ones."""
 
-    def __init__(self, servers: object) -> None:
+    def __init__(self, servers: object, shared: object) -> None:
         self._servers, self._known = servers, dict[object, Fraction | None]()
+        for resource, amount in shared.items() if isinstance(shared, dict) else ():
+            if isinstance(amount, int | float) and not isinstance(amount, bool) and math.isfinite(amount):
+                self._known[resource] = fraction_of(amount)
 
     def of(self, resource: object) -> Fraction | None:
         """Return the total of a resource; None where the servers do not say it."""
@@ -292,6 +297,8 @@ def _check(source: Source, in_bytes: dict[object, tuple[Path, str]], mistakes: M
 
 def _amounts(data: Any) -> Iterator[tuple[Path, object, object]]:
     """Yield every amount of a resource, with its path and the resource."""
+    if isinstance(shared := data.get("shared"), dict):
+        yield from ((("shared", name), name, value) for name, value in shared.items())
     for k, limit in enumerate(_list(data.get("limits"))):
         if isinstance(limit, dict) and isinstance(limit.get("resource"), str):
             yield ("limits", k, "bound"), limit["resource"], limit.get("bound")

@@ -20,6 +20,8 @@ Rows may be in any order. ``submit_s``, ``start_s`` and ``end_s`` are read as we
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +30,11 @@ import numpy as np
 from fairopt.clusters.clock import Clock
 from fairopt.clusters.log_records import Records, Unjudged, distinct, row_places, unknown_server
 from fairopt.errors import InvalidInstance
+from fairopt.files.limits import check_array
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.requirements import Attributes
-from fairopt.limits import check_array
-from fairopt.tables import Column, Schema, Table, read
+from fairopt.tables import Column, Mistakes, Schema, Table, read
+from fairopt.tables.schema import spelled
 from fairopt.wording import did_you_mean, joined
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["read_frame", "read_table"]
 
 TIMES = ("submit", "start", "end")
+_DATE = re.compile(r"\d{4}-?\d\d")
 LOG = Schema(
     Column("user"),
     *(Column(word, "time", aliases=(f"{word}_s",)) for word in TIMES),
@@ -63,7 +67,7 @@ def read_table(path: Path, cluster: Instance, *, timezone: str | None = None, le
     InvalidInstance
         With the file and line: what is wrong, and what to do.
     """
-    table = read(path, LOG, lenient=lenient)
+    table = read(path, LOG, lenient=lenient, mistakes=Mistakes())
     records = _records(table, cluster, timezone=timezone, lenient=lenient)
     if table.cut:
         records.unjudged.append(Unjudged("the line is cut", 1, 0.0, table.cut))
@@ -74,10 +78,14 @@ def read_frame(frame: pd.DataFrame, cluster: Instance, name: str, *, timezone: s
     """Read a frame, whose rows messages about ``name`` count from 1."""
     from fairopt.tables.frames import from_frame
 
-    return _records(from_frame(name, frame, LOG, range(1, len(frame) + 1)), cluster, timezone=timezone, lenient=lenient)
+    table = from_frame(name, frame, LOG, range(1, len(frame) + 1), Mistakes())
+    return _records(table, cluster, timezone=timezone, lenient=lenient)
 
 
 def _records(table: Table, cluster: Instance, *, timezone: str | None, lenient: bool) -> Records:
+    mistakes = Mistakes() if table.mistakes is None else table.mistakes
+    if lenient:
+        mistakes.refuse()  # of lines that are no rows
     number = len(table)
     demands, shape = _demands(table, cluster)
     times, clock = _times(table, timezone)
@@ -101,22 +109,35 @@ def _records(table: Table, cluster: Instance, *, timezone: str | None, lenient: 
         clock=clock,
         lenient=lenient,
     )
+    unreadable = np.isin(np.arange(number), list(table.wrong_rows))
+    if lenient:
+        records.leave_out(unreadable, "a cell cannot be read")
+    else:
+        records.mistakes = mistakes
+    if unreadable.all():
+        mistakes.refuse()
+    records.keep(~unreadable)
     if "server" in table:
-        _servers(records, texts["server"], cluster)
+        _servers(records, texts["server"][~unreadable], cluster)
     return records
 
 
 def _demands(table: Table, cluster: Instance) -> tuple[FloatArray, IntArray]:
     """Return the distinct demands, in the order of the resources of the cluster, and the row of each record in them."""
-    resources = {column: column.strip() for column in table.columns if column not in LOG}
-    for resource in resources.values():
-        if resource not in cluster.resources:
-            table.refuse(
-                f'the column "{resource}" is no resource of the cluster{did_you_mean(resource, cluster.resources)}; '
-                f"it has {joined(cluster.resources)}"
-            )
+    resources = {column: spelled(column, cluster.resources) for column in table.columns if column not in LOG}
     if not resources:
         table.refuse("there is no column for a resource; add one for each, with the demand of a task")
+    for column, resource in resources.items():
+        if list(resources.values()).count(resource) > 1:
+            table.wrong(None, f'another column is the resource "{resource}", too; remove one', column)
+        elif resource not in cluster.resources:
+            table.wrong(
+                None,
+                f'the column "{resource}" is no resource of the cluster{did_you_mean(resource, cluster.resources)}; '
+                f"it has {joined(cluster.resources)}",
+            )
+    if table.mistakes is not None:
+        table.mistakes.refuse()
     values = np.zeros((len(table), cluster.n_resources))
     for column, resource in resources.items():
         values[:, cluster.resources.index(resource)] = table.floats(column, of_resource=True)
@@ -128,24 +149,41 @@ def _times(table: Table, timezone: str | None) -> tuple[list[FloatArray], Clock]
     numbers, other = map(list, zip(*(_seconds(table, column) for column in TIMES), strict=True))
     if not any(rows.any() for rows in other):
         return numbers, Clock()
-    if not np.isnan(numbers[0]).all():  # seconds, but for some
+    texts = [table.cells(column)[row] for column, rows in zip(TIMES, other, strict=True) for row in np.flatnonzero(rows).tolist()]
+    any_seconds = not np.isnan(numbers).all()
+    if not np.isnan(numbers[0]).all() or (any_seconds and not any(map(_DATE.match, texts))):  # seconds, but for some
         for column, rows in zip(TIMES, other, strict=True):
-            for row in np.flatnonzero(rows)[:1].tolist():
-                table.refuse(f'"{table.cells(column)[row][:40]}" is not a number of seconds, and other times are', row, column)
+            for row in np.flatnonzero(rows).tolist():
+                table.wrong(row, f'"{table.cells(column)[row][:40]}" is not a number of seconds, and other times are', column)
+        return numbers, Clock()
     clock = Clock.dates(timezone)
-    found = []
-    for column in TIMES:
-        dates = [cell or None for cell in table.cells(column)]
-        try:
-            found.append(clock.seconds(dates))
-        except (ValueError, TypeError):
-            for row, date in enumerate(dates):
-                try:
-                    clock.seconds([date])
-                except (ValueError, TypeError):
-                    message = f'"{str(date)[:40]}" is neither a number of seconds nor a date such as 2026-11-22T15:02:00'
-                    table.refuse(message, row, column)
-    return found, clock
+    return [_dates(table, column, clock) for column in TIMES], clock
+
+
+def _dates(table: Table, column: str, clock: Clock) -> FloatArray:
+    """Return a column of dates as seconds, nan where a cell is empty or no date."""
+    dates = [cell or None for cell in table.cells(column)]
+    for row in _no_dates(list(dates), clock):
+        message = f'"{str(dates[row])[:40]}" is neither a number of seconds nor a date such as 2026-11-22T15:02:00'
+        table.wrong(row, message, column)
+        dates[row] = None
+    try:
+        return clock.seconds(dates)
+    except (ValueError, TypeError):
+        table.refuse("some dates have a time zone and others have none; give one to all of them, or to none", None, column)
+
+
+def _no_dates(dates: Sequence[str | None], clock: Clock, start: int = 0) -> Iterator[int]:
+    """Yield the positions of texts that are no dates: of a part that cannot be read, in its halves."""
+    try:
+        clock.seconds(dates)
+    except (ValueError, TypeError):
+        middle = len(dates) // 2
+        if not middle:
+            yield start
+        else:
+            yield from _no_dates(dates[:middle], clock, start)
+            yield from _no_dates(dates[middle:], clock, start + middle)
 
 
 def _seconds(table: Table, column: str) -> tuple[FloatArray, BoolArray]:
@@ -156,7 +194,7 @@ def _seconds(table: Table, column: str) -> tuple[FloatArray, BoolArray]:
     numbers = values.astype(float) if isinstance(values, np.ndarray) else table.decimals(column)
     if numbers is not None:
         return numbers, np.zeros(len(table), bool)
-    cells = table.cells(column)
+    cells = table.plain(column)
     numbers = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(float)
     return numbers, np.isnan(numbers) & np.array([bool(cell) for cell in cells])
 
@@ -178,11 +216,11 @@ def _allowed(table: Table, cluster: Instance) -> tuple[BoolArray, IntArray]:
             try:
                 allowed[j] &= ask.where(conditions)
             except InvalidInstance as error:
-                table.refuse(str(error), row, "requires")
+                table.wrong(row, str(error), "requires")
         if names_of[row]:
             known, unknown = row_places(cluster, names_of[row], rows=True)
             if unknown:
-                table.refuse(f'there is no server "{unknown[0]}"{did_you_mean(unknown[0], cluster.servers)}', row, "servers")
+                table.wrong(row, f'there is no server "{unknown[0]}"{did_you_mean(unknown[0], cluster.servers)}', "servers")
             allowed[j] &= np.isin(np.arange(cluster.n_servers), list(known.values()))
     return allowed, np.asarray(code, np.int64)
 

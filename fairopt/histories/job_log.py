@@ -113,6 +113,7 @@ class JobLog:
         """
         _check(records)
         _number_stays(records)
+        records.settle()
         _judge(records, cluster)
         if not len(records.job):
             raise InvalidInstance(f"the log has no job that can be judged; {_reasons(records.unjudged)}")

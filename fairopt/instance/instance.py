@@ -6,7 +6,7 @@ capacity c[i,r] of one server, demand d[n,r] of one task, weight phi[n], number 
     gamma[n,i] = delta[n,i] * counts[i] * min over r with d[n,r] > 0 of c[i,r] / d[n,r],
 
 the number of tasks that user n could run alone on row i. A user may be limited to P[n] servers at once: sum over i of counts[i] x[n,i] /
-gamma[n,i] <= P[n].
+gamma[n,i] <= P[n]. Resources of the whole cluster, which no server has, are `shared` (`fairopt.instance.shared`).
 
 >>> instance = Instance(
 ...     [[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]],
@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance
 from fairopt.instance.arguments import fields_of
 from fairopt.instance.attributes import RowAttributes
@@ -44,6 +43,7 @@ from fairopt.instance.records import labelled_arrays, plain_data, summary
 from fairopt.instance.replacing import changed_arguments
 from fairopt.instance.selections import Selection
 from fairopt.instance.units import amount
+from fairopt.show.drawing import ShowsItself
 from fairopt.validation import BoolArray, FloatArray, IntArray, restore_read_only
 from fairopt.wording import did_you_mean, joined
 
@@ -66,10 +66,10 @@ class Instance(Derived, ShowsItself):
 
     Parameters
     ----------
-    capacities : array (servers, resources)
+    capacities : array (servers, resources of servers)
         Capacity of *one* server of the row, finite, >= 0, in any unit (one per resource).
     demands : array (users, resources)
-        Demand of one task in the same units, finite, >= 0.
+        Demand of one task in the same units, finite, >= 0. Columns: the resources of servers, then those that are ``shared``.
     weights : array (users,) or (users, resources), optional
         Priorities (entitlements) among the users of a queue, >= 0; default 1. 0: nothing beyond the guarantee. Weights per resource, > 0,
         only for the notions that accept them.
@@ -95,6 +95,10 @@ class Instance(Derived, ShowsItself):
         The tree of queues; default none: every user is in the root.
     queue_of : sequence of str or None (users,), optional
         Name of the queue that each user is in; default None, the root.
+    shared : mapping from resources to amounts, optional
+        Resources of the whole cluster, which no server has: licences, the bandwidth of a file system, a power budget. Finite, >= 0, and
+        not multiplied by ``counts``. Where all resources are shared, ``capacities`` may be None: then there is one row, "cluster". The
+        columns of frames go by their labels.
     limits : sequence of Limit, optional
         What users hold together, or how many tasks they run together, wherever they are in the tree (`Limit`). The attribute
         ``selections`` has what each of them selects.
@@ -109,8 +113,9 @@ class Instance(Derived, ShowsItself):
     units : mapping from resources to units, optional
         Such as ``{"memory": "GiB"}``, for messages, tables and exports; default: what the names of resources say, "RAM (GB)".
     users, servers, resources : sequences of unique strings, optional
-        Labels; default ``user-1``, ``server-1``, ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be
-        equal and in the same order; nothing is aligned by guess.
+        Labels; ``resources`` are those of servers, then those that are shared, which may be left out. Default ``user-1``, ``server-1``,
+        ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be equal and in the same order; nothing is
+        aligned by guess.
 
     Raises
     ------
@@ -123,10 +128,13 @@ class Instance(Derived, ShowsItself):
     array([3., 1.])
     >>> Instance([[64]], [[1]], counts=[3], hosts=["cn[1,3,5]"], attributes=[{"model": "A100"}]).hosts
     (('cn1', 'cn3', 'cn5'),)
+    >>> Instance([[20]], [[1, 1], [1, 0]], shared={"licences": 10}, resources=["cpu"]).total_capacity  # the second user needs no licence
+    array([20., 10.])
     """
 
     capacities: FloatArray
     demands: FloatArray
+    shared_capacity: FloatArray
     weights: FloatArray
     eligibility: BoolArray
     counts: FloatArray
@@ -151,7 +159,7 @@ class Instance(Derived, ShowsItself):
 
     def __init__(
         self,
-        capacities: npt.ArrayLike,
+        capacities: npt.ArrayLike | None,
         demands: npt.ArrayLike,
         weights: npt.ArrayLike | Mapping[str, Any] | None = None,
         eligibility: npt.ArrayLike | Mapping[str, Any] | None = None,
@@ -162,6 +170,7 @@ class Instance(Derived, ShowsItself):
         guarantees: npt.ArrayLike | Mapping[str, Any] | None = None,
         queues: Sequence[Queue] | None = None,
         queue_of: Sequence[str | None] | Mapping[str, str | None] | None = None,
+        shared: Mapping[str, Any] | None = None,
         limits: Sequence[Limit] | None = None,
         hosts: Sequence[str | Sequence[str] | None] | Mapping[str, Any] | None = None,
         attributes: Sequence[Mapping[str, Any] | None] | Mapping[str, Any] | None = None,
@@ -173,7 +182,7 @@ class Instance(Derived, ShowsItself):
     ) -> None:
         fields = fields_of(
             *(capacities, demands, weights, eligibility, counts, tasks, rates, parallelism, guarantees, queues, queue_of),
-            *(limits, hosts, attributes, owners, units, users, servers, resources),
+            *(shared, limits, hosts, attributes, owners, units, users, servers, resources),
         )
         for name, value in fields.items():
             if isinstance(value, np.ndarray):
@@ -271,6 +280,7 @@ class Instance(Derived, ShowsItself):
         rates: Any = None,
         weights: Any = None,
         units: Any = None,
+        shared: Any = None,
         limits: Any = None,
     ) -> Instance:
         """Return the instance that pandas frames describe; their columns are those of the tables of a folder.
@@ -286,6 +296,8 @@ class Instance(Derived, ShowsItself):
             A row for each user (the index, or a first column ``user``), and a column for each server or resource.
         units : DataFrame, optional
             A row for each resource whose unit is known: ``name`` (or the index) and ``unit``.
+        shared : DataFrame, optional
+            A row for each resource of the whole cluster: ``name`` (or the index) and ``capacity``. With it, ``servers`` may be None.
         limits : DataFrame, optional
             A row for each named limit: ``name`` (or the index), bound, resource, users, queues, servers and each.
 
@@ -303,7 +315,9 @@ class Instance(Derived, ShowsItself):
         Instance(2 users, 3 servers in 2 rows, 1 resource: 20 gpu; 1 user cannot run on every server)
         """
         more = {"queues": queues, "limits": limits, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units}
-        frames = {"servers": servers, "users": users} | {name: frame for name, frame in more.items() if frame is not None}
+        frames = {} if servers is None and shared is not None else {"servers": servers}
+        more["shared"] = shared
+        frames |= {"users": users} | {name: frame for name, frame in more.items() if frame is not None}
         made: Instance = import_module("fairopt.formats.tables").from_frames(frames)  # formats are a floor above
         return made
 
@@ -316,6 +330,7 @@ class Instance(Derived, ShowsItself):
         ``capacities={"new": {"gpu": 8}}``                    so too ``demands`` of users, ``rates`` on servers
         ``eligibility={"vision": ["new"]}``                   these servers alone, or ``{"vision": {"old": False}}``
         ``queue_of={"ines": "vision"}``                       None: the root
+        ``shared={"licences": 12}``                           None leaves one out, for all users
         ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None leaves the queue out
         ``limits={"licences": {"bound": 12}}``                arguments of `Limit`; None leaves the limit out
         ``attributes={"new": {"ssd": True}}``                 by name; None leaves one out. So too ``hosts`` and ``owners``
@@ -365,7 +380,7 @@ class Instance(Derived, ShowsItself):
         return plain_data(self)
 
     def to_frame(
-        self, of: Literal["users", "servers", "queues", "limits", "eligibility", "rates", "weights", "units"] = "users"
+        self, of: Literal["users", "servers", "shared", "queues", "limits", "eligibility", "rates", "weights", "units"] = "users"
     ) -> pd.DataFrame:
         """Return a table that `from_frame` reads: users, servers, or, where the instance has them, queues, matrices and units.
 

@@ -28,8 +28,8 @@ from typing import Any
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_old_text
+from fairopt.files.limits import check_table
 from fairopt.instance.fractions import plain_numbers
-from fairopt.limits import check_table
 from fairopt.tables.mistakes import Mistakes
 from fairopt.tables.schema import Schema
 from fairopt.tables.table import Table
@@ -107,6 +107,8 @@ def parse(file: str, text: str, schema: Schema, *, lenient: bool = False, mistak
                 remedy = f"put cells that hold {_SEPARATORS.get(separator, separator)} in quotes"
                 if len(cells) < len(header):
                     remedy = f"put {_SEPARATORS.get(separator, separator)} where cells are empty, or correct the line"
+                    if len(cells) == 1:
+                        remedy = f"delete the line if it is a note, or {remedy}"
                 wrong.add(f"{file}, line {line}: the row has {plural(len(cells), 'cell')} for {len(header)} columns; {remedy}")
             if len(rows) == _BATCH:
                 _add(columns, rows)

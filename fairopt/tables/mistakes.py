@@ -55,10 +55,10 @@ class Mistakes:
         if len(self.found) > MOST:
             self.refuse(at_least=True)
 
-    def refuse(self, *, at_least: bool = False) -> None:
-        """Raise InvalidInstance with all mistakes, if there is one; no ``with`` statement keeps it."""
+    def refuse(self, *, at_least: bool = False, closing: str = "") -> None:
+        """Raise InvalidInstance with all mistakes, and what to do about them, if there is one; no ``with`` statement keeps it."""
         if self.found:
-            self._raised = InvalidInstance(together(self.found, self.more, at_least=at_least))
+            self._raised = InvalidInstance(together(self.found, self.more, at_least=at_least, closing=closing))
             raise self._raised from None
 
     def __enter__(self) -> Mistakes:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any, NoReturn
@@ -118,6 +118,8 @@ class Table:
         self._unclear: dict[str, Numeral] = {}
         self._resources: Sequence[str] | None = None
         self._unknown: set[tuple[int, str]] = set()
+        self.wrong_rows: set[int] = set()
+        """The rows with mistakes that are kept."""
         self.cut = ""
         """Which line is cut and left out."""
 
@@ -143,6 +145,8 @@ class Table:
         if self.mistakes is None:
             self.refuse(message, row, column)
         self.mistakes.add(f"{self.place(row, column)}: {message}")
+        if row is not None:
+            self.wrong_rows.add(row)
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:
@@ -195,9 +199,9 @@ class Table:
         """
         return [self.amount(cell, row, column, unit) for row, cell in enumerate(self.plain(column))]
 
-    def leave_out(self, start: int) -> None:
-        """Leave out the rows from this one on."""
-        rows = range(start)
+    def leave_out(self, left_out: Collection[int]) -> None:
+        """Leave out some rows."""
+        rows = [row for row in range(len(self)) if row not in left_out]
         self._values, self.lines = [part(each, rows) for each in self._values], [self.lines[row] for row in rows]
         self._texts = {j: list(cells) for j, cells in enumerate(self._values)} if self._all_texts else {}
         self._plain.clear()
@@ -256,9 +260,9 @@ class Table:
             elif isinstance(values, np.ndarray):
                 self._plain[j] = self._text(j)
             else:
-                name = self.columns[j]
+                name, dates = self.columns[j], self._is_time(j)
                 self._plain[j] = [
-                    self._meant(each.strip()) if isinstance(each, str) else self._text_of(each, row, name)
+                    self._meant(each.strip()) if isinstance(each, str) else self._text_of(each, row, name, dates=dates)
                     for row, each in enumerate(values)
                 ]
         return self._plain[j]
@@ -300,7 +304,7 @@ class Table:
     def floats(self, column: str, bad: Callable[[int, str, str], object] | None = None, *, of_resource: bool = False) -> FloatArray:
         """Return a column as an array; nan where a cell is empty and stands for nothing, and where it is no number.
 
-        Of the latter, ``bad`` is called with the row, what is wrong, and the column; by default it is refused. Amounts of a resource
+        Of the latter, ``bad`` is called with the row, what is wrong, and the column; by default it is a mistake. Amounts of a resource
         (an empty cell is 0) must all have a byte unit if one has, but for 0.
         """
         if column not in self:
@@ -316,7 +320,7 @@ class Table:
         with contextlib.suppress(ValueError):  # whatever Python reads as a number is that number
             return np.fromiter((float(cell or blank) for cell in self._pointed(column)), float, len(self))
         cells = [cell or blank for cell in self.plain(column)]
-        refuse = bad or (lambda row, message, column: self.refuse(message, row, column))
+        refuse = bad or self.wrong
         meant = {cell: float_of(cell, of_resource=of_resource) for cell in dict.fromkeys(cells)}
         found = np.array([meant[cell][0] for cell in cells])
         in_bytes = np.array([meant[cell][1] for cell in cells])
@@ -406,11 +410,13 @@ class Table:
         declared = self.schema.columns.get(column)
         return None if declared is None else declared.empty
 
+    def _is_time(self, j: int) -> bool:
+        declared = self.schema.columns.get(self.columns[j])
+        return declared is not None and declared.kind == "time"
+
     def _text(self, j: int) -> list[str]:
         if j not in self._texts:
-            values, name = self._values[j], self.columns[j]
-            declared = self.schema.columns.get(name)
-            dates = declared is not None and declared.kind == "time"
+            values, name, dates = self._values[j], self.columns[j], self._is_time(j)
             values = values.tolist() if isinstance(values, np.ndarray) else values
             self._texts[j] = (
                 list(values)

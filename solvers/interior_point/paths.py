@@ -24,22 +24,19 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.alpha_fair import follow_with_total, solve_alpha_fair
 from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.interior_point.logarithmic_path import follow as follow_in_logarithms
+from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.interior_point.tree import solve_filling
 from fairopt.solvers.structure.arrays import Arrays
 from fairopt.wording import SMALLER_RATIOS
 
 __all__ = [
-    "PAIRS_TO_POLISH",
     "Path",
     "paths_of_alpha_fair",
     "paths_of_market",
     "structured_path",
 ]
 
-# The path of `alpha_fair` ends at 1e-12: below this number of pairs, its answers are always polished on their active sets, which takes as
-# long as a few steps.
-PAIRS_TO_POLISH = 500
 _LOGARITHMS = "path in logarithms"
 
 
@@ -94,7 +91,7 @@ def paths_of_market(market: Program, arrays: Arrays) -> list[Path]:
     def of_market(path: Path) -> Path:
         def follow(_: Program, tolerance: float, deadline: Deadline, __: Solution | None) -> Solution | None:
             found = path.follow(market, tolerance, deadline, None)
-            if found is not None and market.n_pairs < PAIRS_TO_POLISH:
+            if found is not None and market.n_pairs < SETTINGS.pairs_to_polish:
                 found = polish(market, found) or found
             return None if found is None else replace(found, prices=None)
 

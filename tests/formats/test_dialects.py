@@ -6,14 +6,21 @@ import csv
 import io
 import re
 import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.opendocument import write as write_ods
 
 import fairopt as fo
+from fairopt.formats.allocations import read as read_allocation
+from fairopt.histories.reading import read_log_file
 
 SERVERS: list[list[Any]] = [["name", "gpu", "memory", "count", "clock"], ["dgx", 8.0, 1024.0, 4.0, 2.5], ["rack", 4.0, 256.5, 16.0, 3.25]]
 USERS: list[list[Any]] = [["name", "gpu", "memory", "weight", "guarantee"], ["vision", 2.0, 64.0, 2.0, 4.0], ["nlp", 0.5, 12.25, 0.75, ""]]
@@ -42,60 +49,292 @@ def number(value: object, decimal: str, thousands: str) -> str:
     return text.replace(",", "T").replace(".", decimal).replace("T", thousands)
 
 
-@st.composite
-def dialects(draw: st.DrawFn) -> dict[str, bytes]:
-    """Both tables as files. Each has a number that shows its decimal sign."""
-    files = {}
-    for name, table in (("servers", SERVERS), ("users", USERS)):
-        separator = draw(st.sampled_from([",", ";", "\t"]))
-        decimal = draw(st.sampled_from([".", ","]))
-        thousands = draw(st.sampled_from(["", " ", "\u00a0", "'", "_", "." if decimal == "," else ","]))
-        rows = [[number(value, decimal, thousands) for value in row] for row in table]
-        if draw(st.booleans()):
-            rows[0] = [draw(st.sampled_from([word, word.upper(), f" {word} "])) if word != "clock" else word for word in rows[0]]
-            rows[0][0] = draw(st.sampled_from(["name", "Name", "name "]))
-        if draw(st.booleans()):
-            rows = [
-                [*row, note] for row, note in zip(rows, [draw(st.sampled_from(["Notes", "# why", "contact"])), "a, b", "1,5"], strict=True)
-            ]
-        if draw(st.booleans()):
-            rows = [[*row, ""] for row in rows]
-        if draw(st.booleans()):
-            rows.append([" "] * len(rows[0]))
-        if draw(st.booleans()):
-            rows[1:] = [[f"{row[0]} ", *row[1:]] for row in rows[1:]]
+KINDS = ("csv", "xlsx", "ods", "frames")
+JOBS: list[list[Any]] = [["user", "submit_s", "run_s", "tasks", "cpu"], ["ada", 0.5, 1024.0, 2.0, 0.5], ["bob", 1200.25, 7.5, 1.0, 1.75]]
+LOG: list[list[Any]] = [["user", "submit", "start", "end", "cpu"], ["ada", 0.5, 5.25, 1024.0, 0.5], ["bob", 1200.25, 1300.0, "", 1.75]]
+POOL = fo.Instance([[8.0]], [[1.0]], resources=["cpu"])
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A table as some program and person write it: text for CSV, else typed cells or text, and which rows and columns mean nothing."""
+
+    kind: str
+    name: str
+    rows: list[list[Any]]
+    title: str = ""
+    separator: str = ","
+    quoting: Any = csv.QUOTE_MINIMAL
+    end: str = "\n"
+    encoding: str = "utf-8"
+    percent: bool = False
+    hidden: bool = False
+
+    def text(self) -> bytes:
+        """As CSV."""
         page = io.StringIO()
-        quoting: Any = draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
-        csv.writer(page, delimiter=separator, quoting=quoting, lineterminator=draw(st.sampled_from(["\n", "\r\n"]))).writerows(rows)
-        title = draw(
-            st.sampled_from(
-                ["", "Our lab\n", "Our lab, 2026\n" if separator != "," else "Our lab\n", "# of May, 2026\n", f"sep={separator}\n"]
-            )
-        )
-        files[f"{draw(st.sampled_from([name, name.capitalize()]))}.csv"] = (title + page.getvalue()).encode(
-            draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
-        )
-    return files
+        csv.writer(page, delimiter=self.separator, quoting=self.quoting, lineterminator=self.end).writerows(self.rows)
+        return (self.title + page.getvalue()).encode(self.encoding)
+
+    def grid(self) -> list[list[Any]]:
+        """As rows of a sheet."""
+        return [*([[self.title.strip()], []] if self.title else []), *self.rows]
+
+    def frame(self) -> pd.DataFrame:
+        """As a frame."""
+        return pd.DataFrame(self.rows[1:], columns=self.rows[0])
 
 
-@settings(max_examples=60, deadline=None)
-@given(files=dialects())
-def test_every_dialect_is_the_same_instance(files: dict[str, bytes]) -> None:
-    """Separators, signs, quotes, blanks, comments, titles, encodings, and the case of names."""
+def to_book(path: Path, tables: Sequence[Dialect]) -> Path:
+    """Write tables as sheets of one file."""
+    if path.suffix == ".ods":
+        return write_ods(path, {table.name: table.grid() for table in tables})
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    book.create_sheet("About us")["A1"] = "not read"
+    for table in tables:
+        sheet = book.create_sheet(table.name)
+        sheet.sheet_state = "hidden" if table.hidden else "visible"
+        for row in table.grid():
+            sheet.append(row)
+        if table.percent:
+            for cell in (cell for row in sheet.iter_rows() for cell in row if cell.value in (0.75, 0.5)):
+                cell.number_format = "0.00%"
+    book.save(path)
+    return path
+
+
+@st.composite
+def dialects(draw: st.DrawFn, name: str, table: list[list[Any]], kind: str) -> Dialect:
+    """A table. Its numbers show their decimal sign."""
+    decimal, separator = draw(st.sampled_from([".", ","])), draw(st.sampled_from([",", ";", "\t"]))
+    thousands = draw(st.sampled_from(["", " ", "\u00a0", "'", "_", "." if decimal == "," else ","]))
+    typed = kind != "csv" and draw(st.booleans())
+    rows = [[value if typed else number(value, decimal, thousands) for value in row] for row in table]
+    if draw(st.booleans()):
+        rows[0] = [draw(st.sampled_from([word, word.upper(), f" {word} "])) if word != "clock" else word for word in rows[0]]
+        rows[0][0] = draw(st.sampled_from([table[0][0], table[0][0].capitalize(), f"{table[0][0]} "]))
+    if draw(st.booleans()):
+        head = draw(st.sampled_from(["Notes", "# why", "contact"]))
+        rows = [[*row, note] for row, note in zip(rows, [head, "a, b", "1,5"], strict=True)]
+    if draw(st.booleans()):
+        rows = [[*row, ""] for row in rows]
+    if draw(st.booleans()):
+        rows.append([" "] * len(rows[0]))
+    if draw(st.booleans()):
+        rows[1:] = [[f"{row[0]} ", *row[1:]] for row in rows[1:]]
+    titles = ["", "Our lab\n", "# of May, 2026\n"]
+    if kind == "csv":
+        titles += ["Our lab, 2026\n" if separator != "," else "Our lab\n", f"sep={separator}\n"]
+    return Dialect(
+        kind,
+        draw(st.sampled_from([name, name.capitalize()])),
+        rows,
+        draw(st.sampled_from(titles)),
+        separator,
+        draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])),
+        draw(st.sampled_from(["\n", "\r\n"])),
+        draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16"])),
+        draw(st.booleans()),
+        draw(st.booleans()) and name != "jobs",
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_every_dialect_is_the_same_instance(kind: str, data: st.DataObject) -> None:
+    """Separators, signs, quotes, blanks, comments, titles, encodings, percentages, hidden sheets, and the case of names."""
+    tables = [data.draw(dialects(name, table, kind)) for name, table in (("servers", SERVERS), ("users", USERS))]
     with tempfile.TemporaryDirectory() as folder:
-        for name, data in files.items():
-            Path(folder, name).write_bytes(data)
-        read = fo.load(folder)
-        expected = instance(SERVERS, USERS)
-        upper = {resource: resource for resource in read.resources}
-        assert [resource.lower() for resource in upper] == ["gpu", "memory"]
-        assert read.capacities.tolist() == expected.capacities.tolist()
-        assert read.demands.tolist() == expected.demands.tolist()
-        assert (read.users, read.servers) == (expected.users, expected.servers)
-        assert read.weights.tolist() == expected.weights.tolist()
-        assert read.counts.tolist() == expected.counts.tolist()
-        assert read.guarantees.tolist() == expected.guarantees.tolist()
-        assert [dict(each) for each in read.attributes] == [dict(each) for each in expected.attributes]
+        if kind == "frames":
+            read = fo.Instance.from_frame(tables[1].frame(), tables[0].frame())
+        elif kind == "csv":
+            for table in tables:
+                Path(folder, f"{table.name}.csv").write_bytes(table.text())
+            read = fo.load(folder)
+        else:
+            read = fo.load(to_book(Path(folder, f"lab.{kind}"), tables))
+    expected = instance(SERVERS, USERS)
+    assert [resource.lower() for resource in read.resources] == ["gpu", "memory"]
+    assert read.capacities.tolist() == expected.capacities.tolist()
+    assert read.demands.tolist() == expected.demands.tolist()
+    assert (read.users, read.servers) == (expected.users, expected.servers)
+    assert read.weights.tolist() == expected.weights.tolist()
+    assert read.counts.tolist() == expected.counts.tolist()
+    assert read.guarantees.tolist() == expected.guarantees.tolist()
+    assert [dict(each) for each in read.attributes] == [dict(each) for each in expected.attributes]
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "ods"])
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_every_dialect_is_the_same_trace_and_log(kind: str, data: st.DataObject) -> None:
+    """Jobs to simulate, and a log of a cluster; times, too, may have decimal commas."""
+    jobs, log = data.draw(dialects("jobs", JOBS, kind)), data.draw(dialects("log", LOG, kind))
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{name}.{kind}") for name in ("jobs", "log")]
+        for path, table in zip(paths, (jobs, log), strict=True):
+            if kind == "csv":
+                path.write_bytes(table.text())
+            else:
+                write_one(path, table)
+        trace, records = fo.load_trace(paths[0], cluster=POOL), read_log_file(paths[1], POOL)
+    assert (trace.users, trace.submit.tolist(), trace.durations.tolist()) == (("ada", "bob"), [0.5, 1200.25], [1024, 7.5])
+    assert trace.resources == ("cpu",)
+    assert (trace.tasks.tolist(), trace.demands.ravel().tolist()) == ([2, 1], [0.5, 1.75])
+    assert (records.owners, records.submit.tolist(), records.start.tolist()) == (("ada", "bob"), [0.5, 1200.25], [5.25, 1300])
+    assert (records.end.tolist(), records.demands[records.shape].ravel().tolist()) == ([1024, np.inf], [0.5, 1.75])
+
+
+def write_one(path: Path, table: Dialect) -> None:
+    """Write a table as the first sheet of a file."""
+    if path.suffix == ".ods":
+        write_ods(path, {"any": table.grid()})
+        return
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in table.grid():
+        book.active.append(row)
+    book.save(path)
+
+
+HELD = fo.Instance([[8.0]], [[1.0], [1.0]], resources=["cpu"], users=["user", "other"], servers=["server"])
+MISTAKES: dict[str, tuple[list[list[Any]], Callable[[Path], object]]] = {  # a table, and how it is read
+    "servers": (SERVERS, lambda path: fo.load(path.parent)),
+    "users": (USERS, lambda path: fo.load(path.parent)),
+    "jobs": (JOBS, lambda path: fo.load_trace(path, cluster=POOL)),
+    "log": (LOG, lambda path: read_log_file(path, POOL)),
+    "events": (
+        [["time_s", "event", "name", "number"], [1.0, "remove", "server", 1.0], [2.5, "add", "server", 2.0]],
+        lambda path: fo.load_trace(path.with_name("jobs.csv"), cluster=POOL.replace(servers=["server"]), events=path),
+    ),
+    "held": ([["user", "server"], ["user", 1.5], ["other", 2.0]], lambda path: read_allocation(path, HELD)),
+    "nodes": (
+        [["sn", "cpu_milli", "memory_mib", "gpu", "model"], ["a", 96000.0, 393216.0, 8.0, "G2"], ["b", 64000.0, 262144.0, 0.0, ""]],
+        lambda path: fo.import_openb(path, path.with_name("pods.csv")),
+    ),
+    "tasks": (
+        [["user", "cpu", "mem", "n_tasks"], ["U1", 0.5, 0.25, 40.0], ["U2", 0.1, 0.2, 2.0]],
+        lambda path: fo.import_google2011(path.with_name("machines.csv"), path),
+    ),
+}
+OTHERS = {
+    "pods": [["name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "qos"], ["p", 6000.0, 12288.0, 1.0, 500.0, "LS"]],
+    "machines": [["platform", "cpu", "mem", "count"], ["P0", 0.5, 0.25, 3835.0]],
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_each_cell_that_is_no_number_is_one_mistake(name: str, data: st.DataObject) -> None:
+    """All of them in one message, each with its line and column, and nothing about others."""
+    table, read = MISTAKES[name]
+    numbers = [(row, j) for row in range(1, len(table)) for j, cell in enumerate(table[row]) if isinstance(cell, float)]
+    numbers = [(row, j) for row, j in numbers if table[0][j] != "clock"]
+    wrong = sorted(data.draw(st.sets(st.sampled_from(numbers), min_size=1)))
+    rows = [["?!" if (row, j) in wrong else cell for j, cell in enumerate(cells)] for row, cells in enumerate(table)]
+    whole = {key: value for key, (value, _) in MISTAKES.items()} | OTHERS | {name: rows}
+    with tempfile.TemporaryDirectory() as folder:
+        for each, cells in whole.items():
+            with Path(folder, f"{each}.csv").open("w", newline="") as file:
+                csv.writer(file).writerows(cells)
+        with pytest.raises(fo.InvalidInstance) as caught:
+            read(Path(folder, f"{name}.csv"))
+    lines = str(caught.value).split("\n")
+    said = [re.findall(r'line (\d+), column "([^"]+)"', line) for line in lines if "mistakes" not in line]
+    assert sorted(said) == sorted([(str(row + 1), table[0][j])] for row, j in wrong), str(caught.value)
+
+
+def test_a_sentence_below_a_table_is_one_mistake(tmp_path: Path) -> None:
+    """And so is a heading in it; the remedy is to delete it."""
+    (tmp_path / "servers.csv").write_text("name,gpu,memory\ns,8,64\n")
+    (tmp_path / "users.csv").write_text("name,gpu,memory,weight\na,1,2,1\nWaiting list:,,,\nb,1,2,\nPrices as of May; ask the office,,,\n")
+    with pytest.raises(fo.InvalidInstance) as caught:
+        fo.load(tmp_path)
+    assert str(caught.value).split("\n")[0] == "2 mistakes:"
+    for line, name in ((3, "Waiting list:"), (5, "Prices as of May; ask the office")):
+        assert f'line {line}, column "name": the row has only the name "{name}"; delete the row if it is a note, or fill in' in str(
+            caught.value
+        )
+
+
+def test_all_bad_jobs_of_a_log_at_once(tmp_path: Path) -> None:
+    """Cells, times that cannot be, servers that are not there; lenient, they are left out and counted."""
+    log = tmp_path / "log.csv"
+    rows = ["ada,0,1,2,1,s", "bob,x,1,2,1,s", "cem,5,1,9,1,s", "dan,0,1,2,1,elsewhere", ",0,1,2,1,s", "eve,0,1,2,0,s"]
+    log.write_text("\n".join(["user,submit,start,end,cpu,server", *rows, ""]))
+    with pytest.raises(fo.InvalidInstance, match=r"^5 mistakes \(lenient=True or --lenient leaves such records out\):") as caught:
+        read_log_file(log, POOL.replace(servers=["s"]))
+    lines = str(caught.value).split("\n")[1:]
+    assert [re.findall(r"line (\d)", line)[0] for line in lines] == ["3", "4", "5", "6", "7"]
+    for line, part in zip(
+        lines, ["is not a number of seconds", "it starts before", 'ran on "elsewhere"', "owner is empty", "zero"], strict=True
+    ):
+        assert part in line
+    assert read_log_file(log, POOL.replace(servers=["s"]), lenient=True).owners == ("ada",)
+
+
+def test_all_labels_of_a_matrix_at_once(tmp_path: Path) -> None:
+    """Unknown and missing ones, of users and of servers, and cells."""
+    path = tmp_path / "held.csv"
+    path.write_text("user,srever\nuser,1\nohter,2\nuser,3\n")
+    with pytest.raises(fo.InvalidInstance, match="expected a column for each server"):
+        read_allocation(path, HELD)
+    path.write_text("user,server,extra\nuser,x,1\nohter,2,1\nuser,3,1\n")
+    with pytest.raises(fo.InvalidInstance, match=r"^5 mistakes:") as caught:
+        read_allocation(path, HELD)
+    for part in (
+        'no "extra"',
+        'no user "ohter" (did you mean "other"?)',
+        'user "user" has a row already',
+        'no row for user "other"',
+        '"x"',
+    ):
+        assert part in str(caught.value)
+
+
+def test_merged_cells_and_hidden_sheets(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A merged cell may count once or for each row; a hidden sheet is read, and said to be."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in (("servers", [["name", "gpu"], ["s", 8]]), ("users", [["name", "gpu", "weight"], ["a", 1, 2], ["b", 1, None]])):
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book["servers"].sheet_state = "hidden"
+    book.save(tmp_path / "lab.xlsx")
+    assert fo.load(tmp_path / "lab.xlsx").weights.tolist() == [2, 1]
+    assert "the sheet servers is hidden, and is read" in caplog.text
+    book["users"].merge_cells("C2:C3")
+    book.save(tmp_path / "lab.xlsx")
+    with pytest.raises(fo.InvalidInstance, match=r'sheet users, row \d, column "weight": the cell is merged with others') as caught:
+        fo.load(tmp_path / "lab.xlsx")
+    assert str(caught.value).count("merged") <= 2
+
+
+def test_a_percent_format_is_a_share(tmp_path: Path) -> None:
+    """Of a weight, the number; of a guarantee of a queue, that part of the cluster; in other columns a number like any."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    sheets = {
+        "servers": [["name", "gpu"], ["s", 8]],
+        "users": [["name", "gpu", "weight", "queue"], ["a", 0.5, 0.5, "q"]],
+        "queues": [["name", "guarantee:gpu"], ["q", 0.25]],
+    }
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+        for cell in (cell for row in sheet.iter_rows(min_row=2) for cell in row if isinstance(cell.value, float)):
+            cell.number_format = "0%"
+    book.save(tmp_path / "lab.xlsx")
+    read = fo.load(tmp_path / "lab.xlsx")
+    assert (read.weights.tolist(), read.demands.tolist(), dict(read.queues[0].guarantee)) == ([0.5], [[0.5]], {"gpu": 2})
 
 
 @pytest.mark.parametrize(("cell", "grouped", "decimal"), [('"1,024"', 1024, 1.024), ('"512,000"', 512000, 512)])

@@ -161,7 +161,8 @@ REFUSED = [
     ),
     (
         {"users.csv": "name,cpu\nalice\n"},
-        "lab/users.csv, line 2: the row has 1 cell for 2 columns; put commas where cells are empty, or correct the line",
+        "lab/users.csv, line 2: the row has 1 cell for 2 columns; delete the line if it is a note, or put commas where cells are empty, "
+        "or correct the line",
     ),
     (
         {"users.csv": 'name,cpu\n"ali"ce,1\n'},
@@ -258,7 +259,10 @@ REFUSED = [
         {"eligibility.csv": "user,A,B\nalice,1,1\nbob,1,1\nbo,1,1\n"},
         'lab/eligibility.csv, line 4: there is no user "bo"; remove the row, or add the user',
     ),
-    ({"eligibility.csv": "user,A,B\nalice,1,1\nalice,1,1\n"}, 'lab/eligibility.csv, line 3: user "alice" has a row already; remove one'),
+    (
+        {"eligibility.csv": "user,A,B\nalice,1,1\nalice,1,1\nbob,1,1\n"},
+        'lab/eligibility.csv, line 3: user "alice" has a row already; remove one',
+    ),
     ({"eligibility.csv": "user,A\nalice,1\nbob,1\n"}, 'lab/eligibility.csv: there is no column for "B"; add it'),
     (
         {"eligibility.csv": "user,A,B,C\nalice,1,1,1\nbob,1,1,1\n"},
