@@ -229,7 +229,8 @@ class Instance(Derived, ShowsItself):
     @property
     def in_fractions(self) -> bool:
         """Was some number given that is not the shortest decimal of its float, such as Fraction(1, 3)?"""
-        return self._written is not None or any(each.in_fractions for each in (*self.queues, *self.limits))
+        limits = any(limit.in_fractions for limit in self.limits)
+        return self._written is not None or limits or any(queue.in_fractions for queue in self.queues)
 
     @property
     def units(self) -> dict[str, str]:

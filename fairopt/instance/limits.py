@@ -79,7 +79,7 @@ class Limit:
     name: str
     bound: float
     resource: str | None
-    amounts: Mapping[str, Any] | np.ndarray | None
+    amounts: Any  # a read-only mapping; before an instance has it also an array
     users: tuple[str, ...] | None
     queues: tuple[str, ...] | None
     servers: tuple[str, ...] | str | None
@@ -88,7 +88,7 @@ class Limit:
     def __init__(
         self,
         name: str,
-        bound: float,
+        bound: Any,
         resource: str | None = None,
         amounts: Any = None,
         users: Sequence[str] | None = None,

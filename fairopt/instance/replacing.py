@@ -71,10 +71,11 @@ def _limits_after(instance: Instance, changes: Mapping[str, Any]) -> list[Limit]
             places = places_after(instance, changes, word, numbers)
             labels = [f"{word[:-1]}-{j + 1}" for j in range(len(places))] if changes[word] is None else changes[word]
             present = getattr(instance, word)
-            after[word] = {name: [] for name in present}
+            moved_to: dict[str, list[str]] = {name: [] for name in present}
             for place, label in zip(places, labels, strict=True):
                 if place is not None:
-                    after[word][present[place]].append(label)
+                    moved_to[present[place]].append(label)
+            after[word] = moved_to
     queues = None
     if "queues" in changes and not isinstance(changes["queues"], Mapping):
         queues = {queue.name: [queue.name] for queue in changes["queues"] or ()}

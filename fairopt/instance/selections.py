@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -119,7 +119,7 @@ class Selection:
     def exact(self) -> Selection:
         """The same with Fractions for its numbers."""
         limit = self.limit.exact
-        amounts, given = self.amounts, cast(Mapping[str, Any], limit.amounts)
+        amounts, given = self.amounts, limit.amounts
         if isinstance(amounts, tuple):
             names = [(self.user_names[n], self.server_names[i]) for n, i in zip(amounts[0], amounts[1], strict=True)]
             each = [given[user][server] if isinstance(given[user], Mapping) else given[user] for user, server in names]
@@ -251,7 +251,7 @@ def _resolved(
     there = np.flatnonzero(servers).tolist()
     for name, amount in limit.amounts.items():
         n = _place(where, "user", name, of_user)
-        each = dict.fromkeys(there, amount)
+        each: dict[int, Any] = dict.fromkeys(there, amount)
         if isinstance(amount, Mapping):
             each = {_place(where, "server", server, of_server): a for server, a in amount.items()}
         if users[n]:

@@ -70,7 +70,7 @@ class Row:
         """Return the users whose tasks count on some server, ascending."""
         if self.only >= 0 and self.selection is not None:
             mine = np.array([self.only])
-            return mine[demands[mine, self.resource] > 0 if self.resource >= 0 else self.selection.counted[mine]]
+            return np.asarray(mine[demands[mine, self.resource] > 0 if self.resource >= 0 else self.selection.counted[mine]])
         if self.resource >= 0:
             return np.flatnonzero(self.users & (demands[:, self.resource] > 0))
         assert self.selection is not None

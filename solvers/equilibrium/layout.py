@@ -137,7 +137,7 @@ def _server_of(program: Program, rows: IntArray) -> IntArray:
         if there.size != 1:
             raise Unsupported("best-response knows limits of single servers and of users' tasks only")
         server[k] = there[0]
-    return server
+    return np.asarray(server)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_rows_are_those_of_the_labels(seed: int) -> None:
         (lambda: fo.Limit("x", float("inf")), "must be finite and >= 0, got inf"),
         (lambda: fo.Limit("x", 1, resource="gpu", amounts={"ann": 1}), "it has a resource and amounts"),
         (lambda: fo.Limit("x", 1, amounts={"ann": -1}), 'the amount of "ann" must be finite and >= 0'),
-        (lambda: fo.Limit("x", 1, each="host"), "each is 'host'"),
+        (lambda: fo.Limit("x", 1, each=cast(Any, "host")), "each is 'host'"),
         (lambda: fo.Limit("x", 1, users=[]), "its list of users is empty"),
         (lambda: lab(fo.Limit("x", 1, users=["anne"])), r'there is no user "anne" \(did you mean "ann"'),
         (lambda: lab(fo.Limit("x", 1, queues=["lab"])), 'there is no queue "lab"; there are no queues'),
@@ -140,7 +140,7 @@ def test_a_pool_adds_what_other_servers_have() -> None:
 
 def test_who_demands_nothing_needs_a_limit_on_every_server() -> None:
     """Tasks that take nothing are bounded by a limit of tasks or amounts, not by one of a resource."""
-    free = {"capacities": [[8], [8]], "demands": [[0], [1]]}
+    free: dict[str, Any] = {"capacities": [[8], [8]], "demands": [[0], [1]]}
     bounded = fo.Instance(**free, limits=[fo.Limit("five", 5, users=["user-1"])])
     np.testing.assert_allclose(fo.solve(bounded, "max-min").tasks_per_user, [5, 16])
     np.testing.assert_allclose(fo.solve(bounded, "proportional").tasks_per_user, [5, 16])

@@ -40,7 +40,9 @@ def test_fractions_are_those_of_the_oracle(seed: int) -> None:
     )
     instance = with_limits(pool, seed, round_to=1)
     expected = exact_shares(instance, np.ones(users), queue_share="sum")
-    assert fo.solve(instance, "max-min", exact=True).exact.tasks_per_user.tolist() == list(expected)
+    answer = fo.solve(instance, "max-min", exact=True).exact
+    assert answer is not None
+    assert answer.tasks_per_user.tolist() == list(expected)
 
 
 @pytest.mark.parametrize("solver", ["highs", "cvxpy", "pyomo", "interior-point"])
