@@ -81,7 +81,6 @@ def limit_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
     return [change for _, change in sorted(found, key=lambda each: -each[0])]
 
 
-<<<<<<< HEAD
 def _larger_bound(instance: Instance, row: Row) -> Change:
     """Return a larger bound of a named limit; one of each of several is larger for all of them."""
     assert row.selection is not None
@@ -90,7 +89,8 @@ def _larger_bound(instance: Instance, row: Row) -> Change:
     after = before + (step_of(before) if before > 0 else 1)
     words = f"a bound of {amount_of(row, after, instance, 3)} instead of {figure(before)} for limit {named(limit.name)}"
     return Change(words, "limit", lambda: instance.replace(limits={limit.name: {"bound": after}}))
-=======
+
+
 def row_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
     """Return a larger bound of each row that was stated (`fairopt.Program.with_limit`), has a price and limits one of these users."""
     question, instance = allocation.question, allocation.instance
@@ -105,7 +105,6 @@ def row_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
             raised_row = notion.with_bound(row.name, after)
             found.append((allocation.queue_prices[row.name], Change(words, "limit", lambda: instance, notion=raised_row)))
     return [change for _, change in sorted(found, key=lambda each: -each[0])]
->>>>>>> main
 
 
 def raised(instance: Instance, row: Row, which: str, resource: str, amount: Number) -> Callable[[], Instance]:

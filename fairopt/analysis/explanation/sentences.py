@@ -190,14 +190,6 @@ class Sentences:
         if program is None:
             return [], False
         of_queues = {row.name for row in counted_rows(self.made.instance, self.made.tasks)}
-<<<<<<< HEAD
-        names = {
-            program.limit_name(int(row))
-            for row in np.flatnonzero(mine & program.limits.of_kinds(LimitKind.QUEUE, LimitKind.LIMIT, LimitKind.NAMED))
-        }
-        full = [f'"{name}"' for name in self.allocation.queue_prices if name in names - of_queues]
-        return [f"What {self.notion.name} itself allows is used up, too: {joined(full)}."] if full and self.notion is not None else []
-=======
         own, limits = program.pair_users == self.n, program.limits
         full, everywhere = [], False
         for row in np.flatnonzero(limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED)).tolist():
@@ -217,7 +209,6 @@ class Sentences:
         of_queues = {row.name for row in counted_rows(self.made.instance, self.made.tasks)}
         rows = np.flatnonzero(limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED))
         return any(self._program.limit_name(int(row)) not in of_queues and bool(limits.matrix[[row]][:, mine].nnz) for row in rows)
->>>>>>> main
 
     def _stopped(self, own: BoolArray, exists: BoolArray) -> list[str]:
         """Return the limits of queues that are reached, and elsewhere what is full."""
