@@ -19,6 +19,7 @@ import fairopt as fo
 from fairopt.instance import FloatArray
 from fairopt.models.drfh import DRFH
 from fairopt.models.efficiency import Efficiency
+from fairopt.models.max_min import MaxMin
 from fairopt.models.proportional import Proportional
 
 
@@ -279,5 +280,5 @@ def test_servers_by_name_over_time() -> None:
     cluster = fo.Instance([[4], [4]], [[1], [2]], users=["a", "b"], servers=["fast", "slow"], resources=["gpu"])
     trace = fo.Trace(["a", "b"], [0, 0], [8, 6], [[1], [2]], [2, 2], resources=["gpu"])
     found = fo.simulate(trace, cluster, Speed())
-    same = fo.simulate(trace, cluster, fo.NOTIONS["max-min"](utility=[[2, 1], [2, 1]]))
+    same = fo.simulate(trace, cluster, MaxMin(utility=[[2, 1], [2, 1]]))
     np.testing.assert_allclose(found.completion, same.completion, rtol=1e-7)
