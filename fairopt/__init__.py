@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fairopt.clusters.yarn import import_yarn
     from fairopt.clusters.yarn_export import export_yarn
     from fairopt.errors import CertificateError, FairoptError, InvalidInstance, NoSolution, SolverUnavailable, Unsupported
+    from fairopt.files.limits import reading_limit
     from fairopt.formats import load, load_trace, save
     from fairopt.generators import GENERATORS, generate, generate_trace
     from fairopt.histories.job_log import JobLog
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from fairopt.kubernetes.quota_export import export_resourcequota
     from fairopt.kubernetes.volcano_export import export_volcano
     from fairopt.kubernetes.yunikorn_export import export_yunikorn
-    from fairopt.limits import reading_limit
     from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
     from fairopt.program import Program
     from fairopt.reporting.composing import Report, report
@@ -196,7 +196,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "kubernetes.quota_export": ["export_resourcequota"],
         "kubernetes.volcano_export": ["export_volcano"],
         "kubernetes.yunikorn_export": ["export_yunikorn"],
-        "limits": ["reading_limit"],
+        "files.limits": ["reading_limit"],
         "models": ["CRITERIA", "NOTIONS", "Notion", "Property", "ShareNotion"],
         "program": ["Program"],
         "reporting.composing": ["Report", "report"],

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairopt.surroundings import without_settings
+from fairopt.processes.surroundings import without_settings
 from fairopt.wording import plural
 
 if TYPE_CHECKING:

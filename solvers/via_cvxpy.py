@@ -25,13 +25,13 @@ import scipy.sparse as sp
 from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import EXACT, NOTHING
+from fairopt.processes.streams import unwarned
+from fairopt.processes.surroundings import refuse_settings
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Method, Status, final_levels, nothing_to_solve
 from fairopt.solvers.highs_model import without_banner
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
-from fairopt.streams import unwarned
-from fairopt.surroundings import refuse_settings
 
 __all__ = ["CVXPY", "status_of"]
 

@@ -34,9 +34,9 @@ from pathlib import Path
 import numpy as np
 
 from fairopt.errors import InvalidInstance
+from fairopt.files.limits import check_array
 from fairopt.formats.requirements import Attributes
 from fairopt.instance import BoolArray, FloatArray, Instance
-from fairopt.limits import check_array
 from fairopt.tables import Column, Rows, Schema
 from fairopt.tables import read as read_table
 from fairopt.tables.schema import spelled

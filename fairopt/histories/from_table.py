@@ -30,9 +30,9 @@ import numpy as np
 from fairopt.clusters.clock import Clock
 from fairopt.clusters.log_records import Records, Unjudged, distinct, row_places, unknown_server
 from fairopt.errors import InvalidInstance
+from fairopt.files.limits import check_array
 from fairopt.formats.requirements import Attributes
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.limits import check_array
 from fairopt.tables import Column, Mistakes, Schema, Table, read
 from fairopt.tables.schema import spelled
 from fairopt.wording import did_you_mean, joined

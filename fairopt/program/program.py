@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from fairopt.drawing import ShowsItself
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.instance.tolerances import SAME
 from fairopt.program.goals import Equilibrium, Goal, Separate
@@ -29,6 +28,7 @@ from fairopt.program.objective import Feature, Objective
 from fairopt.program.queue_limits import stack_rows
 from fairopt.program.scaling import ScaledColumns
 from fairopt.program.text import limit_name, lines_of
+from fairopt.show.drawing import ShowsItself
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -252,8 +252,8 @@ class Program(ShowsItself):
     def limit_name(self, row: int) -> str:
         """Return the name of a limit.
 
-        ``cpu @ server-3``, ``time of channel-2``, ``tasks of alice``, ``servers of alice`` (its parallelism), or ``slice of alice @
-        server-3``.
+        ``cpu @ server-3``, ``licences of the cluster``, ``time of channel-2``, ``tasks of alice``, ``servers of alice`` (its parallelism),
+        or ``slice of alice @ server-3``.
         """
         return limit_name(self, row)
 

@@ -21,8 +21,8 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.processes.streams import unwarned
 from fairopt.solvers.active_sets.settings import SETTINGS
-from fairopt.streams import unwarned
 
 __all__ = ["HasRows", "KKTSystem"]
 

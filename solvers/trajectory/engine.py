@@ -32,14 +32,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.drawing import draw
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.processes.streams import unwarned
 from fairopt.program import AlphaFair, Feature, Program, Solution
+from fairopt.show.drawing import draw
 from fairopt.solvers.backend import ALWAYS, Backend, Deadline, Method, nothing_to_solve
 from fairopt.solvers.trajectory.central_path import CentralPath, Point, falling, solve_rows
 from fairopt.solvers.trajectory.settings import SETTINGS
-from fairopt.streams import unwarned
 from fairopt.wording import exactly
 
 if TYPE_CHECKING:

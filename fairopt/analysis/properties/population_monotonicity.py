@@ -33,7 +33,7 @@ from fairopt.instance.aggregation import known_rates
 from fairopt.instance.exact_merging import coded
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import ShareNotion
-from fairopt.processes import workers
+from fairopt.processes.workers import workers
 from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check", "without"]
