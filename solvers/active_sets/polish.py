@@ -70,9 +70,10 @@ def _polished(program: Program, goal: AlphaFair | Tradeoff, solution: Solution) 
         return None
     small = problem.B.shape[0] * problem.B.shape[1] <= SETTINGS.small
     with one_thread() if small else nullcontext():
-        exact = (
-            solve_near(problem, near) if isinstance(goal, AlphaFair) else find_total_worth(problem, goal, Deadline(None), solve_near, near)
-        )
+        if isinstance(goal, AlphaFair):
+            exact = solve_near(problem, near)
+        else:
+            exact = find_total_worth(problem, goal, Deadline(None), solve_near, near)
     if exact is None:
         return None
     try:

@@ -100,6 +100,8 @@ class Arrays:
             if int(failed):
                 raise np.linalg.LinAlgError("the matrix is not positive definite")
             return lambda right: self.xp.cholesky_solve(right[:, None], factor)[:, 0]
+        if not matrix.shape[0]:
+            return lambda right: right
         # LAPACK itself, in its order: a step solves several small systems, and what SciPy checks before each takes longer than solving it.
         lower, failed = dpotrf(self.numpy(matrix).T, lower=1, clean=0)
         if failed:
