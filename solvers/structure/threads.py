@@ -17,7 +17,8 @@ def one_thread() -> AbstractContextManager[Any]:
     ...     all(library["num_threads"] == 1 for library in threadpool_info() if library["user_api"] == "blas")
     True
     """
-    return _libraries().limit(limits=1, user_api="blas")
+    within: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return within
 
 
 @cache
