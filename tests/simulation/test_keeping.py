@@ -188,7 +188,9 @@ def test_what_is_kept_of_something_else_is_refused(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("scheduler", ["drfh:best-fit", "backfill", "fairtree:half_life=20", "drfh", "psdsf:period=1"])
 def test_a_state_of_somebody_else_is_refused_or_does_no_harm(scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of its arrays left out, of another shape, of texts, or of numbers that point nowhere: a sentence, or a result."""
-    monkeypatch.setattr(compiled, "PATIENCE_IF_KEPT", np.inf)  # arrays of every other kind would be compiled for anew
+    monkeypatch.setattr(compiled, "PATIENCE", np.inf)  # plain Python: for arrays of every other kind a step would be compiled anew
+    monkeypatch.setattr(compiled, "PATIENCE_IF_KEPT", np.inf)
+    monkeypatch.setattr(compiled, "_loaded", set())
     trace, cluster = some(1)
     until = 60.0
     fo.simulate(trace, cluster, scheduler, until=until, resume=tmp_path, stopped=after(9))
