@@ -60,6 +60,7 @@ import numpy.typing as npt
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.fractions import rationals
+from fairopt.instance.shared import refuse_shared
 from fairopt.models.notion import Notion, Property, Sharing
 from fairopt.models.preference import check_preference, preference_per_task, restricted_preference
 from fairopt.program import AlphaFair, Disjunctive, Goal, LimitKind, Limits, Program
@@ -111,13 +112,14 @@ class BBF(Notion):
         return self if prefer is self.prefer else dataclasses.replace(self, prefer=prefer)
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
-        """Refuse several servers, time division and limited parallelism, and what every notion refuses."""
+        """Refuse several servers, resources of the cluster, time division and limited parallelism, and what every notion refuses."""
         super().check(instance, sharing)
         if instance.counts.sum() != 1:
             raise Unsupported(
                 f'the notion "bbf" is defined on one pool, but the instance has {instance.counts.sum():g} servers; '
                 "instance.pooled() makes one server of them"
             )
+        refuse_shared(instance, 'the notion "bbf" is defined on one pool', "instance.pooled() makes resources of the pool of them")
         if sharing == "tdm":
             raise Unsupported('the notion "bbf" divides resources, not time; leave sharing="tdm" out')
         if instance.limited.any():

@@ -32,7 +32,8 @@ from typing import ClassVar
 import numpy as np
 
 from fairopt.instance import FloatArray, Instance
-from fairopt.models.notion import Property
+from fairopt.instance.shared import refuse_shared
+from fairopt.models.notion import Property, Sharing
 from fairopt.models.share_notion import ShareNotion, alone_on_each
 from fairopt.program import Goal, Leximin, Separate
 
@@ -55,6 +56,12 @@ class PerServerDRF(ShareNotion):
     def merges(self, instance: Instance) -> bool:
         """Return False if tasks or parallelism are limited: servers take turns in order, and merged servers would take theirs together."""
         return bool(np.isinf(instance.tasks).all() and not instance.limited.any())
+
+    def check(self, instance: Instance, sharing: Sharing) -> None:
+        """Refuse resources of the cluster, and what every notion refuses."""
+        super().check(instance, sharing)
+        instead = 'use "drfh", "cdrf" or another notion that looks at all servers together'
+        refuse_shared(instance, f'"{self.name}" decides server by server', instead)
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return 1 / gamma0[n,i] = max_r d[n,r] / (counts[i] c[i,r]), (users, servers)."""

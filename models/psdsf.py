@@ -69,6 +69,7 @@ import numpy.typing as npt
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.fractions import rationals
+from fairopt.instance.shared import refuse_shared
 from fairopt.instance.tolerances import NOTHING
 from fairopt.models.notion import Condition, Property, Sharing
 from fairopt.models.preference import check_preference, preference_per_task, restricted_preference
@@ -171,8 +172,11 @@ class PSDSF(ShareNotion):
         return self if prefer is self.prefer else dataclasses.replace(self, prefer=prefer)
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
-        """Refuse the market under resource division, a bad preference and limited parallelism, and what every notion refuses."""
+        """Refuse shared resources, limited parallelism, the market under resource division, and what every notion refuses."""
         super().check(instance, sharing)
+        refuse_shared(
+            instance, '"psdsf" decides server by server', 'use "drfh", "cdrf" or another notion that looks at all servers together'
+        )
         if instance.limited.any():
             n = int(instance.limited.argmax())
             raise Unsupported(

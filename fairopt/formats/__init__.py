@@ -194,7 +194,7 @@ def schema() -> dict[str, Any]:
     """Return the JSON Schema of instance files, for editors and other programs.
 
     >>> sorted(schema()["properties"])
-    ['description', 'queues', 'resources', 'servers', 'title', 'units', 'users']
+    ['description', 'queues', 'resources', 'servers', 'shared', 'title', 'units', 'users']
     """
     from fairopt.formats import entries
 

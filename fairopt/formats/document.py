@@ -11,9 +11,10 @@
         count: 8                          # optional: identical servers that this entry stands for
         hosts: cn[1-7,12]                 # optional: their names, all or none; or a list
         attributes: {gpu_model: V100, cores: 4, ssd: true}    # optional: what "requires" can ask for
+    shared: {ansys: 10}                   # optional: resources of the whole cluster, which no server has
     users:
       - name: alice
-        demand: {cpu: 1, memory: 2}       # of one task; a resource left out is 0
+        demand: {cpu: 1, memory: 2}       # of one task, shared resources included; a resource left out is 0
         weight: 2                         # optional; or {cpu: 1, memory: 2}, then for every user
         tasks: 100                        # optional; left out: no limit
         queue: vision                     # optional: the queue that it is in; left out: the root
@@ -78,6 +79,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance import queues as asked
 from fairopt.instance.hosts import Hosts, misplaced, named_by
 from fairopt.instance.queues import misfits
+from fairopt.instance.shared import CLUSTER
 from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
 from fairopt.tables import Mistakes
 from fairopt.wording import brief, contrast, did_you_mean, joined
@@ -110,10 +112,12 @@ def instance_from(source: Source) -> Instance:
     check_unique(source, ("users",), (u.name for u in users), ("name",), mistakes)
     check_unique(source, ("queues",), (q.name for q in document.queues), ("name",), mistakes)
 
-    resources = document.resources
+    resources, shared = document.resources, document.shared
     if resources is None:
         resources = list(dict.fromkeys(r for s in servers for r in s.capacity))
     check_unique(source, ("resources",), resources, (), mistakes)
+    of_servers = [r for r in resources if r not in shared]
+    resources = [*of_servers, *shared]
     if not resources:
         mistakes.refuse()
         refuse(source, ("servers",), "no server has a resource; give each a capacity such as {cpu: 9, memory: 12}")
@@ -126,11 +130,16 @@ def instance_from(source: Source) -> Instance:
     check_array(source.place(()), "queues and users", len(document.queues), len(users), of_bytes=1)
 
     column = {name: j for j, name in enumerate(resources)}
-    capacities = np.zeros((len(servers), len(resources)))
+    capacities = np.zeros((len(servers), len(of_servers)))
     for i, server in enumerate(servers):
         with mistakes:
             check_known(source, ("servers", i, "capacity"), server.capacity, column, "resource")
             for name, amount in server.capacity.items():
+                if name in shared:
+                    if amount:
+                        path = ("servers", i, "capacity", name)
+                        refuse(source, path, f"{brief(name)} is shared by the whole cluster, so no server has any; remove one")
+                    continue
                 capacities[i, column[name]] = amount
                 numbers.keep("capacities", (i, column[name]), "servers", i, "capacity", name)
     demands = np.zeros((len(users), len(resources)))
@@ -182,6 +191,7 @@ def instance_from(source: Source) -> Instance:
             guarantees=numbers.of_users("guarantees", "guarantee", [u.guarantee for u in users]),
             queues=queues,
             queue_of=[u.queue for u in users],
+            shared={name: numbers.at("shared", name, given=amount) for name, amount in shared.items()},
             hosts=hosts,
             attributes=[s.attributes for s in servers],
             owners=[u.owner for u in users],
@@ -198,7 +208,7 @@ def _read(source: Source, mistakes: Mistakes) -> tuple[Document, Any]:
     """Return a document that the schema has accepted, and its data. Values that it has not accepted are mistakes, and others stand in."""
     models: dict[str, type[BaseModel]] = {"": Document, **ENTRIES, "quotas": Quota}
     try:
-        data, left_out = _few_unknown(with_plain_numbers(source, mistakes))
+        data, left_out = _few_unknown(_with_a_server(with_plain_numbers(source, mistakes)))
     except InvalidInstance as error:
         mistakes.add(str(error))
         mistakes.refuse()
@@ -213,6 +223,13 @@ def _read(source: Source, mistakes: Mistakes) -> tuple[Document, Any]:
     except ValidationError:  # without these, nothing else can be looked at
         mistakes.refuse()
         raise
+
+
+def _with_a_server(data: object) -> object:
+    """Return data with a row for the cluster where no server has anything, as all resources are shared."""
+    if isinstance(data, dict) and data.get("shared") and "servers" not in data:
+        return {**data, "servers": [{"name": CLUSTER, "capacity": {}}]}
+    return data
 
 
 def _mended(data: Any, error: ValidationError) -> Any:

@@ -113,7 +113,7 @@ def _unmet(source: Source, instance: Instance) -> Iterator[str]:
             asked.setdefault(user["requires"], []).append(user["name"])
     if not asked:
         return
-    attributes = Attributes([server.get("attributes") or {} for server in data["servers"]])
+    attributes = Attributes([server.get("attributes") or {} for server in data.get("servers") or [{}]])
     unmet = {requires: users for requires, users in asked.items() if not attributes.where(requires).any()}
     for requires, users in list(unmet.items())[:_REQUIREMENTS]:
         verb = "requires" if len(users) == 1 else "require"

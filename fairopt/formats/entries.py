@@ -216,7 +216,9 @@ class Document(_Entry):
     units: dict[Name, Name] = {}
     """Units of resources, such as GiB; left out: what the name of a resource says, as "RAM (GB)", and B where amounts have a byte unit."""
     servers: Annotated[list[Server], Field(min_length=1)]
-    """What there is to share."""
+    """What there is to share; left out where all resources are shared by the whole cluster."""
+    shared: Amounts = {}
+    """Resources of the whole cluster, which no server has, and their amounts: licences, the bandwidth of a file system."""
     queues: list[Queue] = []
     """The tree of queues that the users are in, in any order."""
     users: Annotated[list[User], Field(min_length=1)]
@@ -264,7 +266,8 @@ def schema() -> dict[str, Any]:
     ):
         for key, words in _docstrings(model).items():
             described["properties"][key] = dict(sorted({**described["properties"][key], "description": words}.items()))
-    return {"$schema": GenerateJsonSchema.schema_dialect, **definition, "title": "Instance of fair allocation"}
+    either = {"required": ["users"], "anyOf": [{"required": ["servers"]}, {"required": ["shared"]}]}
+    return {"$schema": GenerateJsonSchema.schema_dialect, **definition, **either, "title": "Instance of fair allocation"}
 
 
 def _docstrings(model: type[BaseModel]) -> dict[str, str]:

@@ -38,8 +38,8 @@ def leave_out(data: dict[str, Any], origin: Mapping[str, list[Any]], removed: Ma
 
 
 def without_resource(data: dict[str, Any], resource: str) -> None:
-    """Leave a resource out of a document: of its list, of the units, and of every amount."""
-    for key, kind in (("resources", list), ("units", dict)):
+    """Leave a resource out of a document: of its list, of the units, of what is shared, and of every amount."""
+    for key, kind in (("resources", list), ("units", dict), ("shared", dict)):
         if isinstance(data.get(key), kind):
             data[key] = _without(data[key], resource)
     for name, model in ENTRIES.items():

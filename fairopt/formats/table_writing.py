@@ -116,7 +116,7 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
         "servers": _table(
             {
                 "name": [server["name"] for server in servers],
-                **{r: [server["capacity"][r] for server in servers] for r in instance.resources},
+                **{r: [server["capacity"][r] for server in servers] for r in instance.server_resources},
                 **_optional("count", [server.get("count", "") for server in servers]),
                 **_optional("hosts", [server.get("hosts", "") for server in servers]),
                 **_attribute_columns(servers),
@@ -136,6 +136,8 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
             }
         ),
     }
+    if shared := document.get("shared"):
+        tables["shared"] = _table({"name": list(shared), "capacity": list(shared.values())})
     units = document.get("units", {})
     if units:
         tables["units"] = _table({"name": list(units), "unit": list(units.values())})

@@ -67,7 +67,9 @@ def with_plain_numbers(source: Source, mistakes: Mistakes | None = None) -> obje
             new = [_entry(kind, each, (kind, j), in_bytes) for j, each in enumerate(entries)]
             if any(a is not b for a, b in zip(new, entries, strict=True)):
                 changed[kind] = new
-    totals = _Totals(changed.get("servers", data.get("servers")))
+    if isinstance(shared := data.get("shared"), dict):
+        changed["shared"] = {name: _amount(each, name, ("shared", name), in_bytes) for name, each in shared.items()}
+    totals = _Totals(changed.get("servers", data.get("servers")), changed.get("shared"))
     if isinstance(queues := changed.get("queues", data.get("queues")), list):
         whole = [_of_cluster(source, each, ("queues", q), totals, kept) for q, each in enumerate(queues)]
         if any(a is not b for a, b in zip(whole, queues, strict=True)):
@@ -199,10 +201,13 @@ def _amount(value: object, resource: object, path: Path, in_bytes: _InBytes) -> 
 
 
 class _Totals:
-    """What the servers have of each resource together."""
+    """What the servers have of each resource together, and what there is of shared ones."""
 
-    def __init__(self, servers: object) -> None:
+    def __init__(self, servers: object, shared: object) -> None:
         self._servers, self._known = servers, dict[object, Fraction | None]()
+        for resource, amount in shared.items() if isinstance(shared, dict) else ():
+            if isinstance(amount, int | float) and not isinstance(amount, bool) and math.isfinite(amount):
+                self._known[resource] = fraction_of(amount)
 
     def of(self, resource: object) -> Fraction | None:
         """Return the total of a resource; None where the servers do not say it."""
@@ -270,6 +275,8 @@ def _check(source: Source, in_bytes: dict[object, tuple[Path, str]], mistakes: M
 
 def _amounts(data: Any) -> Iterator[tuple[Path, object]]:
     """Yield every amount of a resource, with its path."""
+    if isinstance(shared := data.get("shared"), dict):
+        yield from ((("shared", name), value) for name, value in shared.items())
     for kind, keys in _OF_RESOURCES.items():
         for j, entry in enumerate(_list(data.get(kind))):
             parts: list[tuple[Path, Any]] = [((kind, j), entry)]

@@ -27,6 +27,7 @@ class Derived:
     weights: FloatArray
     eligibility: BoolArray
     counts: FloatArray
+    shared_capacity: FloatArray
     rates_per_server: FloatArray | None
     guarantees: FloatArray
     queues: tuple[Queue, ...]
@@ -52,26 +53,60 @@ class Derived:
 
     @property
     def n_resources(self) -> int:
-        """M, the number of resources."""
+        """The number of resources: M of servers, and those that are shared."""
         return len(self.resources)
 
     @property
+    def n_server_resources(self) -> int:
+        """M, the number of resources of servers: the first columns of demands, and all of capacities."""
+        return int(self.capacities.shape[1])
+
+    @property
+    def server_resources(self) -> tuple[str, ...]:
+        """Labels of the resources of servers."""
+        return self.resources[: self.n_server_resources]
+
+    @property
+    def server_demands(self) -> FloatArray:
+        """Demands of the resources of servers, (users, M)."""
+        return self.demands[:, : self.n_server_resources]
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """The resources of the whole cluster, which no server has, and their amounts.
+
+        >>> from fairopt.instance import Instance
+        >>> Instance([[20]], [[1, 1], [1, 0]], shared={"licences": 10}).shared
+        {'licences': 10.0}
+        """
+        return dict(zip(self.resources[self.n_server_resources :], self.shared_capacity.tolist(), strict=True))
+
+    @property
+    def shared_demands(self) -> FloatArray:
+        """Demands of the shared resources, (users, shared)."""
+        return self.demands[:, self.n_server_resources :]
+
+    @property
     def total_capacity(self) -> FloatArray:
-        """Capacity of the cluster, sum_i counts[i] c[i,r], (resources,)."""
-        return self.counts @ self.capacities
+        """Capacity of the cluster, sum_i counts[i] c[i,r], then the shared amounts, (resources,)."""
+        of_servers: FloatArray = self.counts @ self.capacities
+        return np.concatenate([of_servers, self.shared_capacity]) if self.shared_capacity.size else of_servers
 
     @property
     def row_capacity(self) -> FloatArray:
-        """Capacity of each row, counts[i] c[i,r], (servers, resources)."""
+        """Capacity of each row, counts[i] c[i,r], (servers, M)."""
         return self.counts[:, None] * self.capacities
 
     @property
     def rates_of_one(self) -> FloatArray:
-        """Rho, (users, servers): the tasks that a user runs alone on *one* server of the row, eligible or not; inf for no demand."""
+        """Rho, (users, servers): the tasks that a user runs alone on *one* server of the row, eligible or not.
+
+        It is inf for who demands nothing of servers. Shared resources do not count.
+        """
         if self.rates_per_server is not None:
             return self.rates_per_server
         rho = np.full((self.n_users, self.n_servers), np.inf, dtype=self.capacities.dtype)
-        for r in range(self.n_resources):  # one resource at a time, to avoid an array (users, servers, resources)
+        for r in range(self.n_server_resources):  # one resource at a time, to avoid an array (users, servers, resources)
             users = np.flatnonzero(self.demands[:, r] > 0)
             rho[users] = np.minimum(rho[users], self.capacities[:, r] / self.demands[users, r, None])
         return rho
@@ -80,7 +115,7 @@ class Derived:
     def unconstrained_rates(self) -> FloatArray:
         """Gamma without placement constraints, (users, servers): 0 where a demanded resource is missing, inf for no demand."""
         if self.rates_per_server is not None:
-            return np.where(lacking(self.capacities, self.demands), 0, self.rates_per_server * self.counts)
+            return np.where(lacking(self.capacities, self.server_demands), 0, self.rates_per_server * self.counts)
         gamma = self.rates_of_one
         empty = self.counts == 0
         gamma[:, ~empty] *= self.counts[~empty]

@@ -86,6 +86,7 @@ def merge_exactly(instance: Instance, pair_data: ExactArray | None = None, by_we
         guarantees=_sums(exact.guarantees, user_group),
         queues=on_rows(exact, first_server[server_group].tolist()),
         queue_of=[exact.queue_of[n] for n in first_user.tolist()],
+        shared=exact.shared,
         **merged_facts(exact, server_group, user_group),
         users=[exact.users[n] for n in first_user.tolist()],
         servers=[exact.servers[i] for i in first_server],

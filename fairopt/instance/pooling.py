@@ -17,7 +17,7 @@ __all__ = ["pooled"]
 
 
 def pooled(instance: Instance) -> Instance:
-    """Return the instance with one server that has all the capacity of the cluster and on which every user is eligible.
+    """Return the instance with one server that has all the capacity of the cluster, shared resources included, and where everyone may run.
 
     A user's parallelism P[n] becomes the fraction of the pool that P[n] of its best servers would fill.
     """
@@ -30,10 +30,12 @@ def pooled(instance: Instance) -> Instance:
     total, demands = instance.total_capacity, instance.demands
     best = instance.rates_of_one[:, instance.counts > 0].max(axis=1, initial=0)
     pool = safe_ratio(total, demands[:, None, :])[:, 0].min(axis=1, initial=np.inf, where=demands > 0)
-    part = np.divide(best, pool, out=np.zeros_like(pool), where=(pool < np.inf) & (pool > 0))
+    part = np.divide(best, pool, out=np.zeros_like(pool), where=(pool < np.inf) & (pool > 0) & (best < np.inf))
     limited = (part > 0) & (instance.parallelism < np.inf)
     return instance.replace(
         capacities=total[None, :],
+        resources=instance.resources,
+        shared=None,
         counts=None,
         eligibility=None,
         parallelism=np.multiply(instance.parallelism, part, out=np.full_like(pool, np.inf), where=limited),
@@ -52,12 +54,13 @@ def _without_groups(queue: Queue, instance: Instance) -> Queue:
             guarantee[resource] = sum(quota.guarantee[resource] for quota in groups)
             if any(resource in quota.lending_limit for quota in groups):
                 lending[resource] = sum(quota.lending_limit.get(resource, quota.guarantee[resource]) for quota in groups)
-        elsewhere = instance.row_capacity[:, r].copy()
+        shared = r >= instance.n_server_resources
+        elsewhere = np.ones(instance.n_servers) if shared else instance.row_capacity[:, r].copy()
         most: float = 0
         for quota in (quota for quota in queue.quotas if resource in quota.limit):
             elsewhere[[instance.servers.index(name) for name in quota.servers]] = 0
             most += quota.limit[resource]
-        if most or not elsewhere.any():
+        if not elsewhere.any() or (most and not shared):
             limit[resource] = min(limit.get(resource, np.inf), most + elsewhere.sum())
     limit = {r: max(amount, guarantee.get(r, 0)) for r, amount in limit.items()}
     return Queue(queue.name, queue.parent, queue.weight, guarantee, limit, lending, queue.tier)

@@ -32,11 +32,14 @@ def plain_data(instance: Instance) -> dict[str, Any]:
     queues = {"queues": [queue.to_dict() for queue in instance.queues]} if instance.queues else {}
     units = {resource: unit for resource, unit in instance.units.items() if unit != unit_in_name(resource)}
     document = {"resources": list(instance.resources), **({"units": units} if units else {})}
-    return {**document, "servers": servers, **queues, "users": users}
+    amounts = map(plain, instance.given("shared_capacity").tolist())
+    shared = {"shared": dict(zip(instance.shared, amounts, strict=True))} if instance.shared else {}
+    return {**document, "servers": servers, **shared, **queues, "users": users}
 
 
 def _server(instance: Instance, i: int, capacity: FloatArray | ExactArray) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": instance.servers[i], "capacity": _by_resource(instance, capacity)}
+    amounts = dict(zip(instance.server_resources, map(plain, capacity.tolist()), strict=True))
+    entry: dict[str, Any] = {"name": instance.servers[i], "capacity": amounts}
     if instance.counts[i] != 1:
         entry["count"] = int(instance.counts[i])
     if instance.hosts[i]:
@@ -74,8 +77,10 @@ def _by_resource(instance: Instance, values: FloatArray | ExactArray) -> dict[st
 def labelled_arrays(instance: Instance) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
     """Return the arrays of an instance by name, each with the names of its dimensions."""
     per_resource = ("resource",) * (instance.weights.ndim - 1)
+    of_servers = "server_resource" if instance.shared else "resource"
     return {
-        "capacities": (("server", "resource"), instance.capacities),
+        "capacities": (("server", of_servers), instance.capacities),
+        **({"shared_capacity": (("shared",), instance.shared_capacity)} if instance.shared else {}),
         "counts": (("server",), instance.counts),
         "demands": (("user", "resource"), instance.demands),
         "weights": (("user", *per_resource), instance.weights),
@@ -96,7 +101,10 @@ def summary(instance: Instance) -> str:
     ]
     if len(totals) > 6:
         totals = [*totals[:5], f"{len(totals) - 5} more"]
-    notes = [f"{plural(instance.n_users, 'user')}, {servers}, {plural(instance.n_resources, 'resource')}: {', '.join(totals)}"]
+    resources = plural(instance.n_resources, "resource")
+    if instance.shared:
+        resources += f", of which {plural(len(instance.shared), 'is', 'are')} shared"
+    notes = [f"{plural(instance.n_users, 'user')}, {servers}, {resources}: {', '.join(totals)}"]
     confined = int((~instance.eligibility[:, instance.counts > 0]).any(axis=1).sum())
     for number, what in (
         (confined, "cannot run on every server"),

@@ -15,6 +15,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.instance.facts import OF_SERVERS, OF_USERS, changed_by_label, changed_facts
 from fairopt.instance.labelled import changed_places, changed_queues, changed_rows
+from fairopt.instance.shared import changed_shared
 from fairopt.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -34,9 +35,12 @@ def changed_arguments(instance: Instance, changes: Mapping[str, Any]) -> dict[st
         The constructor has no such argument.
     """
     arguments = {
-        name: instance.given(name) for name in instance.__slots__ if name not in ("rates_per_server", "placement", "_units", "_written")
+        name: instance.given(name)
+        for name in instance.__slots__
+        if name not in ("rates_per_server", "placement", "shared_capacity", "_units", "_written")
     }
     arguments |= {"rates": instance.given("rates_per_server"), "eligibility": instance.placement, "units": instance.units}
+    arguments["shared"] = dict(zip(instance.shared, instance.given("shared_capacity").tolist(), strict=True))
     if "resources" in changes:  # others than before may have no unit
         arguments["units"] = {resource: unit for resource, unit in instance.units.items() if resource in changes["resources"]}
     if not instance.guarantees.any():
@@ -47,8 +51,11 @@ def changed_arguments(instance: Instance, changes: Mapping[str, Any]) -> dict[st
     if unknown:
         word = min(unknown)
         raise TypeError(f'an instance has no "{word}"{did_you_mean(word, arguments)}')
-    by_label = {name: _by_label(instance, name, value) for name, value in changes.items() if isinstance(value, Mapping)}
-    return {**arguments, **changed_facts(instance, changes), **changes, **by_label}
+    by_label = {
+        name: _by_label(instance, name, value) for name, value in changes.items() if isinstance(value, Mapping) and name != "shared"
+    }
+    changed = {**arguments, **changed_facts(instance, changes), **changes, **by_label}
+    return changed_shared(instance, changes, changed) if arguments["shared"] or "shared" in changes else changed
 
 
 def _by_label(instance: Instance, name: str, given: Mapping[str, Any]) -> Any:
@@ -69,5 +76,6 @@ def _by_label(instance: Instance, name: str, given: Mapping[str, Any]) -> Any:
     if present is None:
         present = np.ones((instance.n_users, instance.n_servers), bool)
     rows = (instance.servers, "server") if name in ("capacities", "counts") else (instance.users, "user")
-    columns = (instance.servers, "server") if name in ("rates", "eligibility") else (instance.resources, "resource")
+    resources = instance.server_resources if name == "capacities" else instance.resources
+    columns = (instance.servers, "server") if name in ("rates", "eligibility") else (resources, "resource")
     return changed_rows(name, given, present, *rows, *columns)

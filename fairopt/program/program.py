@@ -252,8 +252,8 @@ class Program(ShowsItself):
     def limit_name(self, row: int) -> str:
         """Return the name of a limit.
 
-        ``cpu @ server-3``, ``time of channel-2``, ``tasks of alice``, ``servers of alice`` (its parallelism), or ``slice of alice @
-        server-3``.
+        ``cpu @ server-3``, ``licences of the cluster``, ``time of channel-2``, ``tasks of alice``, ``servers of alice`` (its parallelism),
+        or ``slice of alice @ server-3``.
         """
         return limit_name(self, row)
 

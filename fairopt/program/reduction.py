@@ -92,7 +92,7 @@ class Classes:
         by_column = matrix.tocsc()
         number = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
         bounds, kinds, keys = (np.concatenate([getattr(block, each) for block in blocks]) for each in ("bounds", "kinds", "keys"))
-        resource = np.where(kinds == LimitKind.CAPACITY, keys[:, 1], -1)
+        resource = np.where(kinds == LimitKind.CAPACITY, keys[:, 1], np.where(kinds == LimitKind.SHARED, keys[:, 0], -1))
         limits = number_distinct([np.column_stack([number, kinds, resource, bounds])]) if bounds.size else number
         users = number_distinct([*_of_users(program), *apart]) if n_users else np.zeros(0, np.int64)
         servers, pairs = np.zeros(n_servers, np.int64), np.zeros(program.n_pairs, np.int64)
@@ -384,11 +384,14 @@ def _rows(
     of_server = np.isin(kinds, (LimitKind.CAPACITY, LimitKind.TIME))
     of_user = np.isin(kinds, (LimitKind.TASKS, LimitKind.PARALLELISM, LimitKind.PAST, LimitKind.WITH_PAST, LimitKind.SLICE))
     named: list[str] = []
-    for row in np.flatnonzero(~(of_server | of_user)) if not names else ():
+    for row in np.flatnonzero(~(of_server | of_user | (kinds == LimitKind.SHARED))) if not names else ():
         named.append(program.limit_name(int(first[row])))
         kinds[row], keys[row] = LimitKind.QUEUE if kinds[row] == LimitKind.QUEUE else LimitKind.NAMED, (len(named) - 1, -1)
     keys[of_user, 0] = classes.users[keys[of_user, 0]]
+    beyond = keys[:, 1] - classes.servers.size  # >= 0: a slice of a resource of the cluster
     slices = kinds == LimitKind.SLICE
+    keys[slices & (beyond >= 0), 1] = int(classes.servers.max()) + 1 + beyond[slices & (beyond >= 0)]
+    slices &= beyond < 0
     keys[slices, 1] = classes.servers[keys[slices, 1]]
     keys[of_server, 0] = classes.servers[keys[of_server, 0]]
     for row in np.flatnonzero(of_server):

@@ -44,6 +44,7 @@ COMPONENT = {
     LimitKind.SLICE: "slices",
     LimitKind.PARALLELISM: "parallelism",
     LimitKind.QUEUE: "queues",
+    LimitKind.SHARED: "shared",
     LimitKind.NAMED: "rows",
     LimitKind.PAST: "past",
     LimitKind.WITH_PAST: "tasks_and_past",
@@ -220,6 +221,8 @@ _FEATURES = {each.feature for each in (Leximin, Equalize, Total, AlphaFair, Trad
 def _label(program: Program, row: int) -> str:
     """Name a limit within its component: the component's name need not be said twice."""
     name = program.limit_name(row)
+    if program.limits.kinds[row] == LimitKind.SHARED:
+        return name.removesuffix(" of the cluster")
     for opening in ("time of ", "tasks of ", "slice of ", "servers of "):
         if program.limits.kinds[row] != LimitKind.CAPACITY:
             name = name.removeprefix(opening)
