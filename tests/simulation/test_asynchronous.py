@@ -272,7 +272,7 @@ def test_a_seed_is_a_simulation() -> None:
 def test_a_short_period_comes_near_to_the_exact_fluid() -> None:
     """A thousandth of a second: jobs end when they do under the allocation that is exact at each event."""
     _, cluster = some()
-    own = fo.Trace(["A", "B"], [0, 1], [40, 30], [[1, 0.5], [0.5, 1]], [10, 10])
+    own = fo.Trace(["A", "B"], [0, 0.1], [40, 30], [[1, 0.5], [0.5, 1]], [1, 1])
     exact, near = (fo.simulate(own, cluster, scheduler).finished for scheduler in ("psdsf", ("psdsf", {"period": 0.001})))
     np.testing.assert_allclose(near, exact, rtol=1e-3)
     assert (near > exact - 1e-9).all()
