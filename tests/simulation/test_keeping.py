@@ -21,6 +21,7 @@ from fairopt.simulation import courses, flow_state, fluid, keeping, memory
 from fairopt.simulation.baselines import events
 from fairopt.solvers import compiled
 from fairopt.solvers.filling import event_loop
+from fairopt.solvers.filling.settings import SETTINGS
 
 SCHEDULERS = [
     *("drfh", "drfh:half_life=9:period=3", "karma:period=5", "psdsf:period=10"),
@@ -37,7 +38,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (flow_state, fluid, memory):
         monkeypatch.setattr(module, "SECTION", 4)
     monkeypatch.setattr(events, "_BATCH", 1)
-    monkeypatch.setattr(event_loop, "SETTINGS", replace(event_loop.SETTINGS, moments_at_once=1, moments_of_functions=1))
+    monkeypatch.setattr(event_loop, "SETTINGS", replace(SETTINGS, moments_at_once=1, moments_of_functions=1))
 
 
 def some(seed: int, tree: bool = False, gangs: bool = False, each: bool = False, resources: int = 2) -> tuple[fo.Trace, fo.Instance]:
