@@ -555,7 +555,7 @@ def ample(program: Any, alone: TreeFilling) -> Any:
             for column, value in zip(columns.tolist(), values.tolist(), strict=True):
                 most[column] = most[column] + bound / value
     rows, bounds = _limits_of(program)
-    of_servers = names.limits.of_kinds(LimitKind.CAPACITY, LimitKind.TIME) & (names.limits.bounds > 0)
+    of_servers = names.limits.of_kinds(LimitKind.CAPACITY, LimitKind.SHARED, LimitKind.TIME) & (names.limits.bounds > 0)
     of_kept = names.limits.of_kinds(LimitKind.QUEUE) & (names.limits.keys[:, 0] >= len(names.queue_limits) - len(names.kept_rows))
     for k in np.flatnonzero(of_servers | of_kept).tolist():
         columns, values = rows[k]

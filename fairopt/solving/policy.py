@@ -132,6 +132,9 @@ def find_by_classes(program: Program, solver: str | None, tolerance: float, dead
             if "users" in error.known:
                 error.known["users"] = reduction.members(error.known["users"])
             raise
+        if found.solution.promised is not None or found.solution.raised:  # what proves these is not spread
+            found = find(program, candidates(program, solver), tolerance, deadline)
+            return replace(found, solution=_counted(found.solution, reduced)), candidates(program, solver)
         solution = reduction.spread(found.solution)
         longer = program.with_broken(*solution.points)
         if longer is None:
