@@ -134,7 +134,7 @@ class Derived:
         limited: BoolArray = at_once < np.inf
         if not limited.any():
             return limited
-        limited &= ~self.zero_demand
+        limited &= ~self.zero_demand if self.rates_per_server is not None else (self.server_demands > 0).any(axis=1)
         limited[limited] = at_once[limited] < self.eligibility[limited] @ self.counts
         return limited
 

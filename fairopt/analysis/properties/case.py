@@ -42,6 +42,7 @@ from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.certificate import allocation_excess
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.fractions import from_rationals
+from fairopt.instance.shared import within_shared
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import LimitKind, Program
@@ -188,9 +189,12 @@ class Case:
         """R[n]: what each user could run alone, (users,); 0 for users who do not take part."""
         return self.at_most(self.rates)
 
-    def at_most(self, possible: FloatArray) -> FloatArray:
-        """Return the largest worth for each user, (users,), of at most ``possible`` tasks, (users, servers), and at most T[n] in all."""
-        limits = self.instance.tasks
+    def at_most(self, possible: FloatArray, part: Any = 1) -> FloatArray:
+        """Return the largest worth for each user, (users,), of at most ``possible`` tasks, (users, servers), and at most T[n] in all.
+
+        Of each resource of the cluster, a user has this ``part``, as in `fairopt.instance.shared.within_shared`.
+        """
+        limits = within_shared(self.instance, self.instance.tasks, part)
         if self.worth is None:
             return np.asarray(np.minimum(tasks_within(self.instance, possible), limits))
         return np.array([capped(row, worth, limit) for row, worth, limit in zip(possible, self.worth, limits, strict=True)])
@@ -267,7 +271,7 @@ def as_asked(allocation: Allocation) -> Allocation:
     return dataclasses.replace(allocation, instance=instance.replace(tasks=as_given))
 
 
-def capped(possible: FloatArray, worth: FloatArray, limit: float) -> FloatArray:
+def capped(possible: FloatArray, worth: FloatArray, limit: Any) -> FloatArray:
     """Return the worth of at most ``possible`` tasks on each server, (..., servers), and ``limit`` in all; the best servers first.
 
     >>> float(capped(np.array([2.0, 3.0]), np.array([0.5, 1.0]), 4.0))

@@ -34,7 +34,7 @@ from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion
 from fairopt.models.share_notion import dominant_share
-from fairopt.program import Program, Solution, Stage
+from fairopt.program import LimitKind, Program, Solution, Stage
 from fairopt.solving import notion_of, solve, without_remarks
 from fairopt.wording import figure, joined, plural
 
@@ -137,8 +137,10 @@ def _proved(case: Case, program: Program) -> bool:
         if level.prices is None:  # who else stops there, the certificate misses
             continue
         prices = np.zeros(len(limits))
-        rows = np.flatnonzero(limits.of_servers)
+        rows = np.flatnonzero(limits.of_kinds(LimitKind.CAPACITY, LimitKind.TIME))
         prices[rows] = level.prices[limits.keys[rows, 0], np.maximum(limits.keys[rows, 1], 0)]
+        for row in np.flatnonzero(limits.kinds == LimitKind.SHARED).tolist():
+            prices[row] = level.queue_prices.get(program.limit_name(row), 0.0)
         if members.size:
             stages.append(Stage(float(shares[members].min()), members, prices))
     stages.sort(key=lambda stage: stage.value)
