@@ -170,6 +170,19 @@ class Allocation(ShowsItself):
         )
 
     @property
+    def stopped_by(self) -> tuple[dict[str, tuple[str, ...]], ...]:
+        """What stops the users of each of the ``levels``, by user: names of limits as in ``print(program)``; `fairopt.allocation.stops`.
+
+        >>> import fairopt as fo
+        >>> pool = fo.Instance([[8]], [[1], [1]], tasks=[2, 9], users=["ann", "ben"], servers=["pool"], resources=["gpu"])
+        >>> fo.solve(pool, "drf").stopped_by
+        ({'ann': ('tasks of ann',)}, {'ben': ('gpu @ pool',)})
+        """
+        from fairopt.allocation.stops import stops
+
+        return stops(self)
+
+    @property
     def in_fractions(self) -> Allocation:
         """The allocation with the instance, tasks, shares and prices of ``exact``: code written for floats then computes in fractions.
 

@@ -137,7 +137,7 @@ class Certificate(ShowsItself):
         """The largest of the three residuals; nan if one of them is nan."""
         return _largest((self.feasibility, self.optimality, self.fairness))
 
-    def require(self, tolerance: float, notion: str, *engines: str, instead: str = "another solver") -> None:
+    def require(self, tolerance: float, notion: str, *engines: str, tried: str = "", instead: str = "another solver") -> None:
         """Refuse an answer whose worst residual (feasibility, if no optimum is claimed) exceeds the tolerance or is nan.
 
         Parameters
@@ -148,6 +148,8 @@ class Certificate(ShowsItself):
             Name of the notion, for the message.
         *engines : str
             The engines that took part in the answer.
+        tried : str
+            What has been tried besides, as a clause.
         instead : str
             What the message advises to try.
 
@@ -162,7 +164,7 @@ class Certificate(ShowsItself):
             )
             raise CertificateError(
                 f'the answer of {joined(quoted)} for "{notion}" fails its check: {residuals}, allowed {tolerance:.1e}; '
-                f"try {instead} or a larger tolerance"
+                f"{f'{tried}; ' if tried else ''}try {instead} or a larger tolerance"
             )
 
     def to_frame(self) -> pd.DataFrame:

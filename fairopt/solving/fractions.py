@@ -32,7 +32,7 @@ from fairopt.solving.answer import every_level, levels_of, prices_of, queue_pric
 from fairopt.solving.enclosures import DIGITS, answer_in_floats, enclose, in_floats_above, is_enclosed
 from fairopt.wording import duration, plural
 
-__all__ = ["solve_in_fractions"]
+__all__ = ["ENGINE", "fraction", "solve_in_fractions", "within_kept"]
 
 ENGINES: dict[type[Any], str] = {Equilibrium: "rational-equations", AlphaFair: "rational-newton", Tradeoff: "rational-newton"}
 MOST_SECONDS = 1800.0  # that a level may take, by benchmarks/in_fractions.py
@@ -78,7 +78,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         solution, radius = enclose(program, DIGITS if question.digits is None else question.digits, deadline)
         solved = time.perf_counter()
     else:
-        program, solution = _within_kept(program, deadline)
+        program, solution = within_kept(program, deadline)
         solved = time.perf_counter()
         prove(program, solution)
     pairs = _table(program, solution.x)
@@ -104,13 +104,13 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     )
 
 
-def _within_kept(program: ExactProgram, deadline: Deadline) -> tuple[ExactProgram, Solution]:
+def within_kept(program: ExactProgram, deadline: Deadline) -> tuple[ExactProgram, Solution]:
     """Solve with more and more rows of what queues keep, until the answer exceeds none; return the last program and its answer."""
     solution = solve_exactly(program, deadline, lambda: answer_in_floats(program, deadline))
     longer = program.with_broken(solution.x, *solution.parts)
     if longer is None:
         return program, solution
-    found, last = _within_kept(longer, deadline)
+    found, last = within_kept(longer, deadline)
     more = {name: getattr(last, name) + getattr(solution, name) for name in ("iterations", "programs_solved")}
     return found, replace(last, **more)
 
@@ -193,7 +193,7 @@ def _priced(
     names: Any = program.program
 
     def proved(stages: Sequence[Stage]) -> tuple[Solution, tuple[Level, ...], Any]:
-        numbers = (replace(stage, value=_fraction(stage.value), prices=fractions(stage.prices)) for stage in stages)
+        numbers = (replace(stage, value=fraction(stage.value), prices=fractions(stage.prices)) for stage in stages)
         exact = Solution(from_rationals(solution.x), tuple(numbers), prices=fractions(solution.prices))
         by_stage: Any = queue_prices_by_stage(names, exact)
         return exact, levels_of(names, exact, merging, sharing, by_stage, same=None), by_stage
@@ -205,5 +205,6 @@ def _priced(
     return prices, levels, queue_prices_of(names, exact, by_stage), steps
 
 
-def _fraction(value: Any) -> Any:
+def fraction(value: Any) -> Any:
+    """Return a number of a solution in rationals as a Fraction."""
     return from_rational(rational(value))

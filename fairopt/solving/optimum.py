@@ -171,6 +171,10 @@ def solve(
             error.known["tasks"] = unexpanded(instance, program.table(error.known["tasks"]), row, chosen.utility)
             error.known["solver"] = engines[0].name
         raise
+    if not found.certificate.worst <= tolerance:
+        from fairopt.solving.small_fractions import in_small_fractions
+
+        found = in_small_fractions(found, reduced, small, deadline)
     solution, program = found.solution, found.program
     solved = time.perf_counter()
 
@@ -212,9 +216,18 @@ def _check_whole(program: Program) -> None:
 def _require(certificate: Certificate, program: Program, engines: Sequence[Backend], tolerance: float) -> None:
     """Raise where the certificate fails, and say which other engine may do."""
     if not certificate.worst <= tolerance:
+        from fairopt.solving.small_fractions import is_small
+
         others = other_engines(program, engines)
         instead = f'solver="{others[0]}"' if others else _easier(program)
-        certificate.require(tolerance, program.name, *(engine.name for engine in engines), instead=instead)
+        small = is_small(program)  # then fractions were tried, within a few seconds
+        certificate.require(
+            tolerance,
+            program.name,
+            *(engine.name for engine in engines),
+            tried="in fractions it took too long, or users have something else" if small else "",
+            instead=f"{instead}, exact=True" if small else instead,
+        )
 
 
 def _easier(program: Program) -> str:

@@ -7,22 +7,21 @@ used pairs and the users of each level. With these sets fixed, x and the levels 
     A x = b on limits with a price,    U[n]/phi[n] = t[k] for users n of level k,    x = 0 on pairs dearer than others of their user.
 
 Placements are seldom unique, and the equations may be dependent. The correction dx, dt has the least sum of (dx/x)^2 and (dt/t)^2, so that
-small holdings move little: with E the matrix of x and D = diag(x), dx = D^2 E'l, where l solves the symmetric system of E D^2 E' bordered
-by the levels. A small multiple of the identity makes it regular, and a few steps of iterative refinement remove its effect. The certificate
-decides whether the answer is better.
+small holdings move little (`fairopt.solvers.leximin.least_change`). A few steps of iterative refinement remove the effect of the small
+multiple of the identity there. The certificate decides whether the answer is better.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Program, Solution, Stage
+from fairopt.solvers.leximin.least_change import LeastChange
 from fairopt.solvers.leximin.settings import SETTINGS
 
 __all__ = ["polish", "polishes"]
@@ -68,22 +67,13 @@ def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0])
     fixed = np.ones(E.shape[0])
     fixed[rows.size + levelled] = 0.0
 
-    x, t, weight = solution.x[pairs], np.ones(values.size), solution.x[pairs] ** 2
-    H: Any = E @ sp.diags_array(weight) @ E.T
-    diagonal = H.diagonal()
-    if not (diagonal > 0).all():  # a limit, or a user, without a pair to move: SuperLU would say so to standard output, and not to us
-        return solution
-    H = H + sp.diags_array(SETTINGS.singular * diagonal)
-    bordered: Any = sp.block_array([[H, B], [B.T, -sp.eye_array(t.size)]], format="csc")
-    try:
-        system = sp.linalg.splu(bordered)
-    except RuntimeError:  # singular
+    x, t, size = solution.x[pairs], np.ones(values.size), solution.x[pairs]
+    system = LeastChange.of(sp.csr_array(E * size), B)
+    if system is None:
         return solution
     for _ in range(SETTINGS.refinements):
-        missing = fixed + B @ t - E @ x
-        step = system.solve(np.append(missing, np.zeros(t.size)))
-        x = np.maximum(x + weight * (E.T @ step[: missing.size]), 0.0)
-        t = t - step[missing.size :]
+        change, of_levels = system.step(fixed + B @ t - E @ x)
+        x, t = np.maximum(x + size * change, 0.0), t + of_levels
     answer = np.zeros(program.n_pairs)
     answer[pairs] = x
     if not np.isfinite(answer).all():
