@@ -39,7 +39,8 @@ def test_without_shared_nothing_differs() -> None:
 
 def test_without_servers() -> None:
     """One row, the cluster, on which everybody may run."""
-    for capacities in (None, np.zeros((1, 0)), [[]]):
+    every: list[Any] = [None, np.zeros((1, 0)), [[]]]
+    for capacities in every:
         none = fo.Instance(capacities, [[1, 0], [1, 1]], shared={"uplink": 4, "ansys": 1})
         assert none.servers == ("cluster",)
         assert np.isinf(none.rates).all()

@@ -6,6 +6,7 @@ Users are settled by maximising each alone: whoever cannot exceed the level with
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
@@ -31,7 +32,7 @@ def leximin(rows: Rows, worth: Sequence[float], users: int) -> np.ndarray:
     own = np.zeros((users, size))
     for j, (user, _) in enumerate(rows.columns):
         own[user, j] = worth[j]
-    level, rising = np.zeros(users), own.any(axis=1)
+    level, rising = np.zeros(users), np.asarray(own.any(axis=1))
     a, b = np.reshape(rows.matrix, (-1, size)), np.array(rows.bounds)
     while rising.any():
         floors = np.zeros((users, size + 1))
@@ -49,7 +50,7 @@ def leximin(rows: Rows, worth: Sequence[float], users: int) -> np.ndarray:
 
 
 def _most(goal: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
-    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    found = linprog(-goal, A_ub=a, b_ub=b, method="highs", options=tight)
+    tight: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    found: Any = linprog(-goal, A_ub=a, b_ub=b, method="highs", options=tight)
     assert found.x is not None, found.message
     return float(goal @ found.x)

@@ -282,7 +282,8 @@ class Sentences:
         full = next((each for each in stops if isinstance(each, FullOfCluster)), None)
         if full is None:
             return []
-        parts, name = full.held / full.amount, named(self.instance.resources[full.resource])
+        amount: Any = full.amount
+        parts, name = full.held / amount, named(self.instance.resources[full.resource])
         others = [f"{named(self.instance.users[m])} {percent(parts[m])}" for m in self.room.largest_holders(full.held)]
         mine = f"{self.who} itself {percent(parts[self.n])}" if parts[self.n] > 0 else f"{self.who} none"
         return [f"Who has that {name}: {', '.join([*others, mine])}." if others else f"All of that {name} that is in use is its own."]

@@ -145,7 +145,8 @@ def use_table(findings: Findings) -> Table:
         if row.allocation is not None:
             part = row.allocation.time_utilization[:, None] if tdm else row.allocation.utilization
             of_servers = [part[i, r] if exists[i, r] else None for i, r in places]
-            of_cluster = np.where(instance.shared_capacity > 0, row.allocation.shared_utilization, None).tolist()
+            shared = zip(instance.shared_capacity, row.allocation.shared_utilization, strict=True)
+            of_cluster = [used if amount > 0 else None for amount, used in shared]
             columns.append(percents(row.name, [*of_servers, *of_cluster], 1))
     servers = names("server", [*(instance.servers[i] for i, _ in places), *("the cluster" for _ in instance.shared)])
     title = "Use of each server and of the cluster" if instance.shared else "Use of each server"
