@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from fairopt.slurm.exporting import export_slurm
     from fairopt.slurm.importing import import_slurm
     from fairopt.solvers import PLACEMENTS, SOLVERS
-    from fairopt.solving import formulate, solve, to_pyomo
+    from fairopt.solving import formulate, solve, to_cvxpy, to_pyomo
     from fairopt.studies.paper_tables import StudyTable, study_table
     from fairopt.studies.sweep import study
     from fairopt.trace import Trace
@@ -153,6 +153,7 @@ __all__ = [
     "solve",
     "study",
     "study_table",
+    "to_cvxpy",
     "to_pyomo",
     "trace_google2011",
     "trace_swf",
@@ -211,7 +212,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "slurm.exporting": ["export_slurm"],
         "slurm.importing": ["import_slurm"],
         "solvers": ["PLACEMENTS", "SOLVERS"],
-        "solving": ["formulate", "solve", "to_pyomo"],
+        "solving": ["formulate", "solve", "to_cvxpy", "to_pyomo"],
         "studies.paper_tables": ["StudyTable", "study_table"],
         "studies.sweep": ["study"],
         "trace": ["Trace"],

@@ -87,6 +87,7 @@ class AllPairs(Program):
         program: AllPairs = object.__new__(cls)
         fields: dict[str, Any] = {"name": name, "title": title, "goal": goal, "integral": False, "queue_limits": (), "kept": None}
         fields |= {"users": users, "servers": servers, "resources": resources, "kept_rows": (), "_largest": None}
+        fields |= {"stated": (), "source": None}
         fields |= {"capacities": capacities, "demands": demands, "worths": worths}
         fields |= {"limits": _Rows.of_tables(capacities, demands)}
         for field, value in fields.items():

@@ -213,7 +213,7 @@ class Reduction:
             return None
         if isinstance(program, AllPairs):
             return cls._of_tables(program, classes, weights)
-        return cls._of_rows(program, classes, weights)
+        return cls.over(program, classes, weights)
 
     @classmethod
     def _of_tables(cls, program: AllPairs, classes: Classes, weights: FloatArray) -> Reduction:
@@ -234,7 +234,8 @@ class Reduction:
         return cls(program, reduced if reduced.is_large else replace(reduced), classes, place)
 
     @classmethod
-    def _of_rows(cls, program: Program, classes: Classes, weights: FloatArray) -> Reduction:
+    def over(cls, program: Program, classes: Classes, weights: FloatArray) -> Reduction:
+        """Return the program over classes, as columns and rows; ``weights`` are those of the classes of users."""
         users, servers, pairs = _first(classes.users), _first(classes.servers), _first(classes.pairs)
         user, server = classes.users[program.pair_users[pairs]], classes.servers[program.pair_servers[pairs]]
         # Two classes of columns may have the same classes of users and of servers: the second has a server of its own.

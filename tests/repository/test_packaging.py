@@ -99,6 +99,7 @@ PUBLIC = {
     "solve",
     "study",
     "study_table",
+    "to_cvxpy",
     "to_pyomo",
     "trace_google2011",
     "trace_swf",

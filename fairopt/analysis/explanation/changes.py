@@ -17,21 +17,26 @@ from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.queues import Queue, Quota
 from fairopt.instance.shared import limit_name
 from fairopt.instance.units import bare_amount
+from fairopt.models import Notion, Stated
 from fairopt.program.queue_limits import Row
-from fairopt.wording import named
+from fairopt.wording import figure, named
 
-__all__ = ["Change", "limit_changes", "raised", "shared_changes", "step", "step_of", "with_queue"]
+__all__ = ["Change", "limit_changes", "raised", "row_changes", "shared_changes", "step", "step_of", "with_queue"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """A changed instance; ``servers`` has, for each of its rows, the position of the same row in the present instance."""
+    """A changed instance; ``servers`` has, for each of its rows, the position of the same row in the present instance.
+
+    Or the same instance under another ``notion``, whose row has a larger bound.
+    """
 
     words: str
     kind: str
     instance: Callable[[], Instance]
     servers: IntArray | None = None
     hint: Number = 0.0  # ranks changes without a price
+    notion: Notion | None = None
 
 
 def step_of(amount: Any) -> Any:
@@ -71,6 +76,22 @@ def limit_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
             words += f" on {quota.name}" if group else ""
             make = raised(instance, replace(row, of=(node, group)), which, resource, after)
             found.append((view.queue_prices.get(row.name, 0), Change(words, "limit", make)))
+    return [change for _, change in sorted(found, key=lambda each: -each[0])]
+
+
+def row_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
+    """Return a larger bound of each row that was stated (`fairopt.Program.with_limit`), has a price and limits one of these users."""
+    question, instance = allocation.question, allocation.instance
+    notion = None if question is None else question.notion
+    if not isinstance(notion, Stated):
+        return []
+    found = []
+    for row in notion.rows_for(instance):
+        if row.name in allocation.queue_prices and users[row.at_users].any():
+            after = row.bound + (step_of(row.bound) if row.bound > 0 else 1)
+            words = f'a bound of {figure(number(after))} instead of {figure(number(row.bound))} for "{row.name}"'
+            raised_row = notion.with_bound(row.name, after)
+            found.append((allocation.queue_prices[row.name], Change(words, "limit", lambda: instance, notion=raised_row)))
     return [change for _, change in sorted(found, key=lambda each: -each[0])]
 
 
