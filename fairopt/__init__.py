@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from fairopt.histories.job_log import JobLog
     from fairopt.histories.result import History
     from fairopt.histories.running import history
-    from fairopt.instance import Instance, Queue, Quota
+    from fairopt.instance import Instance, Limit, Queue, Quota
     from fairopt.kubernetes.importing import import_kubernetes
     from fairopt.kubernetes.kai_export import export_kai
     from fairopt.kubernetes.kueue_export import export_kueue
@@ -97,6 +97,7 @@ __all__ = [
     "InvalidInstance",
     "JobLog",
     "Level",
+    "Limit",
     "NoSolution",
     "Notion",
     "Program",
@@ -190,7 +191,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "histories.job_log": ["JobLog"],
         "histories.result": ["History"],
         "histories.running": ["history"],
-        "instance": ["Instance", "Queue", "Quota"],
+        "instance": ["Instance", "Limit", "Queue", "Quota"],
         "kubernetes.importing": ["import_kubernetes"],
         "kubernetes.kai_export": ["export_kai"],
         "kubernetes.kueue_export": ["export_kueue"],

@@ -29,6 +29,7 @@ from fairopt.analysis.properties import CHECKS, OF_FLAT_LISTS, OF_SERVERS_ALONE,
 from fairopt.analysis.properties.case import quietly
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.instance.limits import refuse_limits
 from fairopt.models import Property
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself
@@ -200,6 +201,7 @@ def audit(
     workers = workers if jobs is None else jobs
     check_number_of_workers(workers)
     check_time_limit(time_limit)
+    refuse_limits(allocation.instance.limits, "an audit")
     case = Case.of(allocation, int(effort), int(seed), int(workers), time_limit)
     verdicts = {}
     tree = allocation.instance.is_tree

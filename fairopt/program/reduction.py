@@ -387,7 +387,8 @@ def _rows(
     named: list[str] = []
     for row in np.flatnonzero(~(of_server | of_user | (kinds == LimitKind.SHARED))) if not names else ():
         named.append(program.limit_name(int(first[row])))
-        kinds[row], keys[row] = LimitKind.QUEUE if kinds[row] == LimitKind.QUEUE else LimitKind.NAMED, (len(named) - 1, -1)
+        same = kinds[row] in (LimitKind.QUEUE, LimitKind.LIMIT)
+        kinds[row], keys[row] = kinds[row] if same else LimitKind.NAMED, (len(named) - 1, -1)
     keys[of_user, 0] = classes.users[keys[of_user, 0]]
     beyond = keys[:, 1] - classes.servers.size  # >= 0: a slice of a resource of the cluster
     slices = kinds == LimitKind.SLICE

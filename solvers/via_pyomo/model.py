@@ -44,6 +44,7 @@ COMPONENT = {
     LimitKind.SLICE: "slices",
     LimitKind.PARALLELISM: "parallelism",
     LimitKind.QUEUE: "queues",
+    LimitKind.LIMIT: "named_limits",
     LimitKind.SHARED: "shared",
     LimitKind.NAMED: "rows",
     LimitKind.PAST: "past",

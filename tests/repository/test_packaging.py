@@ -40,6 +40,7 @@ PUBLIC = {
     "InvalidInstance",
     "JobLog",
     "Level",
+    "Limit",
     "NoSolution",
     "Notion",
     "Program",

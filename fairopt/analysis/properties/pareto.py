@@ -43,6 +43,7 @@ from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, merge, unmerged
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import fractions_of, rational, rationals
+from fairopt.instance.limit_merging import split
 from fairopt.instance.shared import shared_prices, within_shared
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import Efficiency
@@ -359,6 +360,7 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
         resources=instance.resources,
         queues=[queue.given for queue in instance.queues],
         queue_of=[instance.queue_of[n] for n in two],
+        limits=split(instance, {instance.users[n]: [f"{instance.users[n]} ({word})" for word in ("held", "more")] for n in case.members}),
     )
     limit = max(case.deadline() - time.monotonic(), 1e-3)
     proved = True
