@@ -272,6 +272,9 @@ class Families:
     def _alone(self, user: int, possible: FloatArray, within: Any) -> Any:
         """Return the largest worth for a user of at most ``possible`` tasks, (servers,), and ``within`` in all."""
         limit, parallelism = min(self.instance.tasks[user], within), self.instance.parallelism[user]
+        rows = self.case.within_rows(user, possible, limit) if self.case.own_rows else None
+        if rows is not None:
+            return rows
         if self.case.worth is not None:
             return capped(possible, self.case.worth[user], limit)[()]
         if parallelism < np.inf and (possible < np.inf).all():
@@ -305,6 +308,11 @@ class Families:
             take = np.where(row.users[mine] & row.servers[rows], row.coefficients(instance.demands, mine, rows), 0)
             parts.append((take, np.zeros(mine.size, np.int64), columns))
             bounds.append(np.array([row.bound]))
+        for own in case.own_rows:
+            table = self._full(instance.eligibility.size, 0).reshape(instance.eligibility.shape)
+            table[own.at_users, own.at_servers] = own.values
+            parts.append((table[mine, rows], np.zeros(mine.size, np.int64), columns))
+            bounds.append(self._full(1, 0) + own.bound)
         offered = bundle[place, np.arange(things)]
         filled = np.divide(offered, uses, out=np.full(uses.shape, np.inf, uses.dtype), where=uses > 0).min(axis=1)
         if case.radius is not None:
