@@ -6,6 +6,7 @@
 ``limits``          `Limit`, a named limit
 ``selections``      what a named limit selects, and the rows that it makes
 ``limit_merging``   named limits of merged and single rows
+``flows``           flow networks: `Instance.from_paths`
 ``requirements``    the language of ``requires``: ``model = A100; cores >= 4``
 ``tree``            the tree of queues and users
 ``keeping``         what queues keep of their guarantees by lending limits
