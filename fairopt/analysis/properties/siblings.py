@@ -232,6 +232,9 @@ class Families:
     def _alone(self, user: int, possible: FloatArray) -> Any:
         """Return the largest worth for a user of at most ``possible`` tasks, (servers,)."""
         limit, parallelism = self.instance.tasks[user], self.instance.parallelism[user]
+        within = self.case.within_rows(user, possible) if self.case.own_rows else None
+        if within is not None:
+            return within
         if self.case.worth is not None:
             return capped(possible, self.case.worth[user], limit)[()]
         if parallelism < np.inf:
@@ -263,6 +266,11 @@ class Families:
             take = np.where(row.users[mine] & row.servers[rows], row.coefficients(instance.demands, mine, rows), 0)
             parts.append((take, np.zeros(mine.size, np.int64), columns))
             bounds.append(np.array([row.bound]))
+        for own in case.own_rows:
+            table = self._full(instance.eligibility.size, 0).reshape(instance.eligibility.shape)
+            table[own.at_users, own.at_servers] = own.values
+            parts.append((table[mine, rows], np.zeros(mine.size, np.int64), columns))
+            bounds.append(self._full(1, 0) + own.bound)
         filled = np.divide(bundle[rows], uses, out=np.full(uses.shape, np.inf, uses.dtype), where=uses > 0).min(axis=1)
         if case.radius is not None:
             return self._in_fractions(child, worth, parts, bounds)
