@@ -96,7 +96,8 @@ def check_placements(instance: Instance, filled: Filled, sharing: Sharing) -> No
         if number > exact.tasks[n]:
             raise CertificateError(f'user "{exact.users[n]}" has more tasks than it wants')
     tasks = np.full((exact.n_users, exact.n_servers), Fraction(0), dtype=object)
-    np.add.at(tasks, (filled.users, row[filled.servers]), Fraction(1))
+    for n, i, number in zip(*pairs.tolist(), numbers.tolist(), strict=True):
+        tasks[n, row[i]] += number
     for limit in limit_rows(exact):
         if limit.used(exact.demands, tasks) > limit.bound:
             raise CertificateError(f'the tasks exceed the limit "{limit.name}"')

@@ -23,15 +23,15 @@ def levels_of(links: dict[str, float], flows: dict[str, list[list[str]]], weight
         floors = -np.array([level.get(n, 0) for n in range(len(flows))]) * (1 - 1e-12)
         rises = np.hstack([-own, np.isin(np.arange(len(flows)), free)[:, None].astype(float)])
         goal = np.append(np.zeros(len(pairs)), -1)
-        found = linprog(goal, A_ub=np.vstack([np.hstack([matrix, np.zeros((len(bounds), 1))]), rises]), b_ub=[*bounds, *floors])
+        found: Any = linprog(goal, A_ub=np.vstack([np.hstack([matrix, np.zeros((len(bounds), 1))]), rises]), b_ub=[*bounds, *floors])
         reached = -found.fun
         kept = np.array([level.get(n, reached) for n in range(len(flows))])
         for n in free:
             others = np.arange(len(flows)) != n
-            most = linprog(-own[n], A_ub=np.vstack([matrix, -own[others]]), b_ub=[*bounds, *(-kept[others] * (1 - 1e-12))])
+            most: Any = linprog(-own[n], A_ub=np.vstack([matrix, -own[others]]), b_ub=[*bounds, *(-kept[others] * (1 - 1e-12))])
             if -most.fun <= reached * (1 + 1e-7):
                 level[n] = reached
-    return np.array([level[n] for n in range(len(flows))]) * weights
+    return np.asarray([level[n] for n in range(len(flows))] * weights)
 
 
 @pytest.mark.parametrize("seed", range(8))
