@@ -167,7 +167,7 @@ def test_random_notions_by_name_against_the_oracle(case: tuple[fo.Instance, ByNa
     allocation = fo.solve(instance, notion)
     program = fo.formulate(instance, notion)
     np.testing.assert_allclose(program.utility(allocation.tasks) / instance.weights, allocation.shares, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(allocation.shares, levels_of(program, instance.weights), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(allocation.shares, levels_of(program, instance.weights), rtol=1e-5, atol=1e-9)
     as_given = fo.solve(instance, "max-min", utility=notion.share_per_task(instance))
     np.testing.assert_allclose(allocation.shares, as_given.shares, rtol=1e-8, atol=1e-12)
 
@@ -205,7 +205,7 @@ def test_goals_that_are_sums(base: type[fo.ShareNotion]) -> None:
         worth = np.ones((4, 3))
         worth[1, 2] = 3
         same = fo.solve(instance, "proportional", utility=worth)
-        np.testing.assert_allclose(allocation.shares, same.shares, rtol=1e-7)
+        np.testing.assert_allclose(allocation.shares, same.shares, rtol=1e-6)
     else:
         program = fo.formulate(instance, Named())
         best = largest(program.utilities, program.limits.matrix.toarray(), program.limits.bounds)
