@@ -12,7 +12,7 @@ gamma[n,i] <= P[n].
 ...     [[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]],
 ...     weights=[1, 1, 2], resources=["cpu", "memory", "bandwidth"])
 >>> instance
-Instance(3 users, 2 servers, 3 resources: 21 cpu, 24 memory, 100 bandwidth; 2 users cannot run on every server)
+Instance(3 users, 2 servers, 3 resources: 21 cpu, 24 memory, 100 bandwidth)
 >>> instance.rates
 array([[6., 0.],
        [6., 0.],
