@@ -302,10 +302,11 @@ class Instance(Derived, ShowsItself):
         ``capacities={"new": {"gpu": 8}}``                    so too ``demands`` of users, ``rates`` on servers
         ``eligibility={"vision": ["new"]}``                   these servers alone, or ``{"vision": {"old": False}}``
         ``queue_of={"ines": "vision"}``                       None: the root
-        ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None leaves the queue out
+        ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None removes the queue, with those in it
         ``attributes={"new": {"ssd": True}}``                 by name; None leaves one out. So too ``hosts`` and ``owners``
         ====================================================  =========================================================
 
+        With a queue that is removed go the queues and users in it, but for those that the same call moves elsewhere.
         Hosts and attributes stay with their rows, owners with their users. A row whose count changes has no hosts any more, unless these
         are given, too.
 

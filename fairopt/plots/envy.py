@@ -76,7 +76,8 @@ def plot_envy(
     if number > _NUMBERS and not largest > 0:  # an empty grid would say as much
         page = sheet(ax, figsize, (4.6, 1.3))
         page.axes[0].set_axis_off()
-        page.axes[0].set_title(f"nobody envies anybody ({number:,} users)", loc="left", fontsize=9, color=GREY)
+        users_are = f" ({number:,} users)" if number > _MOST else ""
+        page.axes[0].set_title(f"nobody envies anybody{users_are}", loc="left", fontsize=9, color=GREY)
         page.headline(heading, None)
         return page.figure
     envying, envied = shown, shown
