@@ -131,7 +131,7 @@ def plot_frontier(
     label_points(
         axes,
         np.array([places[group].mean(axis=0) for group in groups]).reshape(-1, 2),
-        [label_of([points[j] for j in group], 18 if narrow else _WRAP) for group in groups],
+        [label_of([points[j] for j in group], 18 if narrow else _WRAP, _title) for group in groups],
         lines,
         fontsize=7 if narrow else 8.5,
     )
@@ -165,12 +165,12 @@ def _price_axes(axes: Axes, frontier: Frontier) -> None:
         side.spines[:].set_visible(False)
 
 
-def label_of(points: Sequence[FrontierPoint], wrap: int = _WRAP) -> str:
+def label_of(points: Sequence[FrontierPoint], wrap: int = _WRAP, title: Callable[[str], str] = str) -> str:
     """Return the names of the points of one mark, those of a path as one list, in lines of ``wrap`` characters.
 
-    Notions and schedules are called as in the tables and pictures of a study.
+    ``title`` returns what a notion or schedule is called.
     """
-    names = [short_label(_title(point.name), 30) for point in points if point.kind not in ("alpha", *_FAMILIES)]
+    names = [short_label(title(point.name), 30) for point in points if point.kind not in ("alpha", *_FAMILIES)]
     paths = {kind: [point.name for point in points if point.kind == kind] for kind in ("alpha", *_FAMILIES)}
     for kind, members in paths.items():
         if members and kind == "alpha":
@@ -184,7 +184,7 @@ def label_of(points: Sequence[FrontierPoint], wrap: int = _WRAP) -> str:
 
 
 def _title(name: str) -> str:
-    """Return the title of a notion or schedule, which may be one of several of a name.
+    """Return what the tables and pictures of a study call a notion or schedule, which may be one of several of a name.
 
     >>> _title("drf (2)"), _title("drfh:best-fit")
     ('DRF (2)', 'DRFH, best-fit')

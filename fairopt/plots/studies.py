@@ -79,7 +79,7 @@ def plot_study(
     >>> frame = fo.study({"small": fo.Instance([[9, 18]], [[1, 4], [3, 1]])}, notions=["drf", "efficiency"], workers=1)
     >>> axes, = plot_study(frame).axes
     >>> sorted(text.get_text() for text in axes.texts if text.get_text())
-    ['drf', 'efficiency']
+    ['DRF', 'Efficiency']
     """
     if fairness not in _FAIRNESS:
         raise Unsupported(f'there is no picture of "{fairness}"; choose from {", ".join(_FAIRNESS)}')
