@@ -41,19 +41,19 @@ if TYPE_CHECKING:
     from fairopt.clusters.yarn import import_yarn
     from fairopt.clusters.yarn_export import export_yarn
     from fairopt.errors import CertificateError, FairoptError, InvalidInstance, NoSolution, SolverUnavailable, Unsupported
+    from fairopt.files.limits import reading_limit
     from fairopt.formats import load, load_trace, save
     from fairopt.generators import GENERATORS, generate, generate_trace
     from fairopt.histories.job_log import JobLog
     from fairopt.histories.result import History
     from fairopt.histories.running import history
-    from fairopt.instance import Instance, Queue, Quota
+    from fairopt.instance import Instance, Limit, Queue, Quota
     from fairopt.kubernetes.importing import import_kubernetes
     from fairopt.kubernetes.kai_export import export_kai
     from fairopt.kubernetes.kueue_export import export_kueue
     from fairopt.kubernetes.quota_export import export_resourcequota
     from fairopt.kubernetes.volcano_export import export_volcano
     from fairopt.kubernetes.yunikorn_export import export_yunikorn
-    from fairopt.limits import reading_limit
     from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
     from fairopt.program import Program
     from fairopt.reporting.composing import Report, report
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from fairopt.slurm.exporting import export_slurm
     from fairopt.slurm.importing import import_slurm
     from fairopt.solvers import PLACEMENTS, SOLVERS
-    from fairopt.solving import formulate, solve, to_pyomo
+    from fairopt.solving import formulate, solve, to_cvxpy, to_pyomo
     from fairopt.studies.paper_tables import StudyTable, study_table
     from fairopt.studies.sweep import study
     from fairopt.trace import Trace
@@ -97,6 +97,7 @@ __all__ = [
     "InvalidInstance",
     "JobLog",
     "Level",
+    "Limit",
     "NoSolution",
     "Notion",
     "Program",
@@ -153,6 +154,7 @@ __all__ = [
     "solve",
     "study",
     "study_table",
+    "to_cvxpy",
     "to_pyomo",
     "trace_google2011",
     "trace_swf",
@@ -189,14 +191,14 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "histories.job_log": ["JobLog"],
         "histories.result": ["History"],
         "histories.running": ["history"],
-        "instance": ["Instance", "Queue", "Quota"],
+        "instance": ["Instance", "Limit", "Queue", "Quota"],
         "kubernetes.importing": ["import_kubernetes"],
         "kubernetes.kai_export": ["export_kai"],
         "kubernetes.kueue_export": ["export_kueue"],
         "kubernetes.quota_export": ["export_resourcequota"],
         "kubernetes.volcano_export": ["export_volcano"],
         "kubernetes.yunikorn_export": ["export_yunikorn"],
-        "limits": ["reading_limit"],
+        "files.limits": ["reading_limit"],
         "models": ["CRITERIA", "NOTIONS", "Notion", "Property", "ShareNotion"],
         "program": ["Program"],
         "reporting.composing": ["Report", "report"],
@@ -211,7 +213,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "slurm.exporting": ["export_slurm"],
         "slurm.importing": ["import_slurm"],
         "solvers": ["PLACEMENTS", "SOLVERS"],
-        "solving": ["formulate", "solve", "to_pyomo"],
+        "solving": ["formulate", "solve", "to_cvxpy", "to_pyomo"],
         "studies.paper_tables": ["StudyTable", "study_table"],
         "studies.sweep": ["study"],
         "trace": ["Trace"],

@@ -25,8 +25,8 @@ from typer.main import get_command
 
 import fairopt as fo
 from fairopt.commands.said import INTERRUPTED, SAID, WRITTEN
+from fairopt.processes.streams import claim_stdout, quiet_libraries
 from fairopt.registry import FILES, line_at_fault
-from fairopt.streams import claim_stdout, quiet_libraries
 
 __all__ = ["app", "main"]
 

@@ -105,12 +105,12 @@ def _in_row(position: tuple[int, ...]) -> str:
     return f" in row {position[0] + 1}" if position else ""
 
 
-def matrix(values: npt.ArrayLike, what: str, meaning: str) -> FloatArray:
-    """Return a new float array with two dimensions, neither of length 0."""
+def matrix(values: npt.ArrayLike, what: str, meaning: str, *, may_be_narrow: bool = False) -> FloatArray:
+    """Return a new float array with two dimensions, neither of length 0; with ``may_be_narrow``, it may have no column."""
     array = numbers(values, what)
     if array.ndim != 2:
         raise InvalidInstance(f"the shape of {what} is {array.shape}, expected two dimensions: {meaning}")
-    if 0 in array.shape:
+    if 0 in array.shape and not (may_be_narrow and array.shape[0]):
         raise InvalidInstance(f"the shape of {what} is {array.shape}; there must be at least one row and one column, {meaning}")
     return array
 

@@ -6,6 +6,9 @@ the leximin of the fraction of this number that each user receives,
 
     s[n] = x[n] / (phi[n] sum_i gamma[n,i]).
 
+With resources of the cluster, of which there are S[r], it could run min(sum_i gamma[n,i], min over r of S[r] / d[n,r]) tasks alone: on
+other servers its tasks would take as much of them.
+
 *Source.* Friedman, Ghodsi and Psomas (2014), as restated by Khamse-Ashari et al. (2017), section II-B. On one server 1 / gamma[n] is the
 dominant share of a task, and CDRF is DRF. As a leximin it is Pareto optimal and x[n] is unique (`fairopt.models.share_notion`).
 
@@ -27,6 +30,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.instance.shared import within_shared
 from fairopt.models.notion import Condition, Property
 from fairopt.models.share_notion import ShareNotion
 from fairopt.program.parallelism import tasks_within
@@ -36,6 +40,11 @@ __all__ = ["CDRF"]
 
 _SOURCE = "Friedman, Ghodsi and Psomas (2014), without placement constraints"
 _SLICE = "Friedman, Ghodsi and Psomas (2014); with placement constraints too, as the slices give all the same share"
+
+
+def _alone(instance: Instance) -> FloatArray:
+    """Return what each user could run alone in the cluster, (users,)."""
+    return within_shared(instance, tasks_within(instance, instance.rates))
 
 
 class CDRF(ShareNotion):
@@ -61,10 +70,10 @@ class CDRF(ShareNotion):
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return 1 / sum_i gamma[n,i], within the parallelism of n; inf for a user that cannot run anywhere, and so has no column."""
-        return safe_ratio(1, tasks_within(instance, instance.rates))
+        return safe_ratio(1, _alone(instance))
 
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return the tasks that it could run alone within its constraints, as text."""
-        alone = tasks_within(instance, instance.rates)[user]
+        alone = _alone(instance)[user]
         part = percent(safe_ratio(1, alone).item())
         return f"the {plural(alone, 'task', digits=3)} that it could run alone, on the servers where it may run: each counts {part}"

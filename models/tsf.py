@@ -4,6 +4,9 @@ Like CDRF, but a user is compared with what it could run alone *without placemen
 
     s[n] = x[n] / (phi[n] sum_i gamma0[n,i]),    gamma0[n,i] = counts[i] * min over r with d[n,r] > 0 of c[i,r] / d[n,r].
 
+With resources of the cluster, of which there are S[r], it is compared with what it could run alone within these, too:
+min(sum_i gamma0[n,i], min over r of S[r] / d[n,r]).
+
 gamma0 depends on demands and capacities only. So a user cannot raise its share by declaring fewer eligible servers or less parallelism.
 
 *Source.* Wang, Li, Liang and Li (2016), as restated by Khamse-Ashari et al. (2017), section II-B. Without placement constraints it is CDRF,
@@ -27,6 +30,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.instance.shared import within_shared
 from fairopt.models.notion import Condition, Property, Sharing
 from fairopt.models.share_notion import ShareNotion
 from fairopt.wording import percent, plural
@@ -34,6 +38,11 @@ from fairopt.wording import percent, plural
 __all__ = ["TSF"]
 
 _SOURCE = "Wang, Li, Liang and Li (2016)"
+
+
+def _alone(instance: Instance) -> FloatArray:
+    """Return what each user could run alone without placement constraints, (users,), within the resources of the cluster."""
+    return within_shared(instance, instance.unconstrained_rates.sum(axis=1))
 
 
 class TSF(ShareNotion):
@@ -61,10 +70,10 @@ class TSF(ShareNotion):
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return 1 / sum_i gamma0[n,i]."""
-        return safe_ratio(1, instance.unconstrained_rates.sum(axis=1))
+        return safe_ratio(1, _alone(instance))
 
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return the tasks that it could run alone without constraints, as text."""
-        alone = instance.unconstrained_rates[user].sum()
+        alone = _alone(instance)[user]
         part = percent(safe_ratio(1, alone).item())
         return f"the {plural(alone, 'task', digits=3)} that it could run alone, if it were free to use every server: each counts {part}"

@@ -5,6 +5,8 @@ which it is eligible, and nothing else:
 
     maximise sum_n x[n]   subject to   x[n,i] <= min_r  phi[n] / (sum_m phi[m]) * counts[i] c[i,r] / d[n,r],     sum_i x[n,i] <= T[n].
 
+Of a resource of the cluster it may use the same part, wherever its tasks run: d[n,r] sum_i x[n,i] <= phi[n] / (sum_m phi[m]) * S[r].
+
 With weights per resource the slice of resource r is phi[n,r] / sum_m phi[m,r]. Under time division the slice is a part of each server's
 time, which gives the same number of tasks. A user's slice of a server on which it is not eligible stays unused (Khamse-Ashari et al. 2017,
 sections II-A and III-B).
@@ -32,10 +34,12 @@ import scipy.sparse as sp
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.fractions import rationals
+from fairopt.instance.selections import is_own
 from fairopt.models.notion import Notion, Property, Sharing
 from fairopt.program import LimitKind, Limits, Program, Total
 from fairopt.program.cluster_limits import eligible_pairs, user_limits
 from fairopt.program.exact import ExactProgram
+from fairopt.program.queue_limits import queue_limits
 from fairopt.wording import joined, percent
 
 __all__ = ["Uniform"]
@@ -49,12 +53,22 @@ def _slices(instance: Instance, users: IntArray, servers: IntArray) -> FloatArra
     if part.ndim == 1:
         return np.asarray(part[users] * instance.rates[users, servers])
     bounds = np.full(users.size, np.inf, dtype=instance.demands.dtype)
-    for r in range(instance.n_resources):
+    for r in range(instance.n_server_resources):
         demand = instance.demands[users, r]
         asks = demand > 0
         alone = instance.row_capacity[servers[asks], r] / demand[asks]
         bounds[asks] = np.minimum(bounds[asks], part[users[asks], r] * alone)
     return bounds
+
+
+def _shared_slices(instance: Instance, users: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return each user and resource of the cluster that it demands, (slices, 2), and how many tasks fit into its slice of it, (slices,)."""
+    part = instance.weights / instance.weights.sum(axis=0)
+    has_column = np.zeros(instance.n_users, bool)
+    has_column[users] = True
+    n, shared = np.nonzero((instance.shared_demands > 0) & has_column[:, None])
+    r = shared + instance.n_server_resources
+    return np.column_stack([n, r]), (part[n] if part.ndim == 1 else part[n, r]) * instance.shared_capacity[shared] / instance.demands[n, r]
 
 
 class Uniform(Notion):
@@ -81,15 +95,24 @@ class Uniform(Notion):
                 "give weights of shape (users,), or use sharing='rdm'"
             )
 
+        for selection in instance.selections:
+            if not is_own(selection):
+                raise Unsupported(
+                    f'"uniform" gives everybody a slice of its own, and limit "{selection.limit.name}" is about several users together; '
+                    'limit each user by itself (each="user"), or leave it out'
+                )
+
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return its slice as text."""
         part = (instance.weights / instance.weights.sum(axis=0))[user]
-        return f"nothing but its own slice, {joined(sorted({percent(p) for p in np.atleast_1d(part)}))} of every server"
+        everything = "every server and every resource of the cluster" if instance.shared else "every server"
+        return f"nothing but its own slice, {joined(sorted({percent(p) for p in np.atleast_1d(part)}))} of {everything}"
 
     def in_fractions(self, instance: Instance, program: Program) -> ExactProgram:
         """Return the program in fractions: slices, and tasks as the total."""
         users, servers = program.pair_users, program.pair_servers
-        slices = rationals(_slices(instance, users, servers))
+        of_servers = _slices(instance, users, servers)
+        slices = rationals(np.concatenate([of_servers[of_servers < np.inf], _shared_slices(instance, users)[1]]))
         ones = np.ones(users.size, dtype=np.int64)
         return ExactProgram.of(program, instance, rationals(ones), Total(rationals(np.ones(instance.n_users))), slices)
 
@@ -98,6 +121,12 @@ class Uniform(Notion):
         users, servers = eligible_pairs(instance)
         bounds = _slices(instance, users, servers)
         slices = Limits.of(LimitKind.SLICE, sp.eye_array(users.size, format="csr"), bounds, np.column_stack([users, servers]))
+        slices = slices.select(bounds < np.inf)  # who needs nothing of servers has its slices of the cluster alone
+        whose, shared = _shared_slices(instance, users)
+        first = np.searchsorted(users, np.arange(instance.n_users + 1))
+        tasks = sp.csr_array((np.ones(users.size), np.arange(users.size), first), shape=(instance.n_users, users.size))
+        of_cluster = Limits.of(LimitKind.SLICE, tasks[whose[:, 0]], shared, whose + np.array([0, instance.n_servers]))
+        of_limits, names = queue_limits(instance, users, servers)
         return Program(
             name=self.name,
             title=self.title,
@@ -107,7 +136,8 @@ class Uniform(Notion):
             pair_users=users,
             pair_servers=servers,
             utilities=np.ones(users.size),
-            limits=Limits.stack([slices, user_limits(instance, users, servers)]),
+            limits=Limits.stack([slices, of_cluster, user_limits(instance, users, servers), of_limits]),
             goal=Total(np.ones(instance.n_users)),
             integral=integral,
+            queue_limits=names,
         )

@@ -1,24 +1,27 @@
 """Kernels that run as plain Python while work is small, and are compiled by numba when it is not.
 
 Compiling takes 15 to 50 seconds the first time, and loading what was compiled takes about one. Most work is done sooner than that. So a
-kernel is a file of plain functions on arrays, each marked by `step`. `Steps` calls them as they are for ``PATIENCE`` seconds, then lets
-numba compile them, and goes on from the same arrays. Many small pieces of work add up: from ``PATIENCE_IN_ALL`` seconds on, steps are
-compiled at once, and from ``PATIENCE_IF_KEPT`` seconds on if an earlier process has compiled them. While another process compiles, as in a
-parallel study, plain Python goes on. Both give the same results bit for bit: the tests run both.
+kernel is a module of plain functions on arrays, each marked by `step`, with those that it imports from other modules. `Steps` calls them as
+they are for ``PATIENCE`` seconds, then lets numba compile them, and goes on from the same arrays. Many small pieces of work add up: from
+``PATIENCE_IN_ALL`` seconds on, steps are compiled at once, and from ``PATIENCE_IF_KEPT`` seconds on if an earlier process has compiled
+them. While another process compiles, as in a parallel study, plain Python goes on. Both give the same results bit for bit: the tests run
+both.
 
-Compiled functions are kept on disk beside their file until this file changes. So a kernel reads no function and no number of another file.
-A step is compiled anew for arrays of another type or layout, and for arrays that are read-only: whoever calls one gives it arrays of one
-kind, contiguous and writable.
+Compiled functions are kept on disk beside their file. numba compiles a function anew when its own file changes, but not when a step that it
+calls, or a number that it reads, changes in another file. So its name on disk has the `_version` of the whole kernel. A step is compiled
+anew for arrays of another type or layout, and for arrays that are read-only: whoever calls one gives it arrays of one kind, contiguous and
+writable.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
@@ -26,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairopt.surroundings import without_settings
+from fairopt.processes.surroundings import without_settings
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -62,20 +65,46 @@ def compiled(kernel: ModuleType) -> SimpleNamespace:
     if kernel.__name__ not in _compiled:
         numba = _numba()
         njit: Any = numba.njit  # its stubs leave out options
+        files = _files(kernel)
+        version = _version(kernel, files)
+        names = {file.__name__: dict(vars(file)) for file in files}  # what the compiled steps of each file read: each other, not plain ones
 
-        names = dict(vars(kernel))  # what the compiled steps call: each other, instead of the plain ones
-        outer: dict[str, Any] = {}  # what is called from outside
-        for name, function in vars(kernel).items():
-            if hasattr(function, "options"):
-                # What one step calls in another needs no wrapper to be called from outside, and a wrapper takes a second to compile.
-                for steps, qualified, inner in ((names, f"{name}.inner", True), (outer, name, False)):
-                    copy = FunctionType(function.__code__, names, name, function.__defaults__)
-                    copy.__module__, copy.__qualname__, copy.__doc__ = kernel.__name__, qualified, function.__doc__
-                    # What is called from outside counts references: else it would keep every generator of random numbers for ever.
-                    options = names.get("_OPTIONS", {}) | function.options | ({} if inner else {"_nrt": True})
-                    steps[name] = njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=inner, **options)(copy)
-        _compiled[kernel.__name__] = SimpleNamespace(**outer)
+        def jitted(function: Any, inner: bool) -> Any:
+            copy = FunctionType(function.__code__, names[function.__module__], function.__name__, function.__defaults__)
+            copy.__module__, copy.__doc__ = kernel.__name__, function.__doc__
+            copy.__qualname__ = f"{function.__name__}.{'inner.' if inner else ''}{version}"
+            # What is called from outside counts references: else it would keep every generator of random numbers for ever.
+            options = getattr(kernel, "OPTIONS", {}) | function.options | ({} if inner else {"_nrt": True})
+            # What one step calls in another needs no wrapper to be called from outside, and a wrapper takes a second to compile.
+            return njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=inner, **options)(copy)
+
+        steps = {function: jitted(function, True) for file in files for function in _steps(file).values()}
+        for file in files:
+            names[file.__name__] |= {name: steps[function] for name, function in _steps(file).items()}
+        _compiled[kernel.__name__] = SimpleNamespace(**{name: jitted(function, False) for name, function in _steps(kernel).items()})
     return _compiled[kernel.__name__]
+
+
+def _steps(file: ModuleType) -> dict[str, Any]:
+    """Return the steps that a module has or imports, by name."""
+    return {name: value for name, value in vars(file).items() if isinstance(value, FunctionType) and hasattr(value, "options")}
+
+
+def _files(kernel: ModuleType) -> list[ModuleType]:
+    """Return a kernel and the modules of all steps that its steps may call."""
+    files = [kernel]
+    for file in files:
+        files += {sys.modules[step.__module__] for step in _steps(file).values()} - set(files)
+    return files
+
+
+def _version(kernel: ModuleType, files: Sequence[ModuleType]) -> str:
+    """Return digits that change when one of the files changes, or a number that they import."""
+    told = hashlib.sha256(kernel.__name__.encode())
+    for file in sorted(files, key=lambda file: file.__name__):
+        numbers = sorted((name, repr(value)) for name, value in vars(file).items() if isinstance(value, int | float))
+        told.update(Path(str(file.__file__)).read_bytes() + repr(numbers).encode())
+    return told.hexdigest()[:12]
 
 
 def _numba() -> Any:
@@ -89,9 +118,9 @@ def _numba() -> Any:
 
 
 def _mark(function: Any) -> Path:
-    """Return the file that says that a step is kept on disk. Its name ends when the kernel changes, as what numba keeps does."""
+    """Return the file that says that a step is kept on disk. It has another name when the kernel changes, as what numba keeps has."""
     changed = Path(function.py_func.__code__.co_filename).stat().st_mtime_ns
-    return Path(function.stats.cache_path) / f"{function.__name__}-{changed:x}.kept"
+    return Path(function.stats.cache_path) / f"{function.py_func.__qualname__}-{changed:x}.kept"
 
 
 def is_kept(kernel: ModuleType, name: str) -> bool:
@@ -107,7 +136,7 @@ def _lock(function: Any, timeout: float = -1.0) -> BaseFileLock:
 
     folder = Path(function.stats.cache_path)
     folder.mkdir(parents=True, exist_ok=True)
-    return FileLock(folder / f"{Path(function.py_func.__code__.co_filename).stem}.lock", timeout=timeout)
+    return FileLock(folder / f"{function.py_func.__module__.rpartition('.')[2]}.lock", timeout=timeout)
 
 
 def is_being_compiled(kernel: ModuleType, name: str) -> bool:

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.processes.streams import unheard
 from fairopt.solvers.backend import Deadline, Status
-from fairopt.streams import unheard
 
 __all__ = ["DUAL_SIMPLEX", "PRIMAL_SIMPLEX", "HighsModel", "Outcome", "Status", "solved", "without_banner"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairopt.program import Program, Solution
+from fairopt.program import Program, Solution, TreeFilling
 
 __all__ = ["polishes"]
 
@@ -20,6 +20,13 @@ def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Soluti
         from fairopt.solvers.leximin.polish import polishes as of_levels
 
         yield from (("level equations", found) for found in of_levels(program, solution))
+        return
+    if isinstance(program.goal, TreeFilling):
+        from fairopt.solvers.leximin.tree_polish import polish_tree
+
+        filled = polish_tree(program, program.goal, solution)
+        if filled is not None:
+            yield "level equations", filled
         return
     if program.goal.is_equilibrium:
         from fairopt.solvers.equilibrium.polish import polish

@@ -24,12 +24,12 @@ from fairopt.allocation.level import Level
 from fairopt.allocation.question import Greedy, Optimum
 from fairopt.allocation.records import labelled_arrays, plain_data, user_frame
 from fairopt.certificate import Certificate
-from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.formats.frames import dataset
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.instance.fractions import rounding
 from fairopt.instance.tolerances import FITS, NOTHING
+from fairopt.show.drawing import ShowsItself, draw
 from fairopt.validation import restore_read_only
 from fairopt.wording import did_you_mean, figure, joined, printable, residual
 
@@ -66,8 +66,8 @@ class Allocation(ShowsItself):
         Dual price of capacity (of a server's time): an upper bound on what the goal gains with one more unit, and exactly its gain if the
         prices are unique. For a leximin, of the lowest level that a bottleneck stops; ``levels`` has all.
     queue_prices : dict
-        The same of the limits of queues, by name, as in `Level`; of a goal with levels, the price at the first level where the limit has
-        one.
+        The same of the limits of queues and of shared resources ("licences of the cluster"), by name, as in `Level`; of a goal with
+        levels, the price at the first level where the limit has one.
     levels : tuple of Level
         Ascending: the distinct final levels, with all users; empty if the goal has none.
     certificate : Certificate
@@ -170,6 +170,19 @@ class Allocation(ShowsItself):
         )
 
     @property
+    def stopped_by(self) -> tuple[dict[str, tuple[str, ...]], ...]:
+        """What stops the users of each of the ``levels``, by user: names of limits as in ``print(program)``; `fairopt.allocation.stops`.
+
+        >>> import fairopt as fo
+        >>> pool = fo.Instance([[8]], [[1], [1]], tasks=[2, 9], users=["ann", "ben"], servers=["pool"], resources=["gpu"])
+        >>> fo.solve(pool, "drf").stopped_by
+        ({'ann': ('tasks of ann',)}, {'ben': ('gpu @ pool',)})
+        """
+        from fairopt.allocation.stops import stops
+
+        return stops(self)
+
+    @property
     def in_fractions(self) -> Allocation:
         """The allocation with the instance, tasks, shares and prices of ``exact``: code written for floats then computes in fractions.
 
@@ -245,12 +258,28 @@ class Allocation(ShowsItself):
 
     @property
     def usage(self) -> FloatArray:
-        """sum_n x[n,i] d[n,r], (servers, resources)."""
-        return self.tasks.T @ self.instance.demands
+        """sum_n x[n,i] d[n,r] of the resources of servers, (servers, M)."""
+        return self.tasks.T @ self.instance.server_demands
+
+    @property
+    def shared_usage(self) -> FloatArray:
+        """sum_n d[n,r] x[n] of the resources of the whole cluster, (shared,).
+
+        >>> import fairopt as fo
+        >>> fo.solve(fo.Instance([[20]], [[1, 1], [1, 0]], shared={"licences": 10})).shared_usage.round(4)
+        array([6.6667])
+        """
+        return self.tasks_per_user @ self.instance.shared_demands
+
+    @property
+    def shared_utilization(self) -> FloatArray:
+        """The part of each resource of the whole cluster that is in use, (shared,); 0 if there is nothing of it."""
+        capacity = self.instance.shared_capacity
+        return np.divide(self.shared_usage, capacity, out=np.zeros_like(capacity), where=capacity > 0)
 
     @property
     def utilization(self) -> FloatArray:
-        """Usage / capacity, (servers, resources); 0 if the capacity is 0. For time division see ``time_utilization``."""
+        """Usage / capacity, (servers, M); 0 if the capacity is 0. For time division see ``time_utilization``."""
         capacity = self.instance.row_capacity
         return np.divide(self.usage, capacity, out=np.zeros_like(capacity), where=capacity > 0)
 

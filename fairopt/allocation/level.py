@@ -35,7 +35,7 @@ class Level:
         Of a tree of queues: the guarantees of a depth, or the surplus; else "".
     queue_prices : dict
         Dual prices of the limits of queues that have one, by the name of the limit ("gpu of research", "gpu of research on model = A100"),
-        and of what queues keep ("gpu beside what research and teaching keep").
+        of what queues keep ("gpu beside what research and teaching keep"), and of shared resources ("licences of the cluster").
     """
 
     value: float

@@ -30,6 +30,7 @@ def plain_data(allocation: Allocation) -> dict[str, Any]:
         "users": _users(allocation),
         **({"queues": [queue.to_dict() for queue in allocation.as_known.queue_holdings()[1:]]} if instance.queues else {}),
         "servers": _servers(allocation),
+        **({"shared": _shared(allocation)} if instance.shared else {}),
         "levels": _levels(allocation),
         "certificate": _certificate(allocation),
         "unservable": list(instance.unservable),
@@ -89,10 +90,17 @@ def _servers(allocation: Allocation) -> list[dict[str, Any]]:
         {
             "name": name,
             "count": int(instance.counts[i]),
-            "usage": dict(zip(instance.resources, usage[i].tolist(), strict=True)),
-            "utilization": dict(zip(instance.resources, utilization[i].tolist(), strict=True)),
+            "usage": dict(zip(instance.server_resources, usage[i].tolist(), strict=True)),
+            "utilization": dict(zip(instance.server_resources, utilization[i].tolist(), strict=True)),
         }
         for i, name in enumerate(instance.servers)
+    ]
+
+
+def _shared(allocation: Allocation) -> list[dict[str, Any]]:
+    columns = allocation.instance.shared.items(), allocation.shared_usage.tolist(), allocation.shared_utilization.tolist()
+    return [
+        {"name": name, "capacity": amount, "usage": used, "utilization": part} for (name, amount), used, part in zip(*columns, strict=True)
     ]
 
 
@@ -150,12 +158,14 @@ def user_frame(allocation: Allocation) -> pd.DataFrame:
 
 def labelled_arrays(allocation: Allocation) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
     """Return the arrays of an allocation by name, each with the names of its dimensions."""
+    of_servers = ("server", "server_resource" if allocation.instance.shared else "resource")
     arrays: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
         "tasks": (("user", "server"), allocation.tasks),
         "shares": (("user", "server")[: allocation.shares.ndim], allocation.shares),
-        "usage": (("server", "resource"), allocation.usage),
-        "utilization": (("server", "resource"), allocation.utilization),
+        "usage": (of_servers, allocation.usage),
+        "utilization": (of_servers, allocation.utilization),
+        **({"shared_usage": (("shared",), allocation.shared_usage)} if allocation.instance.shared else {}),
     }
     if allocation.prices is not None and allocation.prices.shape == allocation.usage.shape:
-        arrays["prices"] = (("server", "resource"), allocation.prices)
+        arrays["prices"] = (of_servers, allocation.prices)
     return arrays

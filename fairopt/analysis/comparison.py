@@ -14,10 +14,10 @@ from fairopt.allocation import Allocation
 from fairopt.analysis.measures import Envy, Violation, dominant_shares
 from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
-from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.results import result
+from fairopt.show.drawing import ShowsItself, draw
 from fairopt.wording import did_you_mean, figure, plural
 
 if TYPE_CHECKING:

@@ -55,7 +55,6 @@ import numpy as np
 from fairopt.allocation import GIVEN, Allocation
 from fairopt.analysis.measures import dominant_shares, shares_per_task, takes_part
 from fairopt.analysis.own_schedulers import made
-from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.aggregation import merge
@@ -63,6 +62,7 @@ from fairopt.instance.queues import Queue
 from fairopt.instance.tolerances import NOTHING
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.results import plain, result
+from fairopt.show.drawing import ShowsItself, draw
 from fairopt.solvers import pareto_frontier
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, notion_of, solve, without_remarks

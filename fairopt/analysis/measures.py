@@ -217,10 +217,11 @@ def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: f
         unit = units.get(things[r], "") if sharing == "rdm" else ""
         found.append(Violation(f"{things[r]} @ {instance.servers[i]}", _number(used[i, r]), _number(allowed[i, r]), unit))
     for row in counted_rows(instance, tasks):
-        of_queue = _number(instance.demands[row.users, row.resource] @ tasks[np.ix_(row.users, row.servers)].sum(axis=1))
-        if of_queue > row.bound * (1 + tolerance) + tolerance * (row.bound == 0):
-            name = row.name if row.keepers else f"limit of {row.name}"
-            found.append(Violation(name, of_queue, row.bound, units.get(instance.resources[row.resource], "")))
+        held_together = _number(row.used(instance.demands, tasks))
+        if held_together > row.bound * (1 + tolerance) + tolerance * (row.bound == 0):
+            name = row.name if row.keepers else f"limit {row.name}" if row.selection is not None else f"limit of {row.name}"
+            unit = units.get(instance.resources[row.resource], "") if row.resource >= 0 else ""
+            found.append(Violation(name, held_together, row.bound, unit))
     return sorted(found, key=lambda each: each.allowed / each.used)
 
 

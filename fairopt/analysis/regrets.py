@@ -77,13 +77,13 @@ from fairopt.allocation.holdings import tree_order
 from fairopt.allocation.records import question_of
 from fairopt.analysis.goal_shortfalls import Both, lost
 from fairopt.analysis.shortfalls import in_fractions, shortfall
-from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import Feature, Program
 from fairopt.results import plain, result
+from fairopt.show.drawing import ShowsItself
 from fairopt.solving import best_found, checked, solve
 from fairopt.wording import figure
 

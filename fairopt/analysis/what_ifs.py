@@ -30,12 +30,12 @@ from fairopt.analysis.comparing import compare
 from fairopt.analysis.comparison import Comparison, Row
 from fairopt.analysis.differences import Difference, Differences, shown
 from fairopt.analysis.rerun import rerun
-from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.tolerances import NOTHING, WRITTEN
 from fairopt.models import Sharing
 from fairopt.results import plain, result
+from fairopt.show.drawing import ShowsItself, draw
 from fairopt.specs import NotionSpec, ScheduleSpec
 from fairopt.wording import figure, joined, plural
 

@@ -48,7 +48,6 @@ from fairopt.certificate.nested_levels import nested_gaps
 from fairopt.certificate.one_level import one_level_gaps
 from fairopt.certificate.one_worth import alpha_fair_gaps
 from fairopt.certificate.tree_levels import tree_gaps
-from fairopt.drawing import ShowsItself
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
 from fairopt.program import (
@@ -68,6 +67,7 @@ from fairopt.program import (
 )
 from fairopt.program.kept_parts import counted_rows
 from fairopt.program.parallelism import servers_at_once
+from fairopt.show.drawing import ShowsItself
 from fairopt.wording import contrast, joined
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Certificate(ShowsItself):
         """The largest of the three residuals; nan if one of them is nan."""
         return _largest((self.feasibility, self.optimality, self.fairness))
 
-    def require(self, tolerance: float, notion: str, *engines: str, instead: str = "another solver") -> None:
+    def require(self, tolerance: float, notion: str, *engines: str, tried: str = "", instead: str = "another solver") -> None:
         """Refuse an answer whose worst residual (feasibility, if no optimum is claimed) exceeds the tolerance or is nan.
 
         Parameters
@@ -148,6 +148,8 @@ class Certificate(ShowsItself):
             Name of the notion, for the message.
         *engines : str
             The engines that took part in the answer.
+        tried : str
+            What has been tried besides, as a clause.
         instead : str
             What the message advises to try.
 
@@ -162,7 +164,7 @@ class Certificate(ShowsItself):
             )
             raise CertificateError(
                 f'the answer of {joined(quoted)} for "{notion}" fails its check: {residuals}, allowed {tolerance:.1e}; '
-                f"try {instead} or a larger tolerance"
+                f"{f'{tried}; ' if tried else ''}try {instead} or a larger tolerance"
             )
 
     def to_frame(self) -> pd.DataFrame:
@@ -306,13 +308,14 @@ def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> fl
     if some.size:
         worst = max(worst, _relative(servers_at_once(instance, tasks)[some], instance.parallelism[some]))
     for row in counted_rows(instance, tasks):
-        used = (tasks[row.users][:, row.servers].sum(axis=1) * instance.demands[row.users, row.resource]).sum()
-        worst = max(worst, _relative(np.array([used]), np.array([row.bound])))
+        worst = max(worst, _relative(np.array([row.used(instance.demands, tasks)]), np.array([row.bound])))
+    if instance.shared_capacity.size:
+        worst = max(worst, _relative(per_user @ instance.shared_demands, instance.shared_capacity))
     if sharing == "tdm":
         rates = instance.rates
         used = np.divide(tasks, rates, out=np.zeros_like(tasks), where=(rates > 0) & np.isfinite(rates)).sum(axis=0)
         return max(worst, _relative(used, np.ones_like(used)))
-    return max(worst, _relative(tasks.T @ instance.demands, instance.row_capacity))
+    return max(worst, _relative(tasks.T @ instance.server_demands, instance.row_capacity))
 
 
 def _relative(used: FloatArray, allowed: FloatArray) -> float:

@@ -7,7 +7,7 @@ for those who rise,
     g = p.b - sum over settled agents of y L - t sum over agents who rise of y unit  >=  0.
 
 g bounds by how much t could rise, and what any agent could have above its part by g / y. Where a pair costs less than it should, the
-difference is charged for as much as the pair can ever carry.
+difference is charged for as much as the pair can ever carry, or all prices are raised until no pair does, whichever costs less.
 """
 
 from __future__ import annotations
@@ -52,8 +52,11 @@ def nested_gaps(program: Program, goal: Nested, solution: Solution) -> tuple[flo
         level = np.where(rising, units * stage.value, np.where(settled, sums, 0.0))
         spent = float(prices @ limits.bounds)
         worth = (goal.below.T @ pays)[program.pair_users] * program.utilities
-        short = float(np.maximum(worth - limits.matrix.T @ prices, 0.0) @ largest)
-        gap = max(spent * (1 - DIGITS) - float(pays @ level), 0.0) + short
+        cost = limits.transposed @ prices
+        short = float(np.maximum(worth - cost, 0.0) @ largest)
+        dearer = float(safe_ratio(worth, cost)[largest > 0].max(initial=1.0))  # prices times this charge no pair too little
+        beyond = spent * (1 - DIGITS) - float(pays @ level)
+        gap = min(max(beyond, 0.0) + short, max(beyond + (dearer - 1) * spent, 0.0))
         size = goal.sizes(level, reach)
         paid = pays * size
         if not (paid[agents] > 0).all():

@@ -22,8 +22,8 @@ from typing import Any, NoReturn
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
+from fairopt.files.limits import check_json
 from fairopt.formats.json_places import HALF_CHARACTER, half_character
-from fairopt.limits import check_json
 from fairopt.wording import found
 
 __all__ = ["Part", "parse_json", "read_json"]

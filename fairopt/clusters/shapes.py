@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fairopt.clusters.account import Account
+from fairopt.files.limits import check_array
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.tolerances import FITS
-from fairopt.limits import check_array
 
 __all__ = ["SOMEWHERE", "Shapes", "Tasks", "labels_of", "means_of", "natural"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from fairopt.clusters.account import Account
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
+from fairopt.files.limits import check_table
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.limits import check_table
 from fairopt.wording import plural
 
 __all__ = [

@@ -15,10 +15,10 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import work
 from fairopt.commands.outputs import Written
+from fairopt.files.limits import reading_limit
 from fairopt.instance import FloatArray
 from fairopt.instance.fractions import ExactArray, as_written
 from fairopt.instance.quantities import read as quantity
-from fairopt.limits import reading_limit
 from fairopt.program import Leximin
 from fairopt.registry import words as parts
 

@@ -8,10 +8,12 @@
 ``queues.lab.quotas.model = A100.limit.gpu=8``  names a quota by its name, by its ``on``, or by its number: 1, 2, ...
 ``users.vision.tasks=``                         removes the key, so that its default holds
 ``servers.big={capacity: {gpu: 8}}``            adds an entry, or replaces the present one
+``limits.licences.bound+=5``                    so too named limits
 ``users.vision=``                               removes the entry
 ``queues.lab=``                                 removes the queue, the queues in it, and their users
-``servers.old=``                                removes the servers, also where users and quotas name them
-``resources.gpu=``                              removes the resource everywhere
+``servers.old=``                                removes the servers, also where users, quotas and limits name them
+``shared.ansys=12``                             another amount of a resource of the whole cluster; a new name adds one
+``resources.gpu=``                              removes the resource everywhere, and so does ``shared.ansys=`` of a shared one
 ==============================================  ==========================================================================
 
 Names may hold dots and signs: the longest matching name of the file counts. A row of servers whose count changes has no ``hosts`` any more,
@@ -166,6 +168,10 @@ class Changed:
             rest = self._in_list(refuse, rest[1:], path)
         if kind == "resources" and rest.startswith("."):
             return self._of_resource(refuse, shown, rest[1:], value)
+        if kind == "shared" and rest.startswith("."):
+            present = self.data.get("shared")
+            name, rest = _first(rest[1:], present if isinstance(present, dict) else (), dots=True)
+            path.append(name)
         sign = rest[0] if rest[:1] in OPERATORS else ""
         if not _ends(rest):
             if path == ["units"]:
@@ -231,18 +237,16 @@ class Changed:
         if mark.of == "resource":
             labels = self._resources()
         elif mark.of == "server":
-            labels = [str(each.get("name")) for each in self.data["servers"]]
+            labels = [str(each.get("name")) for each in self.data.get("servers", [])]
         label, rest = _first(rest[1:], [*labels, *(present or {})], dots=True)
         path.append(label)
         return rest
 
     def _resources(self) -> list[str]:
-        listed = self.data.get("resources")
-        return (
-            listed
-            if isinstance(listed, list)
-            else [*dict.fromkeys(r for each in self.data.get("servers", []) for r in each.get("capacity", ()))]
-        )
+        listed, shared = self.data.get("resources"), self.data.get("shared")
+        if not isinstance(listed, list):
+            listed = [r for each in self.data.get("servers", []) for r in each.get("capacity", ())]
+        return [*dict.fromkeys([*listed, *(shared if isinstance(shared, dict) else ())])]
 
     # Making it --------------------------------------------------------------------------------------------------------------------
 
@@ -251,7 +255,10 @@ class Changed:
         refuse = _Refusal(f"{self._source.place(())} with {brief(change.text)}")
         kind, *rest = change.path
         if kind == "resources" and rest:
-            without_resource(self.data, rest[0])
+            without_resource(self.data, self._origin, rest[0])
+            return
+        if kind == "shared" and rest:
+            self._put_shared(refuse, rest[0], change)
             return
         if kind not in ENTRIES:
             _put(refuse, self.data, kind, Document, change)
@@ -281,6 +288,20 @@ class Changed:
         else:
             inner = entry[key] = dict(entry.get(key) or {})
             _put(refuse, inner, rest[2], None, change, each_of(model)[key].missing)
+
+    def _put_shared(self, refuse: _Refusal, name: str, change: _Change) -> None:
+        """Change the amount of a resource of the cluster; without an amount it goes, wherever it is named."""
+        present = self.data.get("shared")
+        amounts = dict(present) if isinstance(present, dict) else {}
+        if name not in amounts and (change.sign or change.value is None):
+            refuse.unknown("shared resource", name, amounts)
+        if change.value is None:
+            without_resource(self.data, self._origin, name)
+            return
+        _put(refuse, amounts, name, None, change)
+        self.data["shared"] = amounts
+        if isinstance(listed := self.data.get("resources"), list) and name not in listed:
+            self.data["resources"] = [*listed, name]
 
     def _forget_hosts(self) -> None:
         """Leave out the hosts of rows whose count alone is changed: nobody knows which of them are there."""
@@ -413,4 +434,5 @@ def _names(data: Any, path: Path) -> tuple[str, ...]:
 def _example(data: Any, kind: str) -> str:
     """Return an example of a change to an entry of this kind."""
     name = next((each["name"] for each in data.get(kind) or [] if "name" in each), "NAME")
-    return f"{brief(str(name))}.{'count=4' if kind == 'servers' else 'weight=3'}"
+    key = {"servers": "count=4", "limits": "bound=8"}.get(kind, "weight=3")
+    return f"{brief(str(name))}.{key}"

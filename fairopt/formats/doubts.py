@@ -27,9 +27,9 @@ import numpy as np
 from fairopt.formats.changes import Changed, weights_without_effect
 from fairopt.formats.document import instance_from
 from fairopt.formats.messages import Source
-from fairopt.formats.requirements import Attributes, Clause, parse
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.doubts import doubts
+from fairopt.instance.requirements import Attributes, Clause, parse
 from fairopt.instance.tolerances import NOTHING
 from fairopt.wording import joined, named
 
@@ -113,7 +113,7 @@ def _unmet(source: Source, instance: Instance) -> Iterator[str]:
             asked.setdefault(user["requires"], []).append(user["name"])
     if not asked:
         return
-    attributes = Attributes([server.get("attributes") or {} for server in data["servers"]])
+    attributes = Attributes([server.get("attributes") or {} for server in data.get("servers") or [{}]])
     unmet = {requires: users for requires, users in asked.items() if not attributes.where(requires).any()}
     for requires, users in list(unmet.items())[:_REQUIREMENTS]:
         verb = "requires" if len(users) == 1 else "require"

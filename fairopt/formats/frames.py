@@ -43,7 +43,7 @@ def frame_of(instance: Instance, of: str) -> pd.DataFrame:
 
 
 def dataset(instance: Instance, arrays: Mapping[str, tuple[tuple[str, ...], Any]], facts: Mapping[str, Any]) -> xr.Dataset:
-    """Return arrays with named dimensions: "user", "server" and "resource", whose labels are those of the instance.
+    """Return arrays with named dimensions: "user", "server", "resource" and the like, whose labels are those of the instance.
 
     Raises
     ------
@@ -55,5 +55,6 @@ def dataset(instance: Instance, arrays: Mapping[str, tuple[tuple[str, ...], Any]
     except ImportError:
         raise SolverUnavailable(f"arrays with labels need xarray; install it with: {installing('xarray')}") from None
     labels = {"user": list(instance.users), "server": list(instance.servers), "resource": list(instance.resources)}
+    labels |= {"server_resource": list(instance.server_resources), "shared": list(instance.shared)}
     used = {name for dimensions, _ in arrays.values() for name in dimensions}
     return xr.Dataset(dict(arrays), coords={name: values for name, values in labels.items() if name in used}, attrs=dict(facts))

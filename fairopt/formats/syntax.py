@@ -29,10 +29,10 @@ import yaml
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text, write_files
+from fairopt.files.limits import check_json, limits
 from fairopt.formats.json_places import HALF_CHARACTER, half_character, steps
 from fairopt.formats.yaml_core import SCALARS, compose, copies, dump, scalars
 from fairopt.instance.fractions import plain_numbers, written
-from fairopt.limits import check_json, limits
 
 __all__ = ["Parsed", "read", "read_value", "to_json", "to_yaml", "without_collector", "write"]
 

@@ -8,14 +8,18 @@ Each table is a file of the folder, such as ``servers.csv`` or ``servers.parquet
 ``users``            ``name``, a column per resource, optional ``weight``, ``queue`` (empty: the root), ``owner`` (empty: the queue,
                      else the user), ``guarantee`` (tasks), ``tasks`` and ``parallelism`` (empty or inf: no limit), ``requires``, and
                      ``servers`` (names separated by ``|``; empty: all)
+``shared``           optional: ``name`` and ``capacity`` of each resource of the whole cluster, which no server has; if all are such,
+                     ``servers`` may be left out
 ``queues``           optional: the tree of queues; :mod:`fairopt.formats.queue_tables` describes it
+``limits``           optional: named limits; :mod:`fairopt.formats.limit_tables` describes it
 ``eligibility``      optional: ``user``, a column per server, 1 where the user may run and 0 where not
 ``rates``            optional: ``user``, a column per server, tasks on one server alone
 ``weights``          optional: ``user``, a column per resource
 ``units``            optional: ``name`` of a resource and ``unit`` of its amounts, such as GiB, where its name does not say it
 ===================  ==================================================================================================================
 
-The resources are the columns of ``users`` that have no other meaning. Matrices have a table each; their labels must be exactly the users
+The resources are the columns of ``users`` that have no other meaning; those that are shared have no column of servers, or an empty one.
+Matrices have a table each; their labels must be exactly the users
 and the servers or resources, in any order. The tables follow the schema of YAML files: :mod:`fairopt.formats.document` has it, with the
 values that are allowed. Other files and other sheets are not read. A last row of servers, users or queues that is called total, sum,
 average or the like (also in German and French) is refused, because it would count as one more.
@@ -44,11 +48,13 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.formats.doubts import read_and_doubt
 from fairopt.formats.entries import Server, User
+from fairopt.formats.limit_tables import LIMITS, entries_of
 from fairopt.formats.messages import Source
 from fairopt.formats.queue_tables import AMOUNTS, QUEUES, QueueTable, own_columns
-from fairopt.formats.requirements import parse
 from fairopt.instance import Instance
 from fairopt.instance.numerals import numeral
+from fairopt.instance.requirements import parse
+from fairopt.instance.shared import CLUSTER
 from fairopt.tables import Column, Mistakes, Schema, Table, aligned, read_book
 from fairopt.tables import read as read_file
 from fairopt.tables.cells import only_text
@@ -61,8 +67,9 @@ SERVERS = Schema(Column("name", "name"), *own_columns(Server))
 USERS = Schema(Column("name", "name"), *own_columns(User))
 MATRIX = Schema(Column("user", "name"), matrix=True)
 UNITS = Schema(Column("name", "name"), Column("unit"))
+SHARED = Schema(Column("name", "name"), Column("capacity", "number"))
 TABLES = {
-    **{"servers": SERVERS, "users": USERS, "queues": QUEUES},
+    **{"servers": SERVERS, "users": USERS, "shared": SHARED, "queues": QUEUES, "limits": LIMITS},
     **{"eligibility": MATRIX, "rates": MATRIX, "weights": MATRIX, "units": UNITS},
 }
 """The tables by name, and the columns of each."""
@@ -107,25 +114,32 @@ class Tables:
         self.mistakes.refuse()
 
     def _read(self, tables: Mapping[str, Table]) -> None:
-        for name in ("servers", "users", "queues"):
+        for name in ("servers", "users", "shared", "queues"):
             if name in tables:
                 _without_totals(tables[name], name)
             if name in ("servers", "users"):  # a queue needs no more than a name
                 _without_sentences(tables[name])
-        self._servers, self._users = tables["servers"], tables["users"]
+        self._users, self._shared = tables["users"], tables.get("shared")
+        self._servers = tables["servers"] if "servers" in tables else Table(self._users.file, SERVERS, ["name"], [[CLUSTER]], [1])
+        self._shared_names = self._names_of_shared()
         self._matrices = {name: tables[name] for name in _MATRIX_OF.values() if name in tables}
         self._column_of = self._common_resources()
-        self._resources = list(self._column_of)
-        self._users.resources, self._servers.resources = self._resources, list(self._column_of.values())
+        self._resources = [*self._column_of, *self._shared_names]
+        self._users.resources = [*self._column_of, *self._shared_names.values()]
+        self._servers.resources = list(self._column_of.values())
         self._units = tables.get("units")
         self._unit_of = {} if self._units is None else _units(self._units, self._resources)
         self._queues = QueueTable(tables["queues"], self._resources, self._unit_of) if "queues" in tables else None
         names = self._servers.cells("name")
+        self._limits = tables.get("limits")
+        limits = None if self._limits is None else entries_of(self._limits, names, self._unit_of)
         self.data: object = {
             "resources": self._resources,
             **({} if self._units is None else {"units": self._unit_of}),
             "servers": self._server_entries(names),
+            **({} if self._shared is None else {"shared": self._shared_amounts(self._shared)}),
             **({} if self._queues is None else {"queues": self._queues.entries}),
+            **({} if limits is None else {"limits": limits}),
             "users": self._user_entries(names),
         }
 
@@ -134,6 +148,8 @@ class Tables:
         """What is implausible in these tables, as sentences: columns of numbers that are read as attributes of servers."""
         data: Any = self.data
         asked = {clause.attribute for user in data["users"] for clause in parse(user.get("requires") or "")}
+        conditions = (limit["servers"] for limit in data.get("limits", ()) if isinstance(limit.get("servers"), str))
+        asked |= {clause.attribute for each in conditions for clause in parse(each)}
         quotas = (quota for queue in data.get("queues", ()) for quota in queue.get("quotas", ()))
         asked |= {clause.attribute for quota in quotas for clause in parse(quota.get("on") or "")}
         read = [column for column in self._attributes() if column not in asked and self._servers.is_numeric(column)]
@@ -148,12 +164,18 @@ class Tables:
         return (f"{self._servers.file}: {joined([named(column) for column in read], _MOST)} {what}",)
 
     def _attributes(self) -> list[str]:
-        return [column for column in self._servers.columns if column not in SERVERS and column not in self._column_of.values()]
+        taken = {*self._column_of.values(), *(spelled(name, self._servers.columns) for name in self._shared_names)}
+        return [column for column in self._servers.columns if column not in SERVERS and column not in taken]
 
     def place(self, path: tuple[Any, ...]) -> str:
         """Return the file, line and column."""
         if path[:1] == ("queues",) and self._queues is not None:
             return self._queues.place(path)
+        if path[:1] == ("limits",) and self._limits is not None:
+            return self._limits.place(path[1] if len(path) > 1 else None, str(path[2]) if len(path) > 2 else None)
+        if path[:1] == ("shared",) and self._shared is not None:
+            row = [*self._shared_names].index(path[1]) if len(path) > 1 else None
+            return self._shared.place(row, "capacity" if len(path) > 1 else None)
         if path[:1] == ("units",) and self._units is not None:
             names = [spelled(name, self._resources) for name in self._units.cells("name")]
             row = names.index(path[1]) if len(path) > 1 else None
@@ -162,6 +184,8 @@ class Tables:
             return {"servers": self._servers.file, "users": self._users.file}.get(path[0] if path else "", self._whole)
         kind, row, *rest = path
         column = str(rest[1] if len(rest) > 1 and rest[0] != "servers" else rest[0]) if rest else None
+        if kind == "users" and rest[:1] == ["demand"]:
+            column = self._shared_names.get(str(column), column)
         table = self._servers if kind == "servers" else self._users
         if kind == "servers" and rest[:1] == ["capacity"]:
             column = self._column_of.get(str(column), column)
@@ -175,15 +199,40 @@ class Tables:
         """Return None: everything in a table is text."""
         return None
 
+    def _names_of_shared(self) -> dict[str, str]:
+        """Return the shared resources, each with its column of users."""
+        if self._shared is None:
+            return {}
+        found: dict[str, str] = {}
+        for row, name in enumerate(self._shared.cells("name")):
+            if name in found:
+                self._shared.wrong(row, f'"{name}" occurs twice; remove one', "name")
+            found[name] = spelled(name, self._users.columns)
+            if found[name] not in self._users:
+                self._shared.wrong(row, f"{self._users.file} has no column for {named(name)}; add what a task needs of it", "name")
+        return found
+
+    def _shared_amounts(self, table: Table) -> dict[str, float | str]:
+        """Return how much there is of each shared resource."""
+        cells = zip(table.cells("name"), table.plain("capacity"), strict=True)
+        return {name: table.amount(cell, row, "capacity", self._unit_of.get(name, "")) for row, (name, cell) in enumerate(cells)}
+
     def _common_resources(self) -> dict[str, str]:
-        """Return the resources, each with its column of servers: the columns of users without a meaning of their own.
+        """Return the resources of servers, each with its column of servers: the columns of users without a meaning of their own.
 
         Both tables must have them, in any case.
         """
         users, servers = self._users, self._servers
         there = [column for column in servers.columns if column not in SERVERS]
         free = [column for column in (*there, *USERS.columns) if spelled(column, users.columns) not in users]
-        asked = [column for column in users.columns if column not in USERS]
+        shared = {spelled(name, there) for name in self._shared_names} & set(there)
+        for column in shared:
+            for row, cell in enumerate(servers.cells(column)):
+                if cell and not self._is_zero(cell):
+                    message = f"{named(column)} is shared by the whole cluster, so no server has {brief(cell, 40)} of it; empty this column"
+                    servers.wrong(row, message, column)
+                    break
+        asked = [column for column in users.columns if column not in USERS and column not in self._shared_names.values()]
         found: dict[str, str] = {}
         for column in asked:
             own = spelled(column, there)
@@ -208,22 +257,28 @@ class Tables:
                         + (', where "guarantee" counts tasks' if word == "guarantee" else "")
                     )
                 users.wrong(None, message, column)
-        if not asked:
+        if not asked and not shared and not self._shared_names:
             users.refuse(f"there is no column for a resource; add one for each, named as in {Path(servers.file).name}")
         if not found:
             self.mistakes.refuse()
         return found
 
+    @staticmethod
+    def _is_zero(cell: str) -> bool:
+        read = numeral(cell)
+        return read is not None and not float(read.plain)
+
     def _server_entries(self, names: list[str]) -> list[dict[str, Any]]:
         table = self._servers
-        capacities = zip(*(table.amounts(column, self._unit_of.get(r, "")) for r, column in self._column_of.items()), strict=True)
+        columns = [table.amounts(column, self._unit_of.get(r, "")) for r, column in self._column_of.items()]
+        capacities = zip(*columns, strict=True) if columns else [()] * len(names)
         counts = table.numbers("count")
         attributes = self._attributes()
         values = zip(*(self._attribute_cells(a) for a in attributes), strict=True) if attributes else [()] * len(names)
         return [
             {
                 "name": name,
-                "capacity": dict(zip(self._resources, capacity, strict=True)),
+                "capacity": dict(zip(self._column_of, capacity, strict=True)),
                 "count": count,
                 **({"hosts": hosts} if hosts else {}),
                 "attributes": {a: value for a, value in zip(attributes, row, strict=True) if value},
@@ -241,7 +296,8 @@ class Tables:
     def _user_entries(self, servers: list[str]) -> list[dict[str, Any]]:
         table = self._users
         names = table.cells("name")
-        demands = zip(*(table.amounts(r, self._unit_of.get(r, "")) for r in self._resources), strict=True)
+        own_columns = {**{r: r for r in self._column_of}, **self._shared_names}
+        demands = zip(*(table.amounts(column, self._unit_of.get(r, "")) for r, column in own_columns.items()), strict=True)
         numbers = {key: table.numbers(key) for key, column in USERS.columns.items() if column.kind in NUMBERS}
         entries: list[dict[str, Any]] = [
             {"name": name, "demand": dict(zip(self._resources, demand, strict=True)), **dict(zip(numbers, values, strict=True))}
@@ -340,7 +396,7 @@ def folder_source(folder: Path) -> Source:
     for name, paths in there.items():
         if len(paths) > 1:
             raise InvalidInstance(f"the folder {folder} holds {paths[0].name} and {paths[1].name}; remove one of them")
-        if name in ("servers", "users") and not paths:
+        if name in ("servers", "users") and not paths and not (name == "servers" and there["shared"]):
             taken = [path.name for others in there.values() for path in others]
             others = sorted(path.name for path in folder.iterdir() if path.name not in taken)
             hint = did_you_mean(name + suffix, others) or f"; it must hold servers{suffix} and users{suffix}"
@@ -364,7 +420,7 @@ def tables_in(folder: Path) -> dict[str, list[Path]]:
 def book_source(path: Path) -> Source:
     """Return the document that the sheets of a spreadsheet stand for. The names of sheets may be in any case."""
     book = read_book(path)
-    needed = [name for name in TABLES if name in book or name in ("servers", "users")]
+    needed = [name for name in TABLES if name in book or name == "users" or (name == "servers" and "shared" not in book)]
     return Tables(str(path), {name: partial(book.table, name, TABLES[name], others=TABLES) for name in needed})
 
 

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.files.stores import Arrays, Store, packed
 from fairopt.histories.changes import Changes, Moments
 from fairopt.histories.entitlement import Entitlement
 from fairopt.histories.envy import envy_at
 from fairopt.histories.setting import Setting
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import NOTHING
-from fairopt.stores import Arrays, Store, packed
 
 __all__ = ["Sums", "judge", "request_of"]
 

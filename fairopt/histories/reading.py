@@ -12,6 +12,7 @@ from fairopt.files import first_line
 from fairopt.formats import load
 from fairopt.histories.job_log import JobLog
 from fairopt.instance import Instance, require_instance
+from fairopt.instance.shared import refuse_shared
 from fairopt.tables import BOOKS
 from fairopt.wording import joined
 
@@ -26,8 +27,9 @@ USERS = {"table": (), "sacct": ("user", "account"), "swf": ("user", "group", "qu
 def read_cluster(cluster: Instance | str | os.PathLike[str], changes: Mapping[str, Any] | Sequence[str] = ()) -> Instance:
     """Return a cluster, of an instance or of the path of its file."""
     if isinstance(cluster, str | os.PathLike):
-        return load(cluster, changes=changes)
+        cluster = load(cluster, changes=changes)
     require_instance(cluster)
+    refuse_shared(cluster, "a history does not count them", "leave them out")
     return cluster
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.rerun import given
-from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
 from fairopt.formats.results import KINDS, rendered
@@ -23,6 +22,7 @@ from fairopt.histories.setting import Setting
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.tolerances import NOTHING, TINY
 from fairopt.results import records, result
+from fairopt.show.drawing import ShowsItself, draw
 from fairopt.solving import solve
 from fairopt.wording import did_you_mean, duration, figure, plural
 

@@ -30,6 +30,7 @@ import numpy as np
 
 from fairopt.clusters.clock import length_of, nice_step
 from fairopt.errors import InvalidInstance, NoSolution
+from fairopt.files.stores import Store
 from fairopt.histories.changes import changes_of, check_capacity, choose_moments, refuse_excess, streams_at_once
 from fairopt.histories.entitlement import Entitlement
 from fairopt.histories.job_log import JobLog
@@ -43,7 +44,6 @@ from fairopt.instance.tolerances import NOTHING
 from fairopt.models import Notion
 from fairopt.results import plain
 from fairopt.specs import NotionSpec, read_notion
-from fairopt.stores import Store
 from fairopt.validation import check_whole_number
 from fairopt.wording import plural
 

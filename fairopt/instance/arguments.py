@@ -16,6 +16,8 @@ from fairopt.instance.hosts import hosts_of
 from fairopt.instance.labelled import changed_places, changed_rows
 from fairopt.instance.queues import Queue, Quota, amounts
 from fairopt.instance.ratios import lacking
+from fairopt.instance.selections import bounded, selections_of
+from fairopt.instance.shared import arranged, as_given, check_quotas, shared_of, too_scarce
 from fairopt.instance.tree import Tree
 from fairopt.instance.units import units_of
 from fairopt.validation import (
@@ -46,6 +48,8 @@ def fields_of(
     guarantees: Any,
     queues: Any,
     queue_of: Any,
+    shared: Any,
+    limits: Any,
     hosts: Any,
     attributes: Any,
     owners: Any,
@@ -60,23 +64,26 @@ def fields_of(
     ------
     InvalidInstance
     """
-    servers, resources = frame_labels(capacities, "capacities", servers, "servers", resources, "resources")
+    capacities, demands, servers, resources, of_cluster = arranged(capacities, demands, servers, resources, shared)
+    of_servers = [*resources][: -len(of_cluster)] if of_cluster and resources is not None else resources
+    servers, of_servers = frame_labels(capacities, "capacities", servers, "servers", of_servers, "resources")
+    resources = resources if of_cluster else of_servers
     users, resources = frame_labels(demands, "demands", users, "users", resources, "resources")
-    c = matrix(capacities, "capacities", "(servers, resources)")
+    c = matrix(capacities, "capacities", "(servers, resources)", may_be_narrow=bool(of_cluster))
     d = matrix(demands, "demands", "(users, resources)")
-    if c.shape[1] != d.shape[1]:
+    if c.shape[1] + len(of_cluster) != d.shape[1]:
         raise InvalidInstance(
             f"capacities have {c.shape[1]} resources (columns) but demands have {d.shape[1]}; "
             "give both one column per resource, in the same order"
         )
-    (k, m), n = c.shape, d.shape[0]
+    (k, m), (n, width) = c.shape, d.shape
     user_labels = unique_labels(users, n, "user")
     server_labels = unique_labels(servers, k, "server")
-    resource_labels = unique_labels(resources, m, "resource")
+    resource_labels = unique_labels(resources, width, "resource")
     per_resource = isinstance(weights, Mapping) and any(isinstance(each, Mapping) for each in weights.values())
-    of_resources, of_servers = (resource_labels, "resource"), (server_labels, "server")
-    weights = given_by_label("weights", weights, np.ones((n, m) if per_resource else n), user_labels, "user", *of_resources)
-    eligibility = given_by_label("eligibility", eligibility, np.ones((n, k), bool), user_labels, "user", *of_servers)
+    all_weights = np.ones((n, width) if per_resource else n)
+    weights = given_by_label("weights", weights, all_weights, user_labels, "user", resource_labels, "resource")
+    eligibility = given_by_label("eligibility", eligibility, np.ones((n, k), bool), user_labels, "user", server_labels, "server")
     counts = given_by_label("counts", counts, np.ones(k), server_labels, "server")
     tasks = given_by_label("tasks", tasks, np.full(n, np.inf), user_labels, "user")
     parallelism = given_by_label("parallelism", parallelism, np.full(n, np.inf), user_labels, "user")
@@ -89,10 +96,10 @@ def fields_of(
         *((eligibility, "eligibility", server_labels), (rates, "rates", server_labels)),
     ):
         require_labels(values, what, user_labels, columns)
-    for of_rows, what in ((counts, "counts"), (hosts, "hosts"), (attributes, "attributes")):
-        require_labels(of_rows, what, server_labels)
+    for of_servers_alone, what in ((counts, "counts"), (hosts, "hosts"), (attributes, "attributes")):
+        require_labels(of_servers_alone, what, server_labels)
     require_labels(owners, "owners", user_labels)
-    check(c, np.isfinite(c) & (c >= 0), "capacity", "finite and >= 0", server_labels, resource_labels)
+    check(c, np.isfinite(c) & (c >= 0), "capacity", "finite and >= 0", server_labels, resource_labels[:m])
     check(d, np.isfinite(d) & (d >= 0), "demand", "finite and >= 0", user_labels, resource_labels)
     phi = weights_of(weights, user_labels, resource_labels)
     number = counts_of(counts, server_labels)
@@ -101,21 +108,27 @@ def fields_of(
     promised = guarantees_of(guarantees, work, user_labels)
     tree, places = tuple(queues or ()), places_of(queue_of, user_labels)
     check_queues(tree, places, user_labels, server_labels, resource_labels)
+    check_quotas(tree, of_cluster)
+    amounts_of_cluster = shared_of(of_cluster)
 
     given = None if rates is None else rates_of(rates, user_labels, server_labels)
-    allowed = ~lacking(c, d) & (number > 0)
+    allowed = ~lacking(c, d[:, :m]) & (number > 0)
+    if of_cluster:
+        allowed &= ~too_scarce(d[:, m:], amounts_of_cluster)[:, None]
     if given is not None:
         allowed &= given > 0
     placement = None if eligibility is None else booleans(eligibility, (n, k))
     if placement is not None:
         allowed &= placement
 
+    of_rows = attributes_of(attributes, server_labels)
+    selected = selections_of(limits, number, promised, tree, places, of_rows, user_labels, server_labels, resource_labels)
     if given is None:
-        refuse_endless(d, work, user_labels)
+        refuse_endless(d, work, user_labels, bounded(selected, allowed))
     arguments = {
         **{"capacities": (capacities, c), "demands": (demands, d), "weights": (weights, phi), "counts": (counts, number)},
         **{"tasks": (tasks, work), "parallelism": (parallelism, at_once), "guarantees": (guarantees, promised)},
-        "rates_per_server": (rates, given),
+        **{"rates_per_server": (rates, given), "shared_capacity": (as_given(of_cluster), amounts_of_cluster)},
     }
     as_written = {name: kept(value, floats) for name, (value, floats) in arguments.items() if floats is not None}
     not_floats = {name: exact for name, exact in as_written.items() if exact is not None}
@@ -127,8 +140,10 @@ def fields_of(
         "placement": placement,
         "queues": tree,
         "queue_of": places,
+        "limits": tuple(each.limit for each in selected),
+        "selections": selected,
         "hosts": hosts_of(hosts, number, server_labels),
-        "attributes": attributes_of(attributes, server_labels),
+        "attributes": of_rows,
         "owners": owners_of(owners, user_labels),
         "users": user_labels,
         "servers": server_labels,
@@ -213,9 +228,10 @@ def rates_of(rates: npt.ArrayLike, users: tuple[str, ...], servers: tuple[str, .
     return given
 
 
-def refuse_endless(demands: FloatArray, work: FloatArray, users: tuple[str, ...]) -> None:
-    """Refuse a user who demands nothing and has no task limit."""
-    endless = np.flatnonzero((demands == 0).all(axis=1) & np.isinf(work))
+def refuse_endless(demands: FloatArray, work: FloatArray, users: tuple[str, ...], bounded: BoolArray | None = None) -> None:
+    """Refuse a user who demands nothing and has no task limit, unless limits bound it wherever it may run (``bounded``, (users,))."""
+    endless = (demands == 0).all(axis=1) & np.isinf(work)
+    endless = np.flatnonzero(endless if bounded is None else endless & ~bounded)
     if endless.size:
         raise InvalidInstance(
             f'user "{users[endless[0]]}" demands nothing and has no task limit, so it could run any number of tasks; '

@@ -11,6 +11,7 @@ import numpy as np
 
 from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import lacking
+from fairopt.instance.selections import Selection
 from fairopt.instance.tree import Tree
 from fairopt.validation import BoolArray, FloatArray
 
@@ -27,10 +28,12 @@ class Derived:
     weights: FloatArray
     eligibility: BoolArray
     counts: FloatArray
+    shared_capacity: FloatArray
     rates_per_server: FloatArray | None
     guarantees: FloatArray
     queues: tuple[Queue, ...]
     queue_of: tuple[str | None, ...]
+    selections: tuple[Selection, ...]
     users: tuple[str, ...]
     servers: tuple[str, ...]
     resources: tuple[str, ...]
@@ -52,26 +55,60 @@ class Derived:
 
     @property
     def n_resources(self) -> int:
-        """M, the number of resources."""
+        """The number of resources: M of servers, and those that are shared."""
         return len(self.resources)
 
     @property
+    def n_server_resources(self) -> int:
+        """M, the number of resources of servers: the first columns of demands, and all of capacities."""
+        return int(self.capacities.shape[1])
+
+    @property
+    def server_resources(self) -> tuple[str, ...]:
+        """Labels of the resources of servers."""
+        return self.resources[: self.n_server_resources]
+
+    @property
+    def server_demands(self) -> FloatArray:
+        """Demands of the resources of servers, (users, M)."""
+        return self.demands[:, : self.n_server_resources]
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """The resources of the whole cluster, which no server has, and their amounts.
+
+        >>> from fairopt.instance import Instance
+        >>> Instance([[20]], [[1, 1], [1, 0]], shared={"licences": 10}).shared
+        {'licences': 10.0}
+        """
+        return dict(zip(self.resources[self.n_server_resources :], self.shared_capacity.tolist(), strict=True))
+
+    @property
+    def shared_demands(self) -> FloatArray:
+        """Demands of the shared resources, (users, shared)."""
+        return self.demands[:, self.n_server_resources :]
+
+    @property
     def total_capacity(self) -> FloatArray:
-        """Capacity of the cluster, sum_i counts[i] c[i,r], (resources,)."""
-        return self.counts @ self.capacities
+        """Capacity of the cluster, sum_i counts[i] c[i,r], then the shared amounts, (resources,)."""
+        of_servers: FloatArray = self.counts @ self.capacities
+        return np.concatenate([of_servers, self.shared_capacity]) if self.shared_capacity.size else of_servers
 
     @property
     def row_capacity(self) -> FloatArray:
-        """Capacity of each row, counts[i] c[i,r], (servers, resources)."""
+        """Capacity of each row, counts[i] c[i,r], (servers, M)."""
         return self.counts[:, None] * self.capacities
 
     @property
     def rates_of_one(self) -> FloatArray:
-        """Rho, (users, servers): the tasks that a user runs alone on *one* server of the row, eligible or not; inf for no demand."""
+        """Rho, (users, servers): the tasks that a user runs alone on *one* server of the row, eligible or not.
+
+        It is inf for who demands nothing of servers. Shared resources do not count.
+        """
         if self.rates_per_server is not None:
             return self.rates_per_server
         rho = np.full((self.n_users, self.n_servers), np.inf, dtype=self.capacities.dtype)
-        for r in range(self.n_resources):  # one resource at a time, to avoid an array (users, servers, resources)
+        for r in range(self.n_server_resources):  # one resource at a time, to avoid an array (users, servers, resources)
             users = np.flatnonzero(self.demands[:, r] > 0)
             rho[users] = np.minimum(rho[users], self.capacities[:, r] / self.demands[users, r, None])
         return rho
@@ -80,7 +117,7 @@ class Derived:
     def unconstrained_rates(self) -> FloatArray:
         """Gamma without placement constraints, (users, servers): 0 where a demanded resource is missing, inf for no demand."""
         if self.rates_per_server is not None:
-            return np.where(lacking(self.capacities, self.demands), 0, self.rates_per_server * self.counts)
+            return np.where(lacking(self.capacities, self.server_demands), 0, self.rates_per_server * self.counts)
         gamma = self.rates_of_one
         empty = self.counts == 0
         gamma[:, ~empty] *= self.counts[~empty]
@@ -99,7 +136,7 @@ class Derived:
         limited: BoolArray = at_once < np.inf
         if not limited.any():
             return limited
-        limited &= ~self.zero_demand
+        limited &= (self.server_demands > 0).any(axis=1) | (self.rates_per_server is not None)
         limited[limited] = at_once[limited] < self.eligibility[limited] @ self.counts
         return limited
 
@@ -110,10 +147,13 @@ class Derived:
 
     @property
     def zero_demand(self) -> BoolArray:
-        """Which users demand nothing of any resource, (users,). All their (finitely many) tasks fit on any server."""
+        """Which users demand nothing, of any resource or named limit, (users,). All their (finitely many) tasks fit on any server."""
         if self.rates_per_server is not None:
             return np.zeros(self.n_users, bool)
         zero_demand: BoolArray = (self.demands == 0).all(axis=1)
+        for selection in self.selections:
+            if selection.resource < 0:
+                zero_demand &= ~selection.counted
         return zero_demand
 
     @property

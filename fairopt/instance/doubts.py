@@ -53,14 +53,15 @@ def _too_large(instance: Instance) -> BoolArray:
     """Return whose tasks are too large for every server where they may run, (users,)."""
     there = np.flatnonzero(instance.counts > 0)
     large = np.zeros(instance.n_users, bool)
-    capacities, demands = instance.capacities[there], instance.demands * (1 - FITS)
+    capacities, demands = instance.capacities[there], instance.server_demands * (1 - FITS)
     fits_everywhere = (demands <= capacities.min(axis=0, initial=np.inf)).all(axis=1)
     for users in _parts(np.flatnonzero(instance.servable & (instance.tasks > 0) & ~fits_everywhere), there.size):
         fits = instance.eligibility[np.ix_(users, there)]
-        for r in range(instance.n_resources):
+        for r in range(instance.n_server_resources):
             fits &= capacities[:, r] >= demands[users, r, None]
         large[users] = ~fits.any(axis=1)
-    return large
+    beyond = (instance.shared_demands * (1 - FITS) > instance.shared_capacity).any(axis=1)
+    return np.asarray(large | (beyond & instance.servable & (instance.tasks > 0)))
 
 
 def _of_large_tasks(instance: Instance, users: IntArray) -> Iterator[str]:
@@ -68,7 +69,8 @@ def _of_large_tasks(instance: Instance, users: IntArray) -> Iterator[str]:
     if not users.size:
         return
     n = int(users[0])
-    largest = instance.capacities[instance.eligibility[n] & (instance.counts > 0)].max(axis=0)
+    of_servers = instance.capacities[instance.eligibility[n] & (instance.counts > 0)].max(axis=0)
+    largest = np.concatenate([of_servers, instance.shared_capacity])
     excess = np.divide(instance.demands[n], largest, out=np.zeros(largest.size), where=largest > 0)
     r = int(excess.argmax())
     resource = instance.resources[r]
@@ -76,20 +78,21 @@ def _of_large_tasks(instance: Instance, users: IntArray) -> Iterator[str]:
     why = f"{named(resource)} {asks} of at most {has}" if excess[r] > 1 else "each lacks some of what it needs"
     whose = "" if users.size == 1 else f"of {named(instance.users[n])}, "
     names = joined([named(instance.users[k]) for k in users.tolist()], _MOST)
-    yield f"no server holds a whole task of {names}: {whose}{why}; are the units the same? Exact allocations divide such a task"
+    holds = "the cluster has too little for" if r >= of_servers.size else "no server holds"
+    yield f"{holds} a whole task of {names}: {whose}{why}; are the units the same? Exact allocations divide such a task"
 
 
 def _of_little_use(instance: Instance, users: BoolArray) -> Iterator[str]:
     """Yield a sentence on the resources that can only be used to a small part, because others end before."""
     there = np.flatnonzero(instance.counts > 0)
     asking = np.flatnonzero(users & instance.servable & ~instance.zero_demand)
-    demanded = (instance.demands[asking] > 0).any(axis=0)
-    most: FloatArray = np.zeros(instance.n_resources)
+    demanded = (instance.server_demands[asking] > 0).any(axis=0)
+    most: FloatArray = np.zeros(instance.n_server_resources)
     for some in _parts(asking, there.size):
         eligible = instance.eligibility[np.ix_(some, there)]
         ends_first: FloatArray = np.zeros(eligible.shape)  # the part of a server that one task takes, of the resource that ends first
         of_one = []
-        for r in range(instance.n_resources):
+        for r in range(instance.n_server_resources):
             capacity = np.broadcast_to(instance.capacities[there, r], eligible.shape)
             taken = np.zeros(eligible.shape)
             np.divide(instance.demands[some, r, None], capacity, out=taken, where=eligible & (capacity > 0))

@@ -6,7 +6,7 @@ capacity c[i,r] of one server, demand d[n,r] of one task, weight phi[n], number 
     gamma[n,i] = delta[n,i] * counts[i] * min over r with d[n,r] > 0 of c[i,r] / d[n,r],
 
 the number of tasks that user n could run alone on row i. A user may be limited to P[n] servers at once: sum over i of counts[i] x[n,i] /
-gamma[n,i] <= P[n].
+gamma[n,i] <= P[n]. Resources of the whole cluster, which no server has, are `shared` (`fairopt.instance.shared`).
 
 >>> instance = Instance(
 ...     [[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]],
@@ -29,19 +29,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance
 from fairopt.instance.arguments import fields_of
 from fairopt.instance.attributes import RowAttributes
 from fairopt.instance.derived import Derived
 from fairopt.instance.fractions import ExactArray, fractions_of
 from fairopt.instance.hosts import Hosts
+from fairopt.instance.limits import Limit
 from fairopt.instance.pooling import pooled
 from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import safe_ratio
 from fairopt.instance.records import labelled_arrays, plain_data, summary
 from fairopt.instance.replacing import changed_arguments
+from fairopt.instance.selections import Selection
 from fairopt.instance.units import amount
+from fairopt.show.drawing import ShowsItself
 from fairopt.validation import BoolArray, FloatArray, IntArray, restore_read_only
 from fairopt.wording import did_you_mean, joined
 
@@ -64,10 +66,10 @@ class Instance(Derived, ShowsItself):
 
     Parameters
     ----------
-    capacities : array (servers, resources)
+    capacities : array (servers, resources of servers)
         Capacity of *one* server of the row, finite, >= 0, in any unit (one per resource).
     demands : array (users, resources)
-        Demand of one task in the same units, finite, >= 0.
+        Demand of one task in the same units, finite, >= 0. Columns: the resources of servers, then those that are ``shared``.
     weights : array (users,) or (users, resources), optional
         Priorities (entitlements) among the users of a queue, >= 0; default 1. 0: nothing beyond the guarantee. Weights per resource, > 0,
         only for the notions that accept them.
@@ -93,6 +95,13 @@ class Instance(Derived, ShowsItself):
         The tree of queues; default none: every user is in the root.
     queue_of : sequence of str or None (users,), optional
         Name of the queue that each user is in; default None, the root.
+    shared : mapping from resources to amounts, optional
+        Resources of the whole cluster, which no server has: licences, the bandwidth of a file system, a power budget. Finite, >= 0, and
+        not multiplied by ``counts``. Where all resources are shared, ``capacities`` may be None: then there is one row, "cluster". The
+        columns of frames go by their labels.
+    limits : sequence of Limit, optional
+        What users hold together, or how many tasks they run together, wherever they are in the tree (`Limit`). The attribute
+        ``selections`` has what each of them selects.
     hosts : sequence (servers,), optional
         Names of the hosts of each row, ``counts[i]`` of them or none: a list, or text with ranges in brackets, ``"cn[1,3,5]"``. A host is
         in one row. Logs of a cluster name hosts (`fairopt.history`). Default: none.
@@ -104,8 +113,9 @@ class Instance(Derived, ShowsItself):
     units : mapping from resources to units, optional
         Such as ``{"memory": "GiB"}``, for messages, tables and exports; default: what the names of resources say, "RAM (GB)".
     users, servers, resources : sequences of unique strings, optional
-        Labels; default ``user-1``, ``server-1``, ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be
-        equal and in the same order; nothing is aligned by guess.
+        Labels; ``resources`` are those of servers, then those that are shared, which may be left out. Default ``user-1``, ``server-1``,
+        ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be equal and in the same order; nothing is
+        aligned by guess.
 
     Raises
     ------
@@ -118,10 +128,13 @@ class Instance(Derived, ShowsItself):
     array([3., 1.])
     >>> Instance([[64]], [[1]], counts=[3], hosts=["cn[1,3,5]"], attributes=[{"model": "A100"}]).hosts
     (('cn1', 'cn3', 'cn5'),)
+    >>> Instance([[20]], [[1, 1], [1, 0]], shared={"licences": 10}, resources=["cpu"]).total_capacity  # the second user needs no licence
+    array([20., 10.])
     """
 
     capacities: FloatArray
     demands: FloatArray
+    shared_capacity: FloatArray
     weights: FloatArray
     eligibility: BoolArray
     counts: FloatArray
@@ -131,6 +144,7 @@ class Instance(Derived, ShowsItself):
     guarantees: FloatArray
     queues: tuple[Queue, ...]
     queue_of: tuple[str | None, ...]
+    limits: tuple[Limit, ...]
     placement: BoolArray | None
     hosts: Hosts
     attributes: tuple[RowAttributes, ...]
@@ -138,13 +152,14 @@ class Instance(Derived, ShowsItself):
     users: tuple[str, ...]
     servers: tuple[str, ...]
     resources: tuple[str, ...]
+    selections: tuple[Selection, ...] = field(init=False, repr=False)
     _units: tuple[tuple[str, str], ...] = field(init=False, repr=False)
     _written: dict[str, ExactArray] | None = field(init=False, repr=False)
     """Of arrays that were given in numbers other than their floats, these numbers, by the names of the arrays."""
 
     def __init__(
         self,
-        capacities: npt.ArrayLike,
+        capacities: npt.ArrayLike | None,
         demands: npt.ArrayLike,
         weights: npt.ArrayLike | Mapping[str, Any] | None = None,
         eligibility: npt.ArrayLike | Mapping[str, Any] | None = None,
@@ -155,6 +170,8 @@ class Instance(Derived, ShowsItself):
         guarantees: npt.ArrayLike | Mapping[str, Any] | None = None,
         queues: Sequence[Queue] | None = None,
         queue_of: Sequence[str | None] | Mapping[str, str | None] | None = None,
+        shared: Mapping[str, Any] | None = None,
+        limits: Sequence[Limit] | None = None,
         hosts: Sequence[str | Sequence[str] | None] | Mapping[str, Any] | None = None,
         attributes: Sequence[Mapping[str, Any] | None] | Mapping[str, Any] | None = None,
         owners: Sequence[str | None] | Mapping[str, str | None] | None = None,
@@ -165,7 +182,7 @@ class Instance(Derived, ShowsItself):
     ) -> None:
         fields = fields_of(
             *(capacities, demands, weights, eligibility, counts, tasks, rates, parallelism, guarantees, queues, queue_of),
-            *(hosts, attributes, owners, units, users, servers, resources),
+            *(shared, limits, hosts, attributes, owners, units, users, servers, resources),
         )
         for name, value in fields.items():
             if isinstance(value, np.ndarray):
@@ -200,6 +217,9 @@ class Instance(Derived, ShowsItself):
                 value.setflags(write=False)
             object.__setattr__(view, name, value)
         object.__setattr__(view, "queues", tuple(queue.exact for queue in self.queues))
+        selected = tuple(each.exact for each in self.selections)
+        object.__setattr__(view, "limits", tuple(each.limit for each in selected))
+        object.__setattr__(view, "selections", selected)
         return view
 
     def given(self, name: str) -> Any:
@@ -209,7 +229,8 @@ class Instance(Derived, ShowsItself):
     @property
     def in_fractions(self) -> bool:
         """Was some number given that is not the shortest decimal of its float, such as Fraction(1, 3)?"""
-        return self._written is not None or any(queue.in_fractions for queue in self.queues)
+        limits = any(limit.in_fractions for limit in self.limits)
+        return self._written is not None or limits or any(queue.in_fractions for queue in self.queues)
 
     @property
     def units(self) -> dict[str, str]:
@@ -260,6 +281,8 @@ class Instance(Derived, ShowsItself):
         rates: Any = None,
         weights: Any = None,
         units: Any = None,
+        shared: Any = None,
+        limits: Any = None,
     ) -> Instance:
         """Return the instance that pandas frames describe; their columns are those of the tables of a folder.
 
@@ -274,6 +297,10 @@ class Instance(Derived, ShowsItself):
             A row for each user (the index, or a first column ``user``), and a column for each server or resource.
         units : DataFrame, optional
             A row for each resource whose unit is known: ``name`` (or the index) and ``unit``.
+        shared : DataFrame, optional
+            A row for each resource of the whole cluster: ``name`` (or the index) and ``capacity``. With it, ``servers`` may be None.
+        limits : DataFrame, optional
+            A row for each named limit: ``name`` (or the index), bound, resource, users, queues, servers and each.
 
         Raises
         ------
@@ -288,8 +315,10 @@ class Instance(Derived, ShowsItself):
         >>> Instance.from_frame(users, servers)
         Instance(2 users, 3 servers in 2 rows, 1 resource: 20 gpu; 1 user cannot run on every server)
         """
-        more = {"queues": queues, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units}
-        frames = {"servers": servers, "users": users} | {name: frame for name, frame in more.items() if frame is not None}
+        more = {"queues": queues, "limits": limits, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units}
+        frames = {} if servers is None and shared is not None else {"servers": servers}
+        more["shared"] = shared
+        frames |= {"users": users} | {name: frame for name, frame in more.items() if frame is not None}
         made: Instance = import_module("fairopt.formats.tables").from_frames(frames)  # formats are a floor above
         return made
 
@@ -302,7 +331,9 @@ class Instance(Derived, ShowsItself):
         ``capacities={"new": {"gpu": 8}}``                    so too ``demands`` of users, ``rates`` on servers
         ``eligibility={"vision": ["new"]}``                   these servers alone, or ``{"vision": {"old": False}}``
         ``queue_of={"ines": "vision"}``                       None: the root
+        ``shared={"licences": 12}``                           None leaves one out, for all users
         ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None removes the queue, with those in it
+        ``limits={"licences": {"bound": 12}}``                arguments of `Limit`; None leaves the limit out
         ``attributes={"new": {"ssd": True}}``                 by name; None leaves one out. So too ``hosts`` and ``owners``
         ====================================================  =========================================================
 
@@ -350,7 +381,9 @@ class Instance(Derived, ShowsItself):
         """
         return plain_data(self)
 
-    def to_frame(self, of: Literal["users", "servers", "queues", "eligibility", "rates", "weights", "units"] = "users") -> pd.DataFrame:
+    def to_frame(
+        self, of: Literal["users", "servers", "shared", "queues", "limits", "eligibility", "rates", "weights", "units"] = "users"
+    ) -> pd.DataFrame:
         """Return a table that `from_frame` reads: users, servers, or, where the instance has them, queues, matrices and units.
 
         A column whose values are all defaults is left out, and a value that is a default is missing (NaN, None).
@@ -382,7 +415,7 @@ class Instance(Derived, ShowsItself):
         if not isinstance(other, Instance):
             return NotImplemented
         for name in self.__slots__:
-            if name in ("placement", "_written"):
+            if name in ("placement", "selections", "_written"):
                 continue
             mine, theirs = self.given(name), other.given(name)
             if mine is None or theirs is None:

@@ -158,7 +158,8 @@ def _keeping(instance: Instance, r: int, servers: BoolArray, group: str, own: di
             above[node] = int(nearest_of[tree.parent[node]])
             nearest_of[node] = place.get(node, above[node])
     asked = [own[node][1] for node in nodes]
-    capacity = instance.row_capacity[servers, r].sum()
+    shared = r - instance.n_server_resources
+    capacity = instance.shared_capacity[shared] if shared >= 0 else instance.row_capacity[servers, r].sum()
     keeping = Keeping(
         resource=r,
         group=group,

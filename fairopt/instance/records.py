@@ -30,13 +30,17 @@ def plain_data(instance: Instance) -> dict[str, Any]:
         for user, row in zip(users, rates, strict=True):
             user["rates"] = dict(zip(instance.servers, map(plain, row.tolist()), strict=True))
     queues = {"queues": [queue.to_dict() for queue in instance.queues]} if instance.queues else {}
+    limits = {"limits": [limit.to_dict() for limit in instance.limits]} if instance.limits else {}
     units = {resource: unit for resource, unit in instance.units.items() if unit != unit_in_name(resource)}
     document = {"resources": list(instance.resources), **({"units": units} if units else {})}
-    return {**document, "servers": servers, **queues, "users": users}
+    amounts = map(plain, instance.given("shared_capacity").tolist())
+    shared = {"shared": dict(zip(instance.shared, amounts, strict=True))} if instance.shared else {}
+    return {**document, "servers": servers, **shared, **queues, **limits, "users": users}
 
 
 def _server(instance: Instance, i: int, capacity: FloatArray | ExactArray) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": instance.servers[i], "capacity": _by_resource(instance, capacity)}
+    amounts = dict(zip(instance.server_resources, map(plain, capacity.tolist()), strict=True))
+    entry: dict[str, Any] = {"name": instance.servers[i], "capacity": amounts}
     if instance.counts[i] != 1:
         entry["count"] = int(instance.counts[i])
     if instance.hosts[i]:
@@ -74,8 +78,10 @@ def _by_resource(instance: Instance, values: FloatArray | ExactArray) -> dict[st
 def labelled_arrays(instance: Instance) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
     """Return the arrays of an instance by name, each with the names of its dimensions."""
     per_resource = ("resource",) * (instance.weights.ndim - 1)
+    of_servers = "server_resource" if instance.shared else "resource"
     return {
-        "capacities": (("server", "resource"), instance.capacities),
+        "capacities": (("server", of_servers), instance.capacities),
+        **({"shared_capacity": (("shared",), instance.shared_capacity)} if instance.shared else {}),
         "counts": (("server",), instance.counts),
         "demands": (("user", "resource"), instance.demands),
         "weights": (("user", *per_resource), instance.weights),
@@ -96,7 +102,10 @@ def summary(instance: Instance) -> str:
     ]
     if len(totals) > 6:
         totals = [*totals[:5], f"{len(totals) - 5} more"]
-    notes = [f"{plural(instance.n_users, 'user')}, {servers}, {plural(instance.n_resources, 'resource')}: {', '.join(totals)}"]
+    resources = plural(instance.n_resources, "resource")
+    if instance.shared:
+        resources += f", of which {plural(len(instance.shared), 'is', 'are')} shared"
+    notes = [f"{plural(instance.n_users, 'user')}, {servers}, {resources}: {', '.join(totals)}"]
     for number, what in (
         (int(confined(instance).sum()), "cannot run on every server"),
         (int(np.isfinite(instance.tasks).sum()), "with finitely many tasks"),
@@ -108,6 +117,8 @@ def summary(instance: Instance) -> str:
             notes.append(f"{plural(number, 'user')} {what}")
     if instance.queues:
         notes.append(f"{plural(len(instance.queues), 'queue')} of {plural(int(instance.tree.depth.max()), 'level')}")
+    if instance.limits:
+        notes.append(plural(len(instance.limits), "named limit"))
     if instance.rates_per_server is not None:
         notes.append("rates given")
     return f"Instance({'; '.join(notes)})"
@@ -125,7 +136,8 @@ def confined(instance: Instance) -> BoolArray:
     """
     found: BoolArray = np.zeros(instance.n_users, bool)
     some = np.flatnonzero(~instance.eligibility.all(axis=1))
-    patterns, which = np.unique(instance.demands[some] > 0, axis=0, return_inverse=True)
+    on_servers = np.array([resource not in instance.shared for resource in instance.resources])
+    patterns, which = np.unique((instance.demands[some] > 0) & on_servers, axis=0, return_inverse=True)
     for number, asked in enumerate(patterns):
         able = (instance.counts > 0) & ((instance.capacities > 0) | ~asked).all(axis=1)
         mine = some[which.ravel() == number]

@@ -106,7 +106,8 @@ class _OnServers(NamedTuple):
 def _of_group(instance: Instance, tree: Tree, quotas: list[_OnServers], group: str, rows: frozenset[int]) -> Iterator[str]:
     """Yield what is to be said of guarantees in a group of servers, or in the cluster."""
     inside, around = [each for each in quotas if each.rows <= rows], [each for each in quotas if each.rows >= rows]
-    there, units = instance.row_capacity[sorted(rows)].sum(axis=0), instance.units
+    there = np.concatenate([instance.row_capacity[sorted(rows)].sum(axis=0), instance.shared_capacity])
+    units = instance.units
     on = f" on {group}" if group else ""
     of_users = np.zeros_like(instance.demands) if group else instance.guarantees[:, None] * instance.demands
     for r, resource in enumerate(instance.resources):

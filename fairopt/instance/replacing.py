@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.instance.facts import OF_SERVERS, OF_USERS, changed_by_label, changed_facts
-from fairopt.instance.labelled import changed_places, changed_queues, changed_rows
+from fairopt.instance.facts import OF_SERVERS, OF_USERS, changed_by_label, changed_facts, places_after
+from fairopt.instance.labelled import changed_limits, changed_places, changed_queues, changed_rows
+from fairopt.instance.limit_merging import moved
+from fairopt.instance.shared import changed_shared
 from fairopt.wording import did_you_mean
 
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
+    from fairopt.instance.limits import Limit
 
 __all__ = ["changed_arguments"]
 
@@ -36,24 +39,33 @@ def changed_arguments(instance: Instance, changes: Mapping[str, Any]) -> dict[st
         The constructor has no such argument.
     """
     arguments = {
-        name: instance.given(name) for name in instance.__slots__ if name not in ("rates_per_server", "placement", "_units", "_written")
+        name: instance.given(name)
+        for name in instance.__slots__
+        if name not in ("rates_per_server", "placement", "shared_capacity", "selections", "_units", "_written")
     }
     arguments |= {"rates": instance.given("rates_per_server"), "eligibility": instance.placement, "units": instance.units}
+    arguments["shared"] = dict(zip(instance.shared, instance.given("shared_capacity").tolist(), strict=True))
     if "resources" in changes:  # others than before may have no unit
         arguments["units"] = {resource: unit for resource, unit in instance.units.items() if resource in changes["resources"]}
     if not instance.guarantees.any():
         arguments["guarantees"] = None  # as many zeros as there are users, whom the changes may add or remove
     if not any(instance.queue_of):
         arguments["queue_of"] = None
+    if instance.limits:
+        arguments["limits"] = _limits_after(instance, changes)
     unknown = set(changes) - set(arguments)
     if unknown:
         word = min(unknown)
         raise TypeError(f'an instance has no "{word}"{did_you_mean(word, arguments)}')
-    by_label = {name: _by_label(instance, name, value) for name, value in changes.items() if isinstance(value, Mapping)}
-    found = {**arguments, **changed_facts(instance, changes), **changes, **by_label}
+    by_label = {
+        name: _by_label(instance, name, value) for name, value in changes.items() if isinstance(value, Mapping) and name != "shared"
+    }
+    changed = {**arguments, **changed_facts(instance, changes), **changes, **by_label}
+    if arguments["shared"] or "shared" in changes:
+        changed = changed_shared(instance, changes, changed)
     given = changes.get("queues")
     removed = {name for name, change in given.items() if change is None} if isinstance(given, Mapping) else set()
-    return _without_queues(found, removed, instance.n_users) if removed else found
+    return _without_queues(changed, removed, instance.n_users) if removed else changed
 
 
 def _without_queues(arguments: dict[str, Any], removed: set[str], users: int) -> dict[str, Any]:
@@ -68,13 +80,42 @@ def _without_queues(arguments: dict[str, Any], removed: set[str], users: int) ->
     kept = {
         name: values[stay] if isinstance(values, np.ndarray) else type(values)(values[n] for n in stay) for name, values in of_users.items()
     }
-    return {**arguments, "queues": [queue for queue in arguments["queues"] if queue.name not in removed], **kept}
+    queues = [queue for queue in arguments["queues"] if queue.name not in removed]
+    names = {user: [user] for user in kept["users"]}
+    limits = moved(arguments["limits"], names, None, {queue.name: [queue.name] for queue in queues}) if arguments["limits"] else ()
+    return {**arguments, "queues": queues, **kept, "limits": limits}
+
+
+def _limits_after(instance: Instance, changes: Mapping[str, Any]) -> list[Limit]:
+    """Return the named limits with the labels of the changed instance; what selects nothing there is left out."""
+    after: dict[str, dict[str, list[str]] | None] = {}
+    for word, numbers in (("users", "demands"), ("servers", "capacities")):
+        after[word] = None
+        if word in changes:
+            places = places_after(instance, changes, word, numbers)
+            labels = [f"{word[:-1]}-{j + 1}" for j in range(len(places))] if changes[word] is None else changes[word]
+            present = getattr(instance, word)
+            moved_to: dict[str, list[str]] = {name: [] for name in present}
+            for place, label in zip(places, labels, strict=True):
+                if place is not None:
+                    moved_to[present[place]].append(label)
+            after[word] = moved_to
+    queues = None
+    if "queues" in changes and not isinstance(changes["queues"], Mapping):
+        queues = {queue.name: [queue.name] for queue in changes["queues"] or ()}
+    renamed = None
+    if "resources" in changes and len(labels := list(changes["resources"] or ())) == instance.n_resources:
+        renamed = dict(zip(instance.resources, labels, strict=True))
+    limits = moved(instance.limits, after["users"], after["servers"], queues)
+    return [limit.replace(resource=renamed[limit.resource]) if renamed and limit.resource in renamed else limit for limit in limits]
 
 
 def _by_label(instance: Instance, name: str, given: Mapping[str, Any]) -> Any:
     """Return the argument of that name with the values of some labels changed."""
     if name == "queues":
         return changed_queues(given, instance.queues)
+    if name == "limits":
+        return changed_limits(given, instance.limits)
     if name == "units":
         return instance.units | dict(given)
     if name == "queue_of":
@@ -89,5 +130,6 @@ def _by_label(instance: Instance, name: str, given: Mapping[str, Any]) -> Any:
     if present is None:
         present = np.ones((instance.n_users, instance.n_servers), bool)
     rows = (instance.servers, "server") if name in ("capacities", "counts") else (instance.users, "user")
-    columns = (instance.servers, "server") if name in ("rates", "eligibility") else (instance.resources, "resource")
+    resources = instance.server_resources if name == "capacities" else instance.resources
+    columns = (instance.servers, "server") if name in ("rates", "eligibility") else (resources, "resource")
     return changed_rows(name, given, present, *rows, *columns)

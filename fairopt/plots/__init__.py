@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairopt.surroundings import without_settings
+from fairopt.processes.surroundings import without_settings
 
 with without_settings():
     import matplotlib  # noqa: F401  # first, so that a matplotlibrc in the current folder counts for nothing

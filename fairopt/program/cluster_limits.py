@@ -2,6 +2,7 @@
 
 sum_n d[n,r] x[n,i] <= counts[i] c[i,r]       for each server i and resource r    resource division, "rdm"
 sum_n x[n,i] / gamma[n,i] <= 1                for each server i                   time division, "tdm"
+sum_n,i d[n,r] x[n,i] <= S[r]                 for each resource r of the cluster, under both
 sum_i x[n,i] <= T[n]                          for each user n with finitely many tasks
 sum_i x[n,i] / rho[n,i] <= P[n]               for each user n with limited parallelism, rho[n,i] = gamma[n,i] / counts[i]
 """
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.program.limits import LimitKind, Limits
 
-__all__ = ["eligible_pairs", "sharing_limits", "user_limits"]
+__all__ = ["capacity_limits", "eligible_pairs", "parallelism_limits", "shared_limits", "sharing_limits", "user_limits"]
 
 
 def eligible_pairs(instance: Instance) -> tuple[IntArray, IntArray]:
@@ -24,9 +25,9 @@ def eligible_pairs(instance: Instance) -> tuple[IntArray, IntArray]:
 
 
 def sharing_limits(instance: Instance, users: IntArray, servers: IntArray, sharing: str) -> Limits:
-    """Return all limits of an allocation: resources or time of each server, tasks and parallelism of each user."""
-    shared = capacity_limits if sharing == "rdm" else time_limits
-    return Limits.stack([shared(instance, users, servers), user_limits(instance, users, servers)])
+    """Return all limits of an allocation: resources or time of each server, those of the cluster, tasks and parallelism of each user."""
+    of_servers = capacity_limits if sharing == "rdm" else time_limits
+    return Limits.stack([of_servers(instance, users, servers), shared_limits(instance, users), user_limits(instance, users, servers)])
 
 
 def user_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
@@ -36,8 +37,8 @@ def user_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limit
 
 def capacity_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
     """sum_n d[n,r] x[n,i] <= counts[i] c[i,r], a row for each server i and resource r that some column uses."""
-    k, m = instance.n_servers, instance.n_resources
-    values = instance.demands[users]
+    k, m = instance.n_servers, instance.n_server_resources
+    values = instance.server_demands[users]
     used = values > 0
     rows = (servers[:, None] * m + np.arange(m))[used]
     ends = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
@@ -48,8 +49,22 @@ def capacity_limits(instance: Instance, users: IntArray, servers: IntArray) -> L
 
 def time_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
     """sum_n x[n,i] / gamma[n,i] <= 1, a row for each server i."""
-    matrix = _by_rows(1.0 / instance.rates[users, servers], servers, np.arange(users.size), (instance.n_servers, users.size))
+    rates, pairs = instance.rates[users, servers], np.arange(users.size)
+    if instance.shared_capacity.size or instance.limits:  # who needs nothing of servers takes none of their time
+        pairs = np.flatnonzero(rates < np.inf)
+    matrix = _by_rows(1.0 / rates[pairs], servers[pairs], pairs, (instance.n_servers, users.size))
     return Limits.of(LimitKind.TIME, matrix, np.ones(instance.n_servers), np.arange(instance.n_servers))
+
+
+def shared_limits(instance: Instance, users: IntArray) -> Limits:
+    """sum_n,i d[n,r] x[n,i] <= S[r], a row for each resource r of the cluster."""
+    first = instance.n_server_resources
+    if first == instance.n_resources:
+        return Limits.none(users.size)
+    values = instance.shared_demands[users].T
+    rows, columns = np.nonzero(values > 0)
+    matrix = _by_rows(values[rows, columns].astype(np.float64), rows, columns, (values.shape[0], users.size))
+    return Limits.of(LimitKind.SHARED, matrix, instance.shared_capacity, first + np.arange(values.shape[0]))
 
 
 def task_limits(instance: Instance, users: IntArray) -> Limits:
@@ -67,6 +82,8 @@ def task_limits(instance: Instance, users: IntArray) -> Limits:
 def parallelism_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
     """sum_i x[n,i] / rho[n,i] <= P[n], a row for each user n with limited parallelism. rho[n,i] is its rate on one server of row i."""
     mine = np.flatnonzero(instance.limited[users])  # for the other users the rows follow from the limits of the servers
+    if mine.size and (instance.shared_capacity.size or instance.limits):  # who needs nothing of servers is on none
+        mine = mine[instance.rates_of_one[users[mine], servers[mine]] < np.inf]
     if not mine.size:
         return Limits.none(users.size)
     matrix = _by_rows(1.0 / instance.rates_of_one[users[mine], servers[mine]], users[mine], mine, (instance.n_users, users.size))

@@ -11,6 +11,8 @@ tasks          1                                                 T[n]
 parallelism    counts[i] / gamma[n,i]                            P[n]
 slice          1                                                 given by the notion
 queue          d[n,r] of the limit's resource                    the limit, or what a set of queues leaves (`kept_parts`)
+limit          d[n,r], the amount given, or 1                    that of the named limit
+shared         d[n,r]                                            S[r]
 named          as the notion gives it, by its shortest decimal   the same
 =============  ================================================  ===================
 
@@ -93,8 +95,8 @@ class ExactProgram:
         utilities : array (pairs,)
         goal : Goal
             In fractions.
-        slices : array (pairs,), optional
-            Bounds of the limits of kind "slice", in the order of the pairs.
+        slices : array (slices,), optional
+            Bounds of the limits of kind "slice", in their order.
         """
         kept = KeptParts.of(instance) if program.kept is not None else None
         known = {row.name: row for row in (*limit_rows(instance), *(() if kept is None else map(kept.row, program.kept_rows)))}
@@ -251,7 +253,7 @@ def exact_rows(
     row_capacity = instance.row_capacity
     demands, one = rationals(instance.demands), rational(1)
     of_one = rates = None
-    place = None if slices is None else {pair: k for k, pair in enumerate(zip(users.tolist(), servers.tolist(), strict=True))}
+    bounds_of_slices = iter(() if slices is None else slices.tolist())
     for k, (kind, keys) in enumerate(zip(limits.kinds.tolist(), limits.keys.tolist(), strict=True)):
         span = slice(int(matrix.indptr[k]), int(matrix.indptr[k + 1]))
         pairs = matrix.indices[span]
@@ -267,13 +269,17 @@ def exact_rows(
             of_one = instance.rates_of_one if of_one is None else of_one
             values, bound = rationals([1 / of_one[users[p], servers[p]] for p in pairs]), instance.parallelism[keys[0]]
         elif kind == LimitKind.SLICE:
-            if slices is None or place is None:
+            if slices is None:
                 raise Unsupported(
                     f'"{program.name}" gives no slices in fractions; leave exact out, or give them as rows of the kind LimitKind.NAMED'
                 )
-            values, bound = one, slices[place[keys[0], keys[1]]]
+            values, bound = one, next(bounds_of_slices)
+        elif kind == LimitKind.SHARED:
+            values, bound = demands[users[pairs], keys[0]], instance.shared_capacity[keys[0] - instance.n_server_resources]
         elif kind == LimitKind.QUEUE and (row := rows_of_queues[keys[0]]) is not None:
             values, bound = demands[users[pairs], row.resource], row.bound
+        elif kind == LimitKind.LIMIT and (row := rows_of_queues[keys[0]]) is not None:
+            values, bound = rationals(row.coefficients(instance.demands, users[pairs], servers[pairs])), row.bound
         else:
             values, bound = rationals(fractions_of(matrix.data[span])), fraction_of(limits.bounds[k])
         data[span], bounds[k] = values, rational(bound)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
 
-__all__ = ["LimitKind", "Limits"]
+__all__ = ["ACROSS_SERVERS", "LimitKind", "Limits"]
 
 
 class LimitKind(IntEnum):
@@ -23,13 +23,19 @@ class LimitKind(IntEnum):
     CAPACITY = 0  # (server, resource): usage of the resource
     TIME = 1  # (server, -1): sum of x[n,i] / gamma[n,i]
     TASKS = 2  # (user, -1): tasks that the user has
-    SLICE = 3  # (user, server): the part of a server reserved for a user
+    SLICE = 3  # (user, server): the part of a server reserved for a user; (user, servers + resource): that of a resource of the cluster
     PARALLELISM = 4  # (user, -1): sum of x[n,i] / rho[n,i], the number of servers that the user is on at once
     QUEUE = 5  # (position in Program.queue_limits, -1): what the users below a queue, or all others, hold of a resource on some servers
     NAMED = 6  # (position in Program.queue_limits, -1): a row of the notion's own
     PAST = 7  # (user, -1): the past of a user, `fairopt.program.past`
     WITH_PAST = 8  # (user, -1): the tasks that a user has, in units of its share, and its past
+    LIMIT = 11  # (position in Program.queue_limits, -1): a named limit of the instance, `fairopt.Limit`
     LARGE_TASKS = 9  # (number, -1): tasks of which only a few fit on one server, `fairopt.program.placement`
+    SHARED = 10  # (resource, -1): what all tasks take of a resource of the cluster, which no server has
+
+
+ACROSS_SERVERS = (LimitKind.QUEUE, LimitKind.SHARED, LimitKind.LIMIT)
+"""Rows of amounts over several servers: of a user's tasks it does not matter on which of these servers they run."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

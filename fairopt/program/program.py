@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from fairopt.drawing import ShowsItself
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.instance.tolerances import SAME
 from fairopt.program.goals import Equilibrium, Goal, Separate
@@ -28,7 +28,9 @@ from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.objective import Feature, Objective
 from fairopt.program.queue_limits import stack_rows
 from fairopt.program.scaling import ScaledColumns
+from fairopt.program.stated_rows import StatedRow, with_rows
 from fairopt.program.text import limit_name, lines_of
+from fairopt.show.drawing import ShowsItself
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +69,10 @@ class Program(ShowsItself):
     kept_rows : tuple of KeptRow
         Those of the family that are among the limits, in their order: they are the last of ``queue_limits``. The others are made where an
         answer exceeds them (`with_broken`).
+    stated : tuple of StatedRow
+        The limits that `with_limit` added, as they were given.
+    source : Source or None
+        What `fairopt.formulate` made it of (`fairopt.solving.formulation.Source`): `fairopt.solve` needs it.
     """
 
     name: str
@@ -83,6 +89,8 @@ class Program(ShowsItself):
     queue_limits: tuple[str, ...] = ()
     kept: KeptParts | None = None
     kept_rows: tuple[KeptRow, ...] = ()
+    stated: tuple[StatedRow, ...] = ()
+    source: Any = None
     _largest: FloatArray | None = field(default=None, init=False, repr=False)  # cache of `largest`; `replace` returns a program without it
 
     @property
@@ -223,6 +231,34 @@ class Program(ShowsItself):
         counted = np.append(servers, False)[np.minimum(self.pair_servers, servers.size)]  # see `stack_rows`
         return self.per_user(np.where(counted, x, 0.0))
 
+    def with_limit(self, name: str, coefficients: Mapping[tuple[str, str], Any] | npt.ArrayLike, bound: Any) -> Program:
+        """Return the program with one more limit, sum of a[n,i] x[n,i] <= b, which `fairopt.solve` solves.
+
+        Parameters
+        ----------
+        name : str
+            Of which prices, explanations and errors speak. No other limit of the program has it.
+        coefficients : mapping (user, server) -> a, or array (pairs,)
+            a >= 0; 0 of pairs that are not named. An array is in the order of ``pair_users`` and ``pair_servers``. A pair that is not
+            eligible has no column, and its coefficient no meaning. Ints and Fractions stay what they are with ``exact=True``, and a float
+            is its shortest decimal.
+        bound : number
+            b >= 0.
+
+        Raises
+        ------
+        InvalidInstance
+            The name is taken, a user or a server is unknown, or a number is negative or not finite.
+
+        >>> import fairopt as fo
+        >>> lab = fo.Instance([[8], [8]], [[1], [1]], users=["a", "b"], servers=["new", "old"], resources=["gpu"])
+        >>> budget = {("a", "new"): 3, ("a", "old"): 1}
+        >>> program = fo.formulate(lab, "drfh").with_limit("budget of a", budget, 6)
+        >>> fo.solve(program, exact=True).exact.tasks_per_user
+        array([Fraction(6, 1), Fraction(10, 1)], dtype=object)
+        """
+        return with_rows(self, [StatedRow.of(self, name, coefficients, bound)])
+
     def scaled(self) -> ScaledColumns:
         """Return the columns with room in units in which each reaches 1 and every limit is 1, and the way back."""
         return ScaledColumns.of(self)
@@ -252,8 +288,8 @@ class Program(ShowsItself):
     def limit_name(self, row: int) -> str:
         """Return the name of a limit.
 
-        ``cpu @ server-3``, ``time of channel-2``, ``tasks of alice``, ``servers of alice`` (its parallelism), or ``slice of alice @
-        server-3``.
+        ``cpu @ server-3``, ``licences of the cluster``, ``time of channel-2``, ``tasks of alice``, ``servers of alice`` (its parallelism),
+        or ``slice of alice @ server-3``.
         """
         return limit_name(self, row)
 

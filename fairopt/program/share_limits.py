@@ -1,4 +1,4 @@
-"""Limits that are limits on shares alone, wherever tasks run: those on tasks, most on parallelism, those of queues for the whole cluster.
+"""Limits that are limits on shares alone, wherever tasks run: on tasks, most on parallelism, of queues, of the cluster.
 
 A limit sum of a[p] x[p] <= b is one on shares if a[p] / u[p] has the same value k[n] on all pairs of each user n in it:
 
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import SAME
-from fairopt.program.limits import LimitKind
+from fairopt.program.limits import ACROSS_SERVERS, LimitKind
 from fairopt.program.program import Program
 
 __all__ = ["ShareLimits"]
@@ -46,7 +46,7 @@ class ShareLimits:
     def of(cls, program: Program) -> ShareLimits:
         """Return those of a program."""
         limits, users = program.limits, len(program.users)
-        kinds = (LimitKind.TASKS, LimitKind.WITH_PAST, LimitKind.PARALLELISM, LimitKind.QUEUE, LimitKind.NAMED)
+        kinds = (LimitKind.TASKS, LimitKind.WITH_PAST, LimitKind.PARALLELISM, LimitKind.NAMED, *ACROSS_SERVERS)
         rows = limits.of_kinds(*kinds) & (limits.bounds > 0)
         where = np.flatnonzero(rows)
         entries = sp.coo_array(limits.matrix[where])

@@ -22,7 +22,7 @@ __all__ = ["kept_sentences", "limit_name", "lines_of", "tree_rows"]
 
 
 def limit_name(program: Program, row: int) -> str:
-    """Name a limit: ``cpu @ server-3``, ``tasks of alice``, ``time of channel-2``, ``servers of alice``, ``slice of alice @ server-3``."""
+    """Name a limit: ``cpu @ server-3``, ``licences of the cluster``, ``tasks of alice``, ``time of channel-2``, ``servers of alice`` ..."""
     kind = LimitKind(program.limits.kinds[row])
     first, second = program.limits.keys[row]
     if kind is LimitKind.CAPACITY:
@@ -33,12 +33,16 @@ def limit_name(program: Program, row: int) -> str:
         return f"tasks of {program.users[first]}"
     if kind is LimitKind.PARALLELISM:
         return f"servers of {program.users[first]}"
-    if kind in (LimitKind.QUEUE, LimitKind.NAMED):
+    if kind in (LimitKind.QUEUE, LimitKind.LIMIT, LimitKind.NAMED):
         return str(program.queue_limits[first])
+    if kind is LimitKind.SHARED:
+        return f"{program.resources[first]} of the cluster"
     if kind is LimitKind.PAST:
         return f"past of {program.users[first]}"
     if kind is LimitKind.WITH_PAST:
         return f"tasks and past of {program.users[first]}"
+    if second >= len(program.servers):
+        return f"slice of {program.users[first]} of {program.resources[second - len(program.servers)]}"
     return f"slice of {program.users[first]} @ {program.servers[second]}"
 
 

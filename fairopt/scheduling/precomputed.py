@@ -30,6 +30,8 @@ from fairopt.allocation import Allocation, ExactAnswer
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import CertificateError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance, safe_ratio
+from fairopt.instance.limits import refuse_limits
+from fairopt.instance.shared import refuse_shared
 from fairopt.instance.tolerances import CERTIFIED, FITS
 from fairopt.models import NOTIONS, ShareNotion
 from fairopt.solvers import Cycle, fill_lowest_first, fill_lowest_in_fractions, precompute, precompute_in_fractions
@@ -200,6 +202,7 @@ def edrf_rounds(instance: Instance) -> tuple[Round, ...]:
 def _share_per_task(instance: Instance) -> FloatArray:
     """Return the dominant share of one task divided by the weight, (users,), for an instance of one server."""
     require_instance(instance)
+    refuse_shared(instance, "precomputed DRF and EDRF do not count them", "use fairopt.solve, or leave them out")
     notion = NOTIONS["drf"]()
     assert isinstance(notion, ShareNotion)
     if instance.rates_per_server is not None:
@@ -211,6 +214,7 @@ def _share_per_task(instance: Instance) -> FloatArray:
             'precomputed DRF and EDRF do not support queues, guarantees or weights of 0; use schedule or solve with "drf", '
             "or leave them out"
         )
+    refuse_limits(instance.limits, "precomputed DRF or EDRF")
     notion.check(instance, "rdm")
     share = notion.share_per_task(instance)
     return share / instance.weights if instance.weights.ndim == 1 else share

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairopt.drawing import draw
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.results import finite, result
+from fairopt.show.drawing import draw
 from fairopt.wording import did_you_mean, exactly, percent, plural
 
 if TYPE_CHECKING:

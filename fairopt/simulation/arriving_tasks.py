@@ -34,6 +34,8 @@ import numpy as np
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import number_distinct
+from fairopt.instance.limits import refuse_limits
+from fairopt.instance.shared import refuse_shared
 from fairopt.instance.tolerances import FITS, SAME
 from fairopt.results import plain
 from fairopt.simulation.arrival_curves import Arrivals
@@ -113,6 +115,7 @@ def arrivals(
     Three tasks of 3 cores arrive first. No further task fits.
     """
     began = time.perf_counter()
+    refuse_limits(instance.limits if isinstance(instance, Instance) else (), "a simulation of arriving tasks")
     measured, carded = _checked(instance, resource, cards, until, step)
     chosen = {name: check_arrivals(instance, placement, carded) for name, placement in map(read_placement, placements)}
     numbers = list(dict.fromkeys(seeds))
@@ -157,6 +160,7 @@ def arrivals(
 def _checked(instance: Instance, resource: str, cards: str | None, until: float, step: float) -> tuple[int, int | None]:
     """Check the arguments; return the position of the resource and of the resource in cards."""
     require_instance(instance)
+    refuse_shared(instance, "arriving tasks are placed without them", "leave them out")
     for name in (resource, cards):
         if name is not None and name not in instance.resources:
             hint = did_you_mean(str(name), instance.resources)

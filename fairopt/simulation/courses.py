@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fairopt.drawing import draw
 from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.files.stores import packed, read_arrays
 from fairopt.instance import FloatArray, Instance
+from fairopt.show.drawing import draw
 from fairopt.simulation.baselines.options import half_life_of
 from fairopt.simulation.records import mean, several_schedulers, slowdowns
 from fairopt.simulation.result import Simulation
-from fairopt.stores import packed, read_arrays
 from fairopt.trace import Trace
 from fairopt.wording import plural
 

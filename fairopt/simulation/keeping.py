@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import InvalidInstance
+from fairopt.files.stores import Pace, Store, packed
 from fairopt.instance import Instance
 from fairopt.registry import contents
-from fairopt.stores import Pace, Store, packed
 from fairopt.trace import Trace
 
 __all__ = ["Keeper", "Request", "State", "digest_of", "part_of", "prefixed", "state_part"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fairopt.errors import Unsupported
+from fairopt.files.stores import Store
 from fairopt.instance import Instance
 from fairopt.registry import contents
 from fairopt.results import plain
@@ -16,7 +17,6 @@ from fairopt.simulation.keeping import digest_of, state_part
 from fairopt.simulation.simulating import simulate
 from fairopt.simulation.streams import streams_of
 from fairopt.specs import NotionSpec, ScheduleSpec
-from fairopt.stores import Store
 from fairopt.trace import Trace
 from fairopt.validation import check_seconds
 from fairopt.wording import figure

@@ -48,7 +48,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
+from fairopt.files.stores import Store
 from fairopt.instance import FloatArray, Instance, require_instance
+from fairopt.instance.shared import refuse_shared
 from fairopt.models import Notion
 from fairopt.registry import line_at_fault
 from fairopt.results import plain
@@ -69,7 +71,6 @@ from fairopt.simulation.streams import Streams, streams_of
 from fairopt.simulation.whole_tasks import run_whole_tasks
 from fairopt.solving import notion_of
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec
-from fairopt.stores import Store
 from fairopt.trace import Trace
 from fairopt.validation import check_seconds, check_whole_number
 from fairopt.wording import joined, plural
@@ -169,6 +170,7 @@ def simulate(
     if not isinstance(trace, Trace):
         raise InvalidInstance(f"expected a Trace, got {type(trace).__name__}; build one with fairopt.Trace or fairopt.load_trace")
     require_instance(cluster)
+    refuse_shared(cluster, "a simulation does not count them", "leave them out")
     if np.isfinite(cluster.parallelism).any():  # also for servers that are added later
         raise Unsupported(
             "a simulation cannot limit how many servers a user is on at once; "

@@ -17,8 +17,8 @@ import numpy as np
 from fairopt.clusters.json_export import Part
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_bytes
+from fairopt.files.limits import check_table
 from fairopt.instance import IntArray
-from fairopt.limits import check_table
 from fairopt.slurm.text import NOTHING, Record, value_of
 from fairopt.wording import plural
 

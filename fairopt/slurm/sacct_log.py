@@ -28,9 +28,9 @@ from fairopt.clusters.clock import Clock
 from fairopt.clusters.json_export import Part
 from fairopt.clusters.log_records import Records, Unjudged, distinct, nowhere, row_places, unknown_server
 from fairopt.errors import InvalidInstance
+from fairopt.files.limits import check_array
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.hosts import unfolded
-from fairopt.limits import check_array
 from fairopt.slurm.jobs import ENDED, HOLDS, NOT_READY, WAITS, amounts_of
 from fairopt.slurm.reading import parsed
 from fairopt.slurm.sacct import EMPTY, Sacct, read_sacct

@@ -15,6 +15,7 @@ from fairopt.instance.aggregation import Merging, best_server
 from fairopt.instance.fractions import rounding
 from fairopt.instance.tolerances import CERTIFIED, NOTHING
 from fairopt.program import LimitKind, Program, Solution, TreeFilling
+from fairopt.program.limits import ACROSS_SERVERS
 from fairopt.solving.tree_prices import prices_at_events
 
 __all__ = ["every_level", "levels_of", "prices_of", "queue_prices_by_stage", "queue_prices_of", "shares_of", "unexpanded"]
@@ -48,11 +49,11 @@ def shares_of(program: Program, pairs: FloatArray, merging: Merging | None) -> F
 
 
 def _spread_prices(program: Program, prices: FloatArray, merging: Merging | None, sharing: str) -> FloatArray | None:
-    """Prices of limits -> (servers, resources), or (servers, 1) of time, of the original rows."""
+    """Prices of limits -> (servers, M), or (servers, 1) of time, of the original rows."""
     if merging is None:
         return None
     limits = program.limits
-    kind, width = (LimitKind.CAPACITY, len(program.resources)) if sharing == "rdm" else (LimitKind.TIME, 1)
+    kind, width = (LimitKind.CAPACITY, merging.original.n_server_resources) if sharing == "rdm" else (LimitKind.TIME, 1)
     table = np.zeros((len(program.servers), width), prices.dtype)
     rows = limits.kinds == kind
     if not rows.any():  # a notion without shared capacity, such as the uniform slice
@@ -73,14 +74,14 @@ def prices_of(program: Program, solution: Solution, merging: Merging | None, sha
 
 
 def _of_queues(program: Program, prices: FloatArray | None) -> dict[str, float]:
-    """Return the prices of the limits of queues that have one, by name; what is rounding beside the largest price of all is left out."""
+    """Return the prices of limits across servers that have one, by name; what is rounding beside the largest price of all is left out."""
     limits = program.limits
     if prices is None:
         return {}
     own = prices[: len(limits)]
     spent = own * limits.bounds if own.dtype != object else own
-    rows = np.flatnonzero(limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED) & (spent > rounding(NOTHING, own) * spent.max(initial=0)))
-    return {program.queue_limits[limits.keys[row, 0]]: _number(own[row]) for row in rows}
+    rows = np.flatnonzero(limits.of_kinds(LimitKind.NAMED, *ACROSS_SERVERS) & (spent > rounding(NOTHING, own) * spent.max(initial=0)))
+    return {program.limit_name(int(row)): _number(own[row]) for row in rows}
 
 
 def _number(value: Any) -> Any:
@@ -97,7 +98,7 @@ def queue_prices_of(program: Program, solution: Solution, by_stage: list[dict[st
 
 def queue_prices_by_stage(program: Program, solution: Solution) -> list[dict[str, float]]:
     """Return the prices of the limits of queues that have one at each stage, by name."""
-    if not program.queue_limits:
+    if not program.limits.of_kinds(LimitKind.NAMED, *ACROSS_SERVERS).any():
         return [{} for _ in solution.stages]
     found = [_of_queues(program, stage.prices) for stage in solution.stages]
     if program.goal.is_filling and not program.integral:

@@ -24,7 +24,9 @@ from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rational, rationals
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Equilibrium, Feature, Solution, Stage, Tradeoff
+from fairopt.program.checking import check_program
 from fairopt.program.exact import ExactProgram
+from fairopt.program.exact_reduction import ExactReduction
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level, solve_exactly
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.alternatives import best_alternative
@@ -32,7 +34,7 @@ from fairopt.solving.answer import every_level, levels_of, prices_of, queue_pric
 from fairopt.solving.enclosures import DIGITS, answer_in_floats, enclose, in_floats_above, is_enclosed
 from fairopt.wording import duration, plural
 
-__all__ = ["solve_in_fractions"]
+__all__ = ["ENGINE", "fraction", "solve_in_fractions", "within_kept"]
 
 ENGINES: dict[type[Any], str] = {Equilibrium: "rational-equations", AlphaFair: "rational-newton", Tradeoff: "rational-newton"}
 MOST_SECONDS = 1800.0  # that a level may take, by benchmarks/in_fractions.py
@@ -62,11 +64,15 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     small = merging.instance
     reduced = notion if utility is None else notion.changed(utility=merging.restrict(utility))
     floats = notion if utility is None else notion.changed(utility=merging.restrict(utility.astype(np.float64)))
-    program = reduced.in_fractions(small.exact, floats.formulate(small, sharing=sharing, integral=False))
+    structure = floats.formulate(small, sharing=sharing, integral=False)
+    if not notion.is_symmetric:
+        check_program(structure)
+    program = reduced.in_fractions(small.exact, structure)
     choice = program.goal.feature is Feature.DISJUNCTIVE
     if type(program.goal) not in EXACT_GOALS and not is_enclosed(program) and not choice:
         raise Unsupported(f'"{notion.name}" has no answer in fractions with these options; leave exact out')
-    _refuse_too_large(program)
+    reduction = None if notion.is_symmetric else ExactReduction.of(program)
+    _refuse_too_large(program if reduction is None else reduction.program)
     if deadline.left == 0.0:
         raise deadline.passed({"levels": []})
     formulated = time.perf_counter()
@@ -78,7 +84,10 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         solution, radius = enclose(program, DIGITS if question.digits is None else question.digits, deadline)
         solved = time.perf_counter()
     else:
-        program, solution = _within_kept(program, deadline)
+        if reduction is None:
+            program, solution = within_kept(program, deadline)
+        else:
+            solution = reduction.spread(within_kept(reduction.program, deadline)[1])
         solved = time.perf_counter()
         prove(program, solution)
     pairs = _table(program, solution.x)
@@ -104,13 +113,13 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     )
 
 
-def _within_kept(program: ExactProgram, deadline: Deadline) -> tuple[ExactProgram, Solution]:
+def within_kept(program: ExactProgram, deadline: Deadline) -> tuple[ExactProgram, Solution]:
     """Solve with more and more rows of what queues keep, until the answer exceeds none; return the last program and its answer."""
     solution = solve_exactly(program, deadline, lambda: answer_in_floats(program, deadline))
     longer = program.with_broken(solution.x, *solution.parts)
     if longer is None:
         return program, solution
-    found, last = _within_kept(longer, deadline)
+    found, last = within_kept(longer, deadline)
     more = {name: getattr(last, name) + getattr(solution, name) for name in ("iterations", "programs_solved")}
     return found, replace(last, **more)
 
@@ -193,7 +202,7 @@ def _priced(
     names: Any = program.program
 
     def proved(stages: Sequence[Stage]) -> tuple[Solution, tuple[Level, ...], Any]:
-        numbers = (replace(stage, value=_fraction(stage.value), prices=fractions(stage.prices)) for stage in stages)
+        numbers = (replace(stage, value=fraction(stage.value), prices=fractions(stage.prices)) for stage in stages)
         exact = Solution(from_rationals(solution.x), tuple(numbers), prices=fractions(solution.prices))
         by_stage: Any = queue_prices_by_stage(names, exact)
         return exact, levels_of(names, exact, merging, sharing, by_stage, same=None), by_stage
@@ -205,5 +214,6 @@ def _priced(
     return prices, levels, queue_prices_of(names, exact, by_stage), steps
 
 
-def _fraction(value: Any) -> Any:
+def fraction(value: Any) -> Any:
+    """Return a number of a solution in rationals as a Fraction."""
     return from_rational(rational(value))

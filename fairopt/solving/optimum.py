@@ -23,6 +23,7 @@ from fairopt.instance.remarks import remarks
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Program
+from fairopt.program.checking import check_program
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solving.answer import (
@@ -34,7 +35,7 @@ from fairopt.solving.answer import (
     shares_of,
     unexpanded,
 )
-from fairopt.solving.formulation import checked, columns, expanded, with_utility
+from fairopt.solving.formulation import checked, columns, expanded, question_of, with_utility
 from fairopt.solving.policy import Found, find, find_by_classes, other_engines
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 from fairopt.wording import SMALLER_RATIOS, joined
@@ -58,7 +59,7 @@ def without_remarks() -> Iterator[None]:
 
 
 def solve(
-    instance: Instance,
+    instance: Instance | Program,
     notion: str | Notion | type[Notion] = "drfh",
     *,
     solver: str | None = None,
@@ -74,7 +75,9 @@ def solve(
 
     Parameters
     ----------
-    instance : Instance
+    instance : Instance, or Program
+        A program of `fairopt.formulate`, such as one with limits of your own (`fairopt.Program.with_limit`), has its notion, its sharing
+        and its options already. The answer is over its users and servers: single servers, where it was formulated for whole tasks.
     notion : str or Notion
         An identifier of ``fairopt.NOTIONS``, or a notion of your own.
     solver : str, optional
@@ -123,6 +126,12 @@ def solve(
     >>> exact = solve(Instance([[9]], [[1], [3]]), "proportional", alpha=2, exact=True, digits=20).exact
     >>> float(exact.tasks_per_user[0]), exact.radius < Fraction(1, 10**20)
     (3.294228634059948, True)
+
+    With a limit of your own:
+
+    >>> program = formulate(Instance([[4], [4]], [[1], [1]], users=["a", "b"], servers=["s", "t"]), "drfh")
+    >>> solve(program.with_limit("a on both", {("a", "s"): 1, ("a", "t"): 1}, 3)).tasks_per_user
+    array([3., 5.])
     """
     check_time_limit(time_limit)
     check_tolerance(tolerance)
@@ -133,6 +142,11 @@ def solve(
             raise Unsupported("digits= needs exact=True; floats have about 15")
     started = time.perf_counter()
     deadline = Deadline(time_limit)
+    if isinstance(instance, Program):
+        if notion != "drfh" or sharing is not None or options:
+            raise Unsupported("a program has its notion, its sharing and its options; leave them out, or give them to fairopt.formulate")
+        integral = integral or instance.integral
+        instance, notion, sharing = question_of(instance)
     chosen, how = checked(instance, notion, sharing, options)
     question = Optimum(chosen, solver, integral, tolerance, exact, digits, time_limit)
     if _SAYS.get():
@@ -154,6 +168,8 @@ def solve(
         small, row = merging.instance, np.empty(0, np.int64)
         reduced = with_utility(chosen, merging.restrict(chosen.utility))
     program = reduced.formulate(small, sharing=how, integral=integral)
+    if not chosen.is_symmetric:
+        check_program(program)
     if integral:
         _check_whole(program)
     engines = candidates(program, solver)
@@ -171,6 +187,10 @@ def solve(
             error.known["tasks"] = unexpanded(instance, program.table(error.known["tasks"]), row, chosen.utility)
             error.known["solver"] = engines[0].name
         raise
+    if not found.certificate.worst <= tolerance:
+        from fairopt.solving.small_fractions import in_small_fractions
+
+        found = in_small_fractions(found, reduced, small, deadline)
     solution, program = found.solution, found.program
     solved = time.perf_counter()
 
@@ -212,9 +232,18 @@ def _check_whole(program: Program) -> None:
 def _require(certificate: Certificate, program: Program, engines: Sequence[Backend], tolerance: float) -> None:
     """Raise where the certificate fails, and say which other engine may do."""
     if not certificate.worst <= tolerance:
+        from fairopt.solving.small_fractions import is_small
+
         others = other_engines(program, engines)
         instead = f'solver="{others[0]}"' if others else _easier(program)
-        certificate.require(tolerance, program.name, *(engine.name for engine in engines), instead=instead)
+        small = is_small(program)  # then fractions were tried, within a few seconds
+        certificate.require(
+            tolerance,
+            program.name,
+            *(engine.name for engine in engines),
+            tried="in fractions it took too long, or users have something else" if small else "",
+            instead=f"{instead}, exact=True" if small else instead,
+        )
 
 
 def _easier(program: Program) -> str:

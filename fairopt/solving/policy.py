@@ -234,7 +234,8 @@ def _try(program: Program, engine: Backend, method: Method, tolerance: float, de
     if longer is not None:
         raise _ExceedsKept(solution, longer)
     answer = _Answer(solution, certify(program, solution), engine.name, method.name)
-    polish_above = _DIGIT * tolerance if method.polish_above is None else method.polish_above
+    usual = tolerance if program.goal.is_filling else _DIGIT * tolerance  # the polish of a tree takes as long as several levels
+    polish_above = usual if method.polish_above is None else method.polish_above
     if answer.residual > polish_above:
         for name, polished in polishes(program, solution):
             certificate = certify(program, polished)

@@ -16,6 +16,7 @@ import numpy as np
 
 from fairopt.instance.tolerances import FITS
 from fairopt.program import LimitKind, Limits, Program, Solution, TreeFilling
+from fairopt.program.limits import ACROSS_SERVERS
 from fairopt.program.share_limits import ShareLimits
 
 __all__ = ["prices_at_events"]
@@ -50,8 +51,7 @@ def prices_at_events(program: Program, goal: TreeFilling, solution: Solution) ->
 
 
 def _names(program: Program, of_part: Program, on_shares: ShareLimits) -> list[str]:
-    """Return the name of each limit on shares that is one of a queue, "" for the others and for guarantees."""
+    """Return the name of each limit on shares across servers, "" for the others and for guarantees."""
     limits, rows = of_part.limits, np.flatnonzero(on_shares.rows)
-    named = limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED)[rows] & (rows < len(program.limits))
-    keys = limits.keys[rows, 0]
-    return [program.queue_limits[key] if name else "" for key, name in zip(keys.tolist(), named.tolist(), strict=True)]
+    named = limits.of_kinds(LimitKind.NAMED, *ACROSS_SERVERS)[rows] & (rows < len(program.limits))
+    return [program.limit_name(row) if name else "" for row, name in zip(rows.tolist(), named.tolist(), strict=True)]

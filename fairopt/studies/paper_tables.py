@@ -21,9 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fairopt.drawing import ShowsItself
 from fairopt.errors import Unsupported
 from fairopt.show.blocks import GAP, Block
+from fairopt.show.drawing import ShowsItself
 from fairopt.show.html import table_html, text_html
 from fairopt.show.table import Column, Format, Table, ids, names
 from fairopt.show.text import text_in_latex, text_in_markdown, to_latex, to_markdown

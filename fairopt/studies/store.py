@@ -7,7 +7,7 @@ metadata of the file hold the *request* (plain data), so results of another requ
 Nothing of a file is believed before it is checked (`_request`, `_rows`): it may come from somebody else. A file with anything that no study
 writes is refused as a whole.
 
-Only one process writes: `fairopt.stores` has the lock, and when to write.
+Only one process writes: `fairopt.files.stores` has the lock, and when to write.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairopt.errors import InvalidInstance
-from fairopt.stores import Pace
-from fairopt.stores import Store as Stored
+from fairopt.files.stores import Pace
+from fairopt.files.stores import Store as Stored
 from fairopt.tables.parquet import arrow_table
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
 from fairopt.errors import FairoptError, NoSolution, SolverUnavailable, Unsupported
-from fairopt.processes import carrying, no_interrupt, safe_path, start_trackers
-from fairopt.processes import workers as processes
+from fairopt.processes.workers import carrying, no_interrupt, safe_path, start_trackers
+from fairopt.processes.workers import workers as processes
 from fairopt.validation import check_number_of_workers
 from fairopt.wording import did_you_mean, installing
 

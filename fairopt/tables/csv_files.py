@@ -28,8 +28,8 @@ from typing import Any
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_old_text
+from fairopt.files.limits import check_table
 from fairopt.instance.fractions import plain_numbers
-from fairopt.limits import check_table
 from fairopt.tables.mistakes import Mistakes
 from fairopt.tables.schema import Schema
 from fairopt.tables.table import Table

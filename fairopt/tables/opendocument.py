@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_bytes
-from fairopt.limits import check_bytes, check_table, check_values
+from fairopt.files.limits import check_bytes, check_table, check_values
 from fairopt.tables.sheets import Cell, Sheet, width_of
 from fairopt.tables.values import Percentage
 

@@ -2,7 +2,7 @@
 
 A Parquet file of a few kilobytes can stand for millions of rows, or for millions of copies of one long text. So the number of rows is
 looked at before anything is read, texts stay in the file's dictionaries until it is known how long they are in all, and what is
-read is counted batch by batch: :mod:`fairopt.limits` says how much is too much.
+read is counted batch by batch: :mod:`fairopt.files.limits` says how much is too much.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import missing_file
+from fairopt.files.limits import check_bytes, check_table
 from fairopt.instance.fractions import plain_numbers
-from fairopt.limits import check_bytes, check_table
 from fairopt.tables.mistakes import Mistakes
 from fairopt.tables.schema import Schema
 from fairopt.tables.table import Table

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from fairopt.errors import InvalidInstance
-from fairopt.limits import check_table
+from fairopt.files.limits import check_table
 from fairopt.tables.mistakes import Mistakes
 from fairopt.tables.schema import Schema
 from fairopt.tables.table import Table

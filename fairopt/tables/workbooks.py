@@ -18,9 +18,9 @@ from typing import Any
 
 from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.files import read_bytes
+from fairopt.files.limits import check_bytes, check_table, check_values
 from fairopt.instance.fractions import plain_numbers
-from fairopt.limits import check_bytes, check_table, check_values
-from fairopt.streams import unwarned
+from fairopt.processes.streams import unwarned
 from fairopt.tables.sheets import Sheet, check_named, width_of
 from fairopt.tables.values import Percentage
 

@@ -24,27 +24,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import TINY
 from fairopt.solvers.active_sets.kkt import KKTSystem
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.settings import SETTINGS
 
 __all__ = ["ActiveSets", "negligible_users", "solve_near", "solve_on_sets", "with_demands"]
-
-_ROUNDS = 12  # corrections of the sets
-_STEPS = 30  # Newton steps on fixed sets
-_PATIENCE = 4  # steps without progress before the sets are given up: on the way, sets are often wrong
-_PATIENT = 8  # the same for the sets of an answer, which are mostly right
-_EXACT = 1e-11  # KKT violation of a solution that needs no other sets
-_CLOSE = 1e-8  # residual at which steps without progress are the end, not a failure
-_ROUNDING = 1e-14
-_NEARLY, _MENDABLE = 1e-13, 1e-5  # if steps stall between these residuals, the metric may be the cause
-_SINGULAR = 1e-10  # the multiple of the metric
-_LEAST = 1e-8  # least size in the metric: part of what a user holds, or of a limit's money
-_WEAK = 1e-2  # the same in the weaker metric, used if steps stall
-_ABSENT = 1e20  # weight that keeps unused pairs, and prices of limits that are not full, at 0
-_JOINS, _OVERFLOWS = 1e-12, 1e-13  # relative violations above which pairs and limits join the sets
-_NEGLIGIBLE = 1e-7  # relative to what a pair can hold
-_NEARLY_CHEAPEST = 1e-3  # relative excess over the lowest cost up to which a pair may turn out to be the cheapest
-_LEAST_NUMBER = 1e-300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,20 +51,20 @@ def solve_near(problem: AlphaFairProblem, near: Point) -> Point | None:
     spent, earned = float(p.sum()), float(y @ t)
     p = p * (earned / spent) if spent > 0 else p
     worth = problem.v * y[problem.user]
-    used = x * problem.v / t[problem.user] > 1 - worth / np.maximum(problem.cost(p), _LEAST_NUMBER)
+    used = x * problem.v / t[problem.user] > 1 - worth / np.maximum(problem.cost(p), TINY)
     full = p / np.exp(problem.log_money_of_limits(x, (np.log(y) + np.log(t))[problem.user])) > 1 - problem.use(x)
     p = np.where(full, p, 0.0)
-    return solve_on_sets(problem, Point(x, p), ActiveSets(used, full, negligible_users(problem, p)), _PATIENT)
+    return solve_on_sets(problem, Point(x, p), ActiveSets(used, full, negligible_users(problem, p)), SETTINGS.patience_at_end)
 
 
-def solve_on_sets(problem: AlphaFairProblem, near: Point, sets: ActiveSets, patience: int = _PATIENCE) -> Point | None:
+def solve_on_sets(problem: AlphaFairProblem, near: Point, sets: ActiveSets, patience: int = SETTINGS.patience) -> Point | None:
     """Return the exact solution near a point, correcting the sets of used pairs and full limits; None where that fails.
 
     After ``patience`` steps of Newton's method without progress the sets count as wrong.
     """
     x, p, used, full, steps = near.x, near.p, sets.used, sets.full, 0
     in_equations = ~sets.negligible[problem.user]
-    for _ in range(_ROUNDS):
+    for _ in range(SETTINGS.rounds):
         start = Point(np.where(used | ~in_equations, x, 0.0), np.where(full, p, 0.0))
         solved, y = _newton(problem, start, ActiveSets(used & in_equations, full, sets.negligible), patience)
         steps += solved.steps
@@ -87,12 +72,12 @@ def solve_on_sets(problem: AlphaFairProblem, near: Point, sets: ActiveSets, pati
             return None
         x, p = solved.x, solved.p
         positive = Point(np.maximum(x, 0.0), np.maximum(p, 0.0), steps)
-        if problem.kkt_violation(positive.x, positive.p) <= _EXACT:
+        if problem.kkt_violation(positive.x, positive.p) <= SETTINGS.exact:
             return positive
         worth = problem.v * y[problem.user]
         leave, unpriced = in_equations & used & (x < 0), full & (p < 0)
-        join = in_equations & ~used & (problem.cost(p) - worth < -_JOINS * worth)
-        over = ~full & (problem.use(x) > 1 + _OVERFLOWS)
+        join = in_equations & ~used & (problem.cost(p) - worth < -SETTINGS.joins * worth)
+        over = ~full & (problem.use(x) > 1 + SETTINGS.overflows)
         if not (leave.any() or unpriced.any() or join.any() or over.any()):
             return None
         used, full = (used & ~leave) | join, (full & ~unpriced) | over
@@ -123,10 +108,10 @@ def negligible_users(problem: AlphaFairProblem, p: FloatArray) -> BoolArray:
         return np.zeros(problem.n_users, bool)
     demand, cheapest = _demand(problem, p)
     price = problem.cost(p) / problem.v
-    near = price <= (1 + _NEARLY_CHEAPEST) * price[cheapest][problem.user]
+    near = price <= (1 + SETTINGS.nearly_cheapest) * price[cheapest][problem.user]
     held = np.where(near, demand[problem.user] / problem.v, 0.0)  # relative to what the pairs can hold
     negligible = np.ones(problem.n_users, bool)
-    negligible[problem.user[held >= _NEGLIGIBLE]] = False
+    negligible[problem.user[held >= SETTINGS.negligible]] = False
     return negligible
 
 
@@ -150,10 +135,10 @@ def _metric(problem: AlphaFairProblem, at: Point, sets: ActiveSets, least: float
     y = problem.worth(t)
     money, size = (y * t)[problem.user], np.maximum(at.x, least * t[problem.user] / problem.v)
     of_limit = np.exp(problem.log_money_of_limits(at.x, (np.log(y) + np.log(t))[problem.user]))
-    absent = _ABSENT / max(float(y[~sets.negligible].max(initial=0.0)), _LEAST_NUMBER)
+    absent = SETTINGS.absent / max(float(y[~sets.negligible].max(initial=0.0)), TINY)
     return (
-        np.where(sets.used, _SINGULAR * money / size**2, _ABSENT * problem.v * y[problem.user]),
-        np.where(sets.full, _SINGULAR * of_limit / np.maximum(at.p, least * of_limit) ** 2, absent),
+        np.where(sets.used, SETTINGS.singular * money / size**2, SETTINGS.absent * problem.v * y[problem.user]),
+        np.where(sets.full, SETTINGS.singular * of_limit / np.maximum(at.p, least * of_limit) ** 2, absent),
     )
 
 
@@ -162,9 +147,9 @@ def _newton(problem: AlphaFairProblem, start: Point, sets: ActiveSets, patience:
     x, p, used, full, negligible = start.x, start.p, sets.used, sets.full, sets.negligible
     t = problem.utility(x)
     y = problem.worth(t)
-    D, F_limits = _metric(problem, start, sets, _LEAST)
+    D, F_limits = _metric(problem, start, sets, SETTINGS.least)
     least, stalled, weak = np.inf, 0, False
-    for step in range(_STEPS):
+    for step in range(SETTINGS.steps):
         if negligible.any():
             x = with_demands(problem, x, p, negligible)
             t = np.where(negligible, problem.utility(x), t)
@@ -177,10 +162,10 @@ def _newton(problem: AlphaFairProblem, start: Point, sets: ActiveSets, patience:
         residual = float(max(np.abs(part).max(initial=0.0) for part in parts))
         stalled = 0 if residual < 0.5 * least else stalled + 1
         least = min(least, residual)
-        if stalled >= patience and not weak and _NEARLY < residual < _MENDABLE:
-            D, F_limits = _metric(problem, Point(x, p), sets, _WEAK)
+        if stalled >= patience and not weak and SETTINGS.nearly < residual < SETTINGS.mendable:
+            D, F_limits = _metric(problem, Point(x, p), sets, SETTINGS.weak)
             stalled, weak = 0, True
-        if (residual <= _ROUNDING and (stalled or not residual)) or (stalled >= patience and residual < _CLOSE):
+        if (residual <= SETTINGS.rounding and (stalled or not residual)) or (stalled >= patience and residual < SETTINGS.close):
             return Point(x, p, step), y
         if stalled >= patience:
             break
@@ -193,9 +178,9 @@ def _newton(problem: AlphaFairProblem, start: Point, sets: ActiveSets, patience:
         dt = np.where(negligible, 0.0, -t / a * (r_worth + dy / y))
         if not (np.isfinite(dx).all() and np.isfinite(dq).all()):
             break
-        length = min(1.0, 0.5 / max(float((-dt / t).max()), float((-dy / y).max()), _LEAST_NUMBER))
+        length = min(1.0, 0.5 / max(float((-dt / t).max()), float((-dy / y).max()), TINY))
         x, p = x + length * np.where(used, dx, 0.0), p + length * np.where(full, dp, 0.0)
         t, y = t + length * dt, y + length * dy
     else:
-        return Point(x, p, _STEPS), y
-    return Point(x, p, _STEPS), None
+        return Point(x, p, SETTINGS.steps), y
+    return Point(x, p, SETTINGS.steps), None

@@ -21,15 +21,11 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.streams import unwarned
+from fairopt.processes.streams import unwarned
+from fairopt.solvers.active_sets.settings import SETTINGS
 
 __all__ = ["HasRows", "KKTSystem"]
 
-_SMALL = 40_000  # entries of B, zeros included, up to which everything is dense
-_DENSE = 1500  # unknowns up to which the factorisation is dense
-_REGULAR = 1e-14  # relative; refinement takes it out again
-_REFINEMENTS = 4
-_EQUILIBRATIONS = 6
 
 _Matrix = FloatArray | sp.csr_array
 _Factors = tuple[FloatArray, Callable[[FloatArray], FloatArray]]  # the units, and the solution of the scaled system
@@ -72,7 +68,7 @@ class KKTSystem:
         """
         kept, rest = np.flatnonzero(keep), np.flatnonzero(~keep)
         sign = np.concatenate([np.ones(kept.size), -np.ones(F.size)])
-        if F.size * D.size <= _SMALL:
+        if F.size * D.size <= SETTINGS.small:
             B = problem.B.toarray()
             units, solve = _dense(B[:, kept], B[:, rest], D[kept], D[rest], F, sign)
             return cls(B, B.T, D, F, kept, rest, B[:, rest], units, solve)
@@ -84,7 +80,7 @@ class KKTSystem:
         """Solve D dx + B'dq = top, B dx - F dq = bottom."""
         dx, dq = self._once(top, bottom)
         best = np.inf
-        for _ in range(_REFINEMENTS):
+        for _ in range(SETTINGS.refinements):
             # Each residual is judged in its own units; the eliminated columns are solved exactly.
             left = top - self.D * dx - self.Bt @ dq
             below = bottom - self.B @ dx + self.F * dq
@@ -113,10 +109,13 @@ def _dense(B_kept: FloatArray, B_rest: FloatArray, D_kept: FloatArray, D_rest: F
     matrix[n:, n:] -= (B_rest / D_rest) @ B_rest.T
     matrix[n:, :n] = B_kept
     matrix[:n, n:] = B_kept.T
-    units, size = np.ones(sign.size), np.abs(matrix)
-    for _ in range(_EQUILIBRATIONS):
-        units = _smaller_units(units, (size * units).max(axis=1) * units)
-    return units, _factorised(matrix * units * units[:, None] + np.diag(_REGULAR * sign))
+    units, size, product = np.ones(sign.size), np.abs(matrix), np.empty_like(matrix)
+    for _ in range(SETTINGS.equilibrations):
+        units = _smaller_units(units, np.multiply(size, units, out=product).max(axis=1) * units)
+    matrix *= units
+    matrix *= units[:, None]
+    np.einsum("ii->i", matrix)[:] += SETTINGS.regular * sign
+    return units, _factorised(matrix)
 
 
 def _sparse(
@@ -127,13 +126,13 @@ def _sparse(
     matrix = sp.csr_array(sp.block_array([[sp.diags_array(D_kept), B_kept.T], [B_kept, -G]], format="csr"))
     units, size, columns = np.ones(sign.size), np.abs(matrix.data), matrix.indices
     rows = np.repeat(np.arange(units.size), np.diff(matrix.indptr))
-    for _ in range(_EQUILIBRATIONS):
+    for _ in range(SETTINGS.equilibrations):
         largest = np.zeros(units.size)
         np.maximum.at(largest, rows, size * units[columns] * units[rows])
         units = _smaller_units(units, largest)
     scaled = sp.csr_array(sp.csr_array(matrix * units) * units[:, None])
-    regular = sp.csr_array(scaled + sp.diags_array(_REGULAR * sign))
-    if sign.size <= _DENSE:
+    regular = sp.csr_array(scaled + sp.diags_array(SETTINGS.regular * sign))
+    if sign.size <= SETTINGS.dense:
         return units, _factorised(regular.toarray())
     with unwarned():  # nearly singular: the refinement and the step lengths see to that
         factor = sp.linalg.splu(sp.csc_array(regular), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=1e-3, options={"SymmetricMode": True})

@@ -25,13 +25,13 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import TINY
 from fairopt.program import AlphaFair, Program, ScaledColumns, Solution, Tradeoff
+from fairopt.solvers.active_sets.settings import SETTINGS
 
 __all__ = ["LARGEST_LOG", "AlphaFairProblem", "Point", "too_little"]
 
 LARGEST_LOG = 690.0  # exp of more overflows
-_LEAST_ELASTICITY = 1e-12  # below, the marginal worth is as good as constant
-_LEAST_NUMBER = 1e-300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,7 +180,7 @@ class AlphaFairProblem:
             return self.alpha
         own = self.log_phi - self.alpha * log_t
         part: FloatArray = np.exp(own - np.logaddexp(own, self.log_total_worth))
-        return np.clip(self.alpha * part, _LEAST_ELASTICITY, None)
+        return np.clip(self.alpha * part, SETTINGS.least_elasticity, None)
 
     # Residuals -------------------------------------------------------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ class AlphaFairProblem:
         use = self.use(x)
         parts = self.use(x * np.exp(least - log_money))
         log_use = np.log(np.where(use > 0, use, 1.0))
-        return np.asarray(least + log_use - np.log(np.maximum(np.where(use > 0, parts, 1.0), _LEAST_NUMBER)))
+        return np.asarray(least + log_use - np.log(np.maximum(np.where(use > 0, parts, 1.0), TINY)))
 
     def kkt_violation(self, x: FloatArray, p: FloatArray) -> float:
         """Return the largest violation of the KKT conditions at tasks x and prices p, each relative to the money at stake.

@@ -19,11 +19,9 @@ import numpy as np
 
 from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import AlphaFair, LimitKind, Program, Solution, Tradeoff
+from fairopt.solvers.active_sets.settings import SETTINGS
 
 __all__ = ["with_full_weights", "with_lower_weights"]
-
-_FULL = 1e-6  # part of its tasks that a user may miss in an approximate answer
-_PAID = 2.0  # times the cost of a task on servers: its worth at a lower weight, with a part of the money of others besides
 
 
 def with_lower_weights(program: Program, goal: AlphaFair | Tradeoff, found: Solution) -> tuple[AlphaFair, Solution] | None:
@@ -43,7 +41,7 @@ def with_lower_weights(program: Program, goal: AlphaFair | Tradeoff, found: Solu
     np.minimum.at(low, users[has_room], program.utilities[has_room])
     np.maximum.at(high, users[has_room], program.utilities[has_room])
     stopped = np.zeros(n, bool)
-    stopped[limits.keys[row, 0]] = (limits.matrix @ found.x)[row] >= limits.bounds[row] * (1 - _FULL)
+    stopped[limits.keys[row, 0]] = (limits.matrix @ found.x)[row] >= limits.bounds[row] * (1 - SETTINGS.full)
     stopped &= (high > 0) & (high <= low * (1 + ROUNDING))
     others = (high > 0) & ~stopped
     if not stopped.any() or not others.any():
@@ -57,7 +55,7 @@ def with_lower_weights(program: Program, goal: AlphaFair | Tradeoff, found: Solu
     paid = np.full(n, np.inf)
     np.minimum.at(paid, users[has_room], (limits.transposed @ prices)[has_room] / program.utilities[has_room])
     log_least = float((log_worth[others] + np.log(level[others])).min())
-    log_part = np.logaddexp(np.log(_PAID * paid), log_least - np.log(level)) - log_worth
+    log_part = np.logaddexp(np.log(SETTINGS.paid * paid), log_least - np.log(level)) - log_worth
     lower = replace(goal, weights=goal.weights * np.exp(np.where(stopped & (log_part < 0), log_part, 0.0)))
     if not (lower.weights < goal.weights).any():
         return None

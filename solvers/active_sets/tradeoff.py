@@ -25,19 +25,15 @@ from dataclasses import replace
 import numpy as np
 
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import TINY
 from fairopt.program import Tradeoff
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.settings import SETTINGS
 from fairopt.solvers.backend import Deadline
 
 __all__ = ["find_total_worth"]
 
 log = logging.getLogger(__name__)
-
-_EXACT = 1e-11  # relative error of kappa below which the steps end once they gain nothing more
-_ROUNDING = 1e-14
-_EVALUATIONS = 60
-_LONGEST = 4.0  # largest change of log kappa in a step
-_LEAST_NUMBER = 1e-300
 
 
 def find_total_worth(
@@ -66,7 +62,7 @@ def find_total_worth(
     low, high = -np.inf, np.inf
     before: tuple[float, float] | None = None
     best, error = near, np.inf
-    for _ in range(_EVALUATIONS):
+    for _ in range(SETTINGS.evaluations):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": steps})
         with np.errstate(all="ignore"):
@@ -78,7 +74,7 @@ def find_total_worth(
             return replace(found, steps=steps)
         off = now - _log_kappa(problem, goal, near.x)  # increases with kappa, as m does
         log.debug("log kappa %.15g: off by %.1e", now, off)
-        last = abs(off) <= _ROUNDING or (error <= _EXACT and abs(off) > 0.5 * error)
+        last = abs(off) <= SETTINGS.rounding or (error <= SETTINGS.exact_kappa and abs(off) > 0.5 * error)
         if abs(off) < error:
             best, error = near, abs(off)
         if last:
@@ -88,7 +84,7 @@ def find_total_worth(
         if before is not None and now != before[0] and (off - before[1]) / (now - before[0]) > 0:
             slope = (off - before[1]) / (now - before[0])
         before = now, off
-        ahead = now - float(np.clip(off / slope, -_LONGEST, _LONGEST))
+        ahead = now - float(np.clip(off / slope, -SETTINGS.longest, SETTINGS.longest))
         if not low < ahead < high:
             ahead = (low + high) / 2 if np.isfinite(low) and np.isfinite(high) else now - np.sign(off)
         if ahead == now or not low < ahead < high:  # no number left between
@@ -100,5 +96,5 @@ def find_total_worth(
 def _log_kappa(problem: AlphaFairProblem, goal: Tradeoff, x: FloatArray) -> float:
     """Return the log kappa that the utilities of tasks x imply."""
     utilities = np.zeros(goal.weights.size)
-    utilities[problem.scaled.members] = problem.unit * np.maximum(problem.utility(np.maximum(x, 0.0)), _LEAST_NUMBER)
+    utilities[problem.scaled.members] = problem.unit * np.maximum(problem.utility(np.maximum(x, 0.0)), TINY)
     return goal.log_total_worth(utilities)

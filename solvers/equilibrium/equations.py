@@ -24,8 +24,8 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import ROUNDING
+from fairopt.processes.streams import unwarned
 from fairopt.solvers.equilibrium.settings import SETTINGS
-from fairopt.streams import unwarned
 
 __all__ = ["Structure"]
 

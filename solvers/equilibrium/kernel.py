@@ -11,8 +11,6 @@ rise on. There is no iteration: each breakpoint is passed once, and each limit f
 last limit filled when the server last acted are sorted only where this level is passed: mostly they are many, and of no use.
 
 The level at which a limit fills is computed anew from the users who rise at that moment, not from running sums: it is exact to rounding.
-
-All callers of ``fill_server`` are in this file: numba caches compiled code until the file changes, and ignores changes of other files.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.drawing import draw
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import TINY
+from fairopt.show.drawing import draw
 from fairopt.solvers.equilibrium.layout import Layout, State
 from fairopt.solvers.equilibrium.settings import SETTINGS
 

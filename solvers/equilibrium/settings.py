@@ -1,6 +1,6 @@
 """The settings of the equilibria of servers: when sweeps get help, when they end, and which pairs count as empty.
 
-``kernel`` has numbers of its own: numba compiles a file anew only when this file changes (`fairopt.solvers.compiled`).
+``kernel`` has numbers of its own, which are compiled with it (`fairopt.solvers.compiled`).
 """
 
 from __future__ import annotations

@@ -21,10 +21,10 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import TINY
+from fairopt.processes.streams import unwarned
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.equilibrium import smoothing_kernel
 from fairopt.solvers.equilibrium.settings import SETTINGS
-from fairopt.streams import unwarned
 
 __all__ = ["approach"]
 

@@ -1,8 +1,7 @@
 """The steps of placing tasks in order of arrival: the choice of the server, and of its card.
 
 Free resources only shrink, so a task that fits on no server never fits later, and its user is not tried again. Scores are those of
-``fairopt.solvers.filling.kernel``, compared in steps of 1e-9, so that equal scores go to the first server. The scores and constants are
-repeated here: numba's cache recompiles only when this file changes, and ignores changes in other files. A test compares the constants.
+``fairopt.solvers.filling.kernel``, compared in steps of 1e-9, so that equal scores go to the first server.
 """
 
 from __future__ import annotations
@@ -11,16 +10,12 @@ import math
 
 import numpy as np
 
+from fairopt.instance.tolerances import FITS
 from fairopt.solvers.compiled import step
+from fairopt.solvers.filling.kernel.codes import COSINE, DOT, FIRST, L1, L2, LOOSEST, RANDOM
+from fairopt.solvers.filling.kernel.servers import next_score
 
 __all__ = ["place_in_turn"]
-
-_STEP = 1e9  # scores are compared in steps of 1 / _STEP
-_OFFSET = 0.2718  # shifts the borders of the steps away from simple fractions
-
-FITS = 1e-9  # as in fairopt.instance.tolerances; the constants below are those of fairopt.program.filling
-FIRST, RANDOM = range(2)
-L1, L2, COSINE, DOT, TIGHTEST, LOOSEST = range(3, 9)
 
 
 @step()
@@ -66,7 +61,7 @@ def _choose(rule, n, row, capacity, demand, eligible, asked, left, free, rng):  
             continue
         score = _score(rule, free[i], capacity[row[i]], demand[n])
         if score < lower:
-            best, lower = i, (math.floor(score * _STEP + _OFFSET) - _OFFSET) / _STEP  # better by at least one step
+            best, lower = i, next_score(score)
     return best
 
 

@@ -22,12 +22,10 @@ from fairopt.program.filling import Rule
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.filling import arrival_kernel
 from fairopt.solvers.filling.placements import Chooser, Joint, Placement
+from fairopt.solvers.filling.settings import SETTINGS
 from fairopt.wording import exactly
 
 __all__ = ["check_arrivals", "place_arrivals"]
-
-_MOST_CARDS = 1_024  # on one server
-_SECONDS = 2e-6  # of plain Python for one task and one server, roughly
 
 
 def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: int | None) -> Placement:
@@ -60,11 +58,11 @@ def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: in
     if type(placement).prepare is not Placement.prepare:
         raise Unsupported(f'"{placement.name}" does not support cards; leave cards out')
     name, of_server, of_task = instance.resources[cards], instance.capacities[:, cards], instance.demands[:, cards]
-    odd = np.flatnonzero((of_server != np.round(of_server)) | (of_server > _MOST_CARDS))
+    odd = np.flatnonzero((of_server != np.round(of_server)) | (of_server > SETTINGS.most_cards))
     if odd.size:
         raise InvalidInstance(
-            f'server "{instance.servers[odd[0]]}" has {exactly(of_server[odd[0]])} {name}, and cards are whole, at most {_MOST_CARDS:,}; '
-            f"leave cards out, and parts of {name} add up"
+            f'server "{instance.servers[odd[0]]}" has {exactly(of_server[odd[0]])} {name}, and cards are whole, at most '
+            f"{SETTINGS.most_cards:,}; leave cards out, and parts of {name} add up"
         )
     odd = np.flatnonzero((of_task > 1) & (of_task != np.round(of_task)))
     if odd.size:
@@ -118,6 +116,6 @@ def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *,
             asked,
             left,
             np.random.default_rng(seed),
-            seconds=_SECONDS * len(turns) * row.size,
+            seconds=SETTINGS.seconds_of_arrival * len(turns) * row.size,
         )
     )

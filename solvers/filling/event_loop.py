@@ -25,13 +25,10 @@ from fairopt.solvers.filling.event_state import EVENT, FIXED, FREED, IN_LINE, IN
 from fairopt.solvers.filling.placements import Chooser, Placement
 from fairopt.solvers.filling.progressive_filling import chosen_server, state_of, tree_of
 from fairopt.solvers.filling.queue_state import QueueState
+from fairopt.solvers.filling.settings import SETTINGS
 from fairopt.solvers.filling.state import State
 
 __all__ = ["run_events"]
-
-_BATCH = 2_000  # moments between two calls of ``done`` and ``stopped``
-_MOMENTS = 100  # the same, where a function chooses servers
-_SECONDS = 1e-6  # of plain Python for one task and one server or stream, roughly
 
 
 def run_events(
@@ -86,9 +83,11 @@ def run_events(
     if not isinstance(placement, Placement):
         return _run_by(placement, filling, state, run, tree, rng, until, done, stopped, keeping)
     name, queues = ("advance", ()) if tree is None else ("advance_in_tree", (tree,))
-    expected = _SECONDS * _busiest(work) * (state.row.size + work.owner.size) + _SECONDS * state.eligible.size
+    expected = (
+        SETTINGS.seconds_of_moment * _busiest(work) * (state.row.size + work.owner.size) + SETTINGS.seconds_of_moment * state.eligible.size
+    )
     while True:
-        batch = steps.size(name, _BATCH)
+        batch = steps.size(name, SETTINGS.moments_at_once)
         now = steps.run(name, state, run, *queues, rng, placement.server_first, until, batch, seconds=expected)
         over = now > until or np.isinf(now)
         if not over:
@@ -151,7 +150,7 @@ def _run_by(
         if np.isinf(now) or now > until:
             keeping[0](keeping[1], True)
             return run.start, run.server, until
-        if moments % _MOMENTS == 0 and moments:
+        if moments % SETTINGS.moments_of_functions == 0 and moments:
             done(now, int(progress[STARTED]))
             stops = stopped()
             keeping[0](keeping[1], stops)
@@ -160,14 +159,14 @@ def _run_by(
         moments += 1
         progress[FREED] = 0
         while progress[RUNNING] > 0 and run.ends[0] == now:
-            task = kernel._pop(run)
-            kernel._end(state, run, task)
+            task = kernel.pop(run)
+            kernel.end_task(state, run, task)
             if tree is not None:
                 kernel.record(state, tree, run.stream[run.job_of[task]], state.row[run.server[task]], -1)
         servers = False
         while progress[EVENT] < run.times.size and run.times[progress[EVENT]] == now:
             servers |= run.changes[progress[EVENT]] in (Change.REMOVE, Change.ADD)
-            kernel._change(state, run, progress[EVENT])
+            kernel.apply_event(state, run, progress[EVENT])
             progress[EVENT] += 1
         if servers and tree is not None:
             kernel.resize(state, run, tree)
@@ -175,21 +174,21 @@ def _run_by(
             for n in run.line[: progress[IN_LINE]]:
                 run.untried[n] |= tree.again[n]
                 tree.again[n] = False
-        kernel._gather(state, run)
+        kernel.gather(state, run)
         if tree is not None:
             tree.at[:] = 0
         while True:
-            n = int(kernel._next_stream(state, run, rng) if tree is None else kernel._next_stream_in_tree(state, run, tree, rng))
+            n = int(kernel.next_stream(state, run, rng) if tree is None else kernel.next_stream_in_tree(state, run, tree, rng))
             if n < 0:
                 break
             number = kernel.fitting(state, n) if tree is None else kernel.fitting_in_tree(state, tree, n)
             free = np.where(run.closed[:, None], 0.0, capacity - scale * state.used)
             demand = filling.demands[n, 0] if filling.demands.shape[1] == 1 else filling.demands[n, state.row]
             i = chosen_server(choose, int(run.owner[n]), free, demand, state.fits[:number].copy())
-            kernel._start(state, run, n, i, now)
+            kernel.start_task(state, run, n, i, now)
             if tree is not None:
                 kernel.record(state, tree, n, state.row[i], 1)
-            kernel._drop_those_without(state, run, i)
+            kernel.drop_those_without(state, run, i)
         for n in run.pool[: progress[IN_POOL]]:  # none of their tasks fits any more
             run.untried[n] = tree is not None and (tree.barred[n] > 0 or tree.closed[tree.leaf[n]] > 0)
             run.pool_at[n] = -1

@@ -22,12 +22,10 @@ from fairopt.program.filling import Filling, Measure, Rule
 from fairopt.solvers.filling.placements import Chooser, Placement
 from fairopt.solvers.filling.progressive_filling import Filled, chosen_server
 from fairopt.solvers.filling.servers_in_fractions import Servers
+from fairopt.solvers.filling.settings import SETTINGS
 from fairopt.solvers.filling.tree_in_fractions import Tree
 
 __all__ = ["draw", "fill_in_fractions", "rounds", "seconds_expected"]
-
-_LOOK = 5e-6  # seconds to look at one user, or at one server that is only compared
-_SCORE = 2e-5  # seconds to score a server
 
 
 def seconds_expected(filling: Filling, placement: Placement | Chooser) -> float:
@@ -41,10 +39,10 @@ def seconds_expected(filling: Filling, placement: Placement | Chooser) -> float:
     users, servers = filling.eligibility.shape[0], float(filling.counts.sum())
     compared = isinstance(placement, Placement) and placement.rule == Rule.FIRST and filling.criterion.measure is Measure.OWN
     scored = isinstance(placement, Placement) and placement.rule >= Rule.L1
-    by_server = 0.0 if compared else (_SCORE if scored else _LOOK) * servers
+    by_server = 0.0 if compared else (SETTINGS.seconds_to_score if scored else SETTINGS.seconds_to_look) * servers
     if filling.criterion.measure is not Measure.OWN:
         by_server *= users
-    return float(tasks * (_LOOK * users + by_server))
+    return float(tasks * (SETTINGS.seconds_to_look * users + by_server))
 
 
 class Turns(Protocol):

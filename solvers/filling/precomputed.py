@@ -25,12 +25,11 @@ from fairopt.instance import FloatArray
 from fairopt.program.filling import Criterion, Filling
 from fairopt.solvers.filling.placements import FirstFit
 from fairopt.solvers.filling.progressive_filling import fill
+from fairopt.solvers.filling.settings import SETTINGS
 
 __all__ = ["Cycle", "Ties", "fill_lowest_first", "precompute"]
 
 Ties = Literal["index", "largest-demand"]
-
-_ENDLESS = 2**62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +119,7 @@ def fill_lowest_first(
         counts=np.ones(1, np.int64),
         demands=demands[:, None, :],
         eligibility=np.ones((share.size, 1), bool),
-        tasks=np.where(share > 0, np.minimum(tasks, _ENDLESS), 0).astype(np.int64),
+        tasks=np.where(share > 0, np.minimum(tasks, SETTINGS.endless), 0).astype(np.int64),
         criterion=Criterion(share),
         order=order,
         held=given,

@@ -28,15 +28,13 @@ from fairopt.solvers.compiled import Steps
 from fairopt.solvers.filling import kernel
 from fairopt.solvers.filling.placements import Chooser, Placement
 from fairopt.solvers.filling.queue_state import QueueState
+from fairopt.solvers.filling.settings import SETTINGS
 from fairopt.solvers.filling.state import BLOCKED_BY, State
 from fairopt.wording import plural
 
 __all__ = ["Filled", "chosen_server", "fill", "state_of", "tree_of"]
 
 log = logging.getLogger(__name__)
-
-_BATCH = 10_000
-_SECONDS = 1e-6  # of plain Python for one user on one row, or for one server, roughly
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,11 +80,11 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
         tree = tree_of(state, filling, filling.queues, np.argsort(filling.order), steps)
     by_server = isinstance(placement, Placement) and placement.server_first
     name = ("fill" if tree is None else "fill_tree") + ("_by_server" if by_server else "")
-    once = _SECONDS * (filling.eligibility.size + state.row.size)  # all shares and all servers, looked at for one task
+    once = SETTINGS.seconds_of_choice * (filling.eligibility.size + state.row.size)  # all shares and all servers, looked at for one task
     batches: list[tuple[IntArray, IntArray]] = []
     number = 0
     while True:
-        batch = steps.size(name, _BATCH)
+        batch = steps.size(name, SETTINGS.tasks_at_once)
         users, servers = np.empty(batch, np.int64), np.empty(batch, np.int64)
         if not isinstance(placement, Placement):
             placed = _fill_by(state, tree, filling, placement, rng, users, servers, steps)
@@ -98,7 +96,7 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
         number += placed
         if placed < batch:
             break
-        if batch == _BATCH:
+        if batch == SETTINGS.tasks_at_once:
             log.info("%s placed", plural(number, "task"))
     blocked = int(state.progress[BLOCKED_BY])
     return Filled(

@@ -8,11 +8,10 @@ import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program.filling import Measure
+from fairopt.solvers.filling.settings import SETTINGS
 
-__all__ = ["BLOCK", "BLOCKED_BY", "ROUND_AT", "ROUND_LENGTH", "State"]
+__all__ = ["BLOCKED_BY", "ROUND_AT", "ROUND_LENGTH", "State"]
 
-BLOCK = 1024  # servers that are scored together
-_SMALL = 64  # rows with fewer servers are scored together
 ROUND_AT, ROUND_LENGTH, BLOCKED_BY = range(3)  # positions in `progress`
 
 
@@ -49,7 +48,7 @@ class State(NamedTuple):
     free: FloatArray  # (M, S) capacity - used
     inverse: FloatArray  # (M, S) 1 / free; 0 if free is 0
     ratio: FloatArray  # (M,) scratch
-    scores: FloatArray  # (BLOCK,) scratch
+    scores: FloatArray  # (servers scored together,) scratch
     open: IntArray  # (S,) servers of the current round
     fits: IntArray  # (S,) scratch: servers that a task fits on
     progress: IntArray  # ROUND_AT, ROUND_LENGTH, BLOCKED_BY
@@ -93,7 +92,7 @@ class State(NamedTuple):
             free=free,
             inverse=np.divide(1.0, free, out=np.zeros_like(free), where=free > 0),
             ratio=np.zeros(m),
-            scores=np.zeros(BLOCK),
+            scores=np.zeros(SETTINGS.block),
             open=np.arange(s),
             fits=np.zeros(s, np.int64),
             progress=np.array([0, 0, -1]),
@@ -116,6 +115,6 @@ def _already(
 
 def _segments(start: IntArray, each_row: bool) -> IntArray:
     """Return the borders of runs of rows: a large row is a run, and neighbouring small rows are one (unless demands depend on the row)."""
-    large = (np.diff(start) >= _SMALL) | each_row
+    large = (np.diff(start) >= SETTINGS.small_row) | each_row
     borders: IntArray = np.unique(start[np.concatenate([[True], large[1:] | large[:-1], [True]])])
     return borders

@@ -40,6 +40,7 @@ from fairopt.solvers.interior_point.alpha_fair_end import End, best_end
 from fairopt.solvers.interior_point.alpha_fair_worths import Worths
 from fairopt.solvers.interior_point.by_sample import Start, fits, solve_by_sample
 from fairopt.solvers.interior_point.rows import RowPairs, ScaledRows
+from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.interior_point.steps import Demand, Point, advance, part_of_the_way
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.pairs import Pairs, lay_out
@@ -48,24 +49,6 @@ from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
 __all__ = ["follow_with_total", "solve_alpha_fair"]
 
 log = logging.getLogger(__name__)
-
-_STEPS = 200
-_DIGITS = 3e-4  # times the tolerance: error at which the path ends
-_GOOD = 0.03  # times the tolerance: largest error of an answer
-_PAIRS_TO_POLISH = 20_000  # up to which an answer with a larger error counts: its active sets may be right
-_STALLED = 3  # steps without gain near the end, after which the path ends
-_LOST = 15  # steps that do not halve the products, after which the path fails
-_DEAR = 2.0  # cost of all limits at the start, relative to all money
-_LEAST_COST = 0.1  # least reduced cost at the start, relative to the cost
-_CLOSE = 1e-8  # relative gap below which the error is computed
-_SPREAD = 3.0  # largest distance of the money of a user from the median at the start, in logarithms
-_FAR = 1.0  # distance of demands from utilities, in logarithms, from which on a step goes only so far, and the products stay
-_NEAR = 0.03  # the same before the last step of a rough path
-_MIDDLE = 0.1  # to which the products fall by then, relative to all money
-_LEAST_OF_LIMIT = 1e-9  # least unit of the product of a limit where users are stopped, relative to the mean money
-_SLOWLY = 0.1  # a unit falls by this factor at most in a step
-_OF_A_TRADEOFF, _GOOD_OF_A_TRADEOFF = 3e-12, 1e-9  # error at which the path of a trade-off ends, and the largest of an answer
-_POOREST = 1e-24  # least unit of a product, relative to the mean
 
 
 def solve_alpha_fair(
@@ -99,8 +82,8 @@ def _solution(
 ) -> Solution | None:
     """Return the end of the path, or its first point with a gap of ``rough``; None if it does not converge."""
     path = _Path(Worths(pairs, goal.alpha, goal.weights), start)
-    found = _followed(path, _DIGITS * tolerance, deadline, rough)
-    if found is None or (found.end.error > max(_GOOD * tolerance, rough) and program.n_pairs > _PAIRS_TO_POLISH):
+    found = _followed(path, SETTINGS.digits * tolerance, deadline, rough)
+    if found is None or (found.end.error > max(SETTINGS.good * tolerance, rough) and program.n_pairs > SETTINGS.pairs_of_rough_answers):
         return None
     tasks = pairs.tasks(found.end.x)
     nothing = program.per_user(tasks)[pairs.scaled.member] == 0
@@ -120,8 +103,8 @@ def follow_with_total(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadl
     pairs = RowPairs(ScaledRows.of(problem.scaled.program, capped=False))
     with np.errstate(all="ignore"):
         path = _Path(Worths(pairs, goal.beta, goal.weights, problem.log_kappa))
-        found = _followed(path, _OF_A_TRADEOFF, deadline)
-        if found is None or found.end.error > _GOOD_OF_A_TRADEOFF:
+        found = _followed(path, SETTINGS.end_of_tradeoff, deadline)
+        if found is None or found.end.error > SETTINGS.good_of_tradeoff:
             return None
         return Answer(found.end.x, found.end.p[0] * np.exp(path.worths.log_unit - problem.shift), found.steps)
 
@@ -138,19 +121,24 @@ def _followed(path: _Path, enough: float, deadline: Deadline, rough: float = 0.0
     """Follow a path until the error is small enough, or the gap ``rough``, or steps gain nothing; None if it does not converge."""
     point, best = path.start(), None
     mark, since, stalled = np.inf, 0, 0  # a gap, steps since it was halved, and steps that gained nothing near the end
-    for step in range(_STEPS):
+    for step in range(SETTINGS.steps_of_alpha_fair):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": step})
         gap = path.measured(point)
-        if gap < rough and path.furthest < _NEAR:
+        if gap < rough and path.furthest < SETTINGS.near:
             return _Found(path.present(point, gap), step)
-        end = best_end(path.worths, point, path.money_of_limits, enough) if gap < _CLOSE else path.present(point, np.inf)
+        end = best_end(path.worths, point, path.money_of_limits, enough) if gap < SETTINGS.close_to_end else path.present(point, np.inf)
         log.debug("step %d: gap %.1e, error %.1e", step, gap, end.error)
         since, mark = (0, gap) if gap < 0.5 * mark or not path.settled else (since + 1, mark)
         stalled = 0 if best is None or end.error < 0.5 * best.end.error else stalled + 1
         if end.error < (np.inf if best is None else best.end.error):
             best = _Found(end, step)
-        if end.error <= enough or stalled >= _STALLED or (since > _LOST and best is None) or not np.isfinite(gap):
+        if (
+            end.error <= enough
+            or stalled >= SETTINGS.stalled_of_alpha_fair
+            or (since > SETTINGS.lost and best is None)
+            or not np.isfinite(gap)
+        ):
             break
         try:
             point = path.advanced(point, gap)
@@ -179,16 +167,16 @@ class _Path:
         self.worths, self.pairs = worths, worths.pairs
         pairs, xp = self.pairs, self.pairs.xp
         self._even = pairs.even_slices() if start is None else pairs.lay(start.slices)
-        least_unit = xp.full_like(worths.log_phi, _POOREST)
+        least_unit = xp.full_like(worths.log_phi, SETTINGS.poorest)
         if worths.log_cap is not None:
             cap = xp.exp(worths.log_cap)
-            least_unit = xp.where(xp.isfinite(cap), 0.1 * _LEAST_OF_LIMIT * cap, least_unit)
+            least_unit = xp.where(xp.isfinite(cap), 0.1 * SETTINGS.least_of_limit * cap, least_unit)
             self._even = self._even * pairs.spread(xp.clip(cap / pairs.rows(self._even) / 2, None, 1.0))
         self._least_unit = least_unit
         log_money = pairs.arrays.numpy(worths.log_phi + (1 - worths.alpha) * xp.log(pairs.rows(self._even)))
         if start is None:
             middle = float(np.median(log_money))
-            log_money = np.clip(log_money, middle - _SPREAD, middle + _SPREAD)
+            log_money = np.clip(log_money, middle - SETTINGS.spread_of_money, middle + SETTINGS.spread_of_money)
         unit = float(np.logaddexp.reduce(log_money))
         worths.count_in(unit)
         self._first_money = pairs.arrays.floats(np.exp(log_money - unit))
@@ -205,7 +193,7 @@ class _Path:
         if start is not None:
             prices[:] = 0.0
             prices[scaled.row_slot, scaled.row_server] = start.prices[scaled.row]
-        return np.asarray(_DEAR * prices / prices.sum())
+        return np.asarray(SETTINGS.dear_at_start * prices / prices.sum())
 
     def start(self) -> Point:
         """Return the first point: half of every limit divided evenly, and one price of all limits, unless the start has others."""
@@ -213,7 +201,7 @@ class _Path:
         v = pairs.rows(x)
         m = self._first_money / v
         cost = pairs.cost(p)
-        z = pairs.eligible(pairs.xp.maximum(cost - pairs.along_rows(m), _LEAST_COST * cost), 1.0)
+        z = pairs.eligible(pairs.xp.maximum(cost - pairs.along_rows(m), SETTINGS.least_cost * cost), 1.0)
         return Point(pairs.point(x, 1 - pairs.use(x), v), pairs.point(z, p, m), 0.0)
 
     def present(self, point: Point, error: float) -> End:
@@ -228,7 +216,7 @@ class _Path:
         off, elasticity = worths.off(v, m)
         of_one = elasticity if worths.log_total is not None else min(1.0, 1 / worths.alpha)  # how much a factor e of prices changes demands
         self.furthest = float(xp.max(xp.abs(off / of_one)))
-        self.settled |= self.furthest < _FAR
+        self.settled |= self.furthest < SETTINGS.far
         if not self.settled:
             if worths.log_total is None:  # the unit of money is still free
                 moved = elasticity > 0.5 / worths.alpha  # the demand of a stopped user does not depend on the unit
@@ -236,10 +224,10 @@ class _Path:
                 if np.isfinite(middle):
                     worths.count_in(middle)
                     off, _ = worths.off(v, m)
-            short = xp.clip(off / of_one, None, _FAR)
+            short = xp.clip(off / of_one, None, SETTINGS.far)
             off = of_one * xp.where(short < 0, xp.expm1(short), short)
         money = worths.mean_money(v, v * m) * pairs.n_users
-        least = 0.0 if self.settled else _MIDDLE * money / (pairs.n_products - pairs.n_rows)
+        least = 0.0 if self.settled else SETTINGS.middle * money / (pairs.n_products - pairs.n_rows)
         stopped = None if worths.log_cap is None else elasticity < 0.5 / worths.alpha
         demand = Demand(elasticity, off, self._unit, least, stopped)
         return advance(pairs, point, self._ones, None, xp.zeros_like(v), 0.0, part_of_the_way(gap), money, demand)
@@ -254,10 +242,10 @@ class _Path:
         own = pairs.spread(xp.maximum(money, self._least_unit * mean))
         use, parts = pairs.use(x), pairs.use(x / own)
         of_limits = xp.where(parts > 0, use / xp.where(parts > 0, parts, 1.0), mean)
-        self.money_of_limits = of_limits = xp.clip(of_limits, _LEAST_OF_LIMIT * mean, mean) if capped else of_limits
+        self.money_of_limits = of_limits = xp.clip(of_limits, SETTINGS.least_of_limit * mean, mean) if capped else of_limits
         unit = pairs.point(own, of_limits, xp.ones_like(v))
         if capped and self.settled:  # a stopped user may pay much less after a step: products follow slowly
-            unit = xp.maximum(unit, _SLOWLY * self._unit)
+            unit = xp.maximum(unit, SETTINGS.slowly * self._unit)
         counted = pairs.eligible(pairs.point(*pairs.parts(unit)[:2], xp.zeros_like(v)))
         self._unit = unit / (float(xp.sum(counted)) / (pairs.n_products - pairs.n_rows))
         products = pairs.eligible(pairs.point(x * z, s * p, xp.zeros_like(v)) / self._unit)

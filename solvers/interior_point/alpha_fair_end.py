@@ -18,16 +18,11 @@ import numpy as np
 
 from fairopt.instance.tolerances import SAME
 from fairopt.solvers.interior_point.alpha_fair_worths import Worths
+from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.interior_point.steps import Point
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 
 __all__ = ["End", "best_end", "error_of"]
-
-_SHOWS = 1e-6  # error below which the active sets are known
-_REFINEMENTS = 3  # of a step on these sets
-_HELD = 1e10  # in place of a utility whose price stays as it is
-_NEARLY_FULL = 1 - 1e-4
-_NEGLIGIBLE = 1e-11  # part of all limits
 
 
 class End(NamedTuple):
@@ -52,7 +47,7 @@ def best_end(worths: Worths, point: Point, money_of_limits: Any, enough: float) 
     x, _, _ = pairs.parts(point.primal)
     _, p, _ = pairs.parts(point.dual)
     ends = [error_of(worths, x, p)]
-    if ends[0].error < _SHOWS:
+    if ends[0].error < SETTINGS.sets_show_below:
         used, full = _shown(worths, point, money_of_limits)
         ends.append(error_of(worths, _with_full_limits(worths, point, used, full), p))
         ends.append(error_of(worths, ends[1].x, xp.where(full, p, 0.0)))
@@ -68,7 +63,7 @@ def error_of(worths: Worths, x: Any, p: Any) -> End:
     x = _with_demands(worths, x, p)
     fullest = pairs.eligible(pairs.fullest(x), 1.0)
     if worths.log_cap is not None or pairs.system:  # where all users are stopped, a server has room, which is not theirs
-        fullest = xp.where(fullest > _NEARLY_FULL, fullest, 1.0)
+        fullest = xp.where(fullest > SETTINGS.nearly_full, fullest, 1.0)
     x = x / fullest
     if worths.log_cap is not None:
         x = x / pairs.spread(xp.clip(pairs.rows(x) / xp.exp(worths.log_cap), 1.0, None))
@@ -93,7 +88,7 @@ def _with_demands(worths: Worths, x: Any, p: Any) -> Any:
     demand = xp.exp(worths.demand(least, 0.0)[0])
     here = xp.astype(price <= pairs.spread(least) * (1 + SAME), xp.float64)
     own = here * pairs.spread(demand / pairs.rows(here))
-    return xp.where(pairs.spread(-pairs.least_by_user(-own)) < _NEGLIGIBLE, own, x)
+    return xp.where(pairs.spread(-pairs.least_by_user(-own)) < SETTINGS.negligible, own, x)
 
 
 def _shown(worths: Worths, point: Point, money_of_limits: Any) -> tuple[Any, Any]:
@@ -130,7 +125,7 @@ def _with_worths(worths: Worths, end: End, used: Any, full: Any) -> Any:
     pairs, xp = worths.pairs, worths.pairs.xp
     v = pairs.rows(end.x)
     m, _ = worths.paid(v, end.p)
-    weight = pairs.point(end.x, xp.where(full, 0.0, xp.ones_like(end.p)), xp.full_like(v, _HELD)) ** 2
+    weight = pairs.point(end.x, xp.where(full, 0.0, xp.ones_like(end.p)), xp.full_like(v, SETTINGS.held_price)) ** 2
     costs = pairs.eligible(xp.where(used, pairs.along_rows(m) - pairs.cost(end.p), 0.0))
     try:
         _, dp, _ = pairs.parts(_step(worths, weight, Residuals(xp.zeros_like(end.p), xp.zeros_like(v), costs, 0.0))[1])
@@ -143,5 +138,5 @@ def _step(worths: Worths, weight: Any, residuals: Residuals) -> tuple[Any, Any, 
     """Return a step of the Newton system with these weights of the primal values."""
     pairs, xp = worths.pairs, worths.pairs.xp
     system = (pairs.system or NewtonSystem)(pairs, weight, xp.ones_like(weight), pairs.arrays.floats(np.ones(pairs.n_rows)), None)
-    step: tuple[Any, Any, float] = system.step(xp.zeros_like(weight), residuals, _REFINEMENTS)
+    step: tuple[Any, Any, float] = system.step(xp.zeros_like(weight), residuals, SETTINGS.refinements_on_sets)
     return step

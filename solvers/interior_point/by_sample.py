@@ -33,19 +33,11 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import AlphaFair, LimitKind, Limits, Program, Solution
 from fairopt.solvers.active_sets.problem import LARGEST_LOG
+from fairopt.solvers.interior_point.settings import SETTINGS
 
 __all__ = ["Start", "fits", "solve_by_sample"]
 
 log = logging.getLogger(__name__)
-
-_MANY, _USERS_PER_LIMIT = 4_000, 20  # users from which on a sample is faster, in all and for each limit
-_SAMPLE, _LARGEST_SAMPLE, _ONE_IN = 500, 10_000, 50  # users of a sample: at least, at most, and of so many of a large program
-_ROUGH = 3e-5  # gap at which a path ends whose prices only tell which pairs to keep
-_MORE = 2.0  # times the part of its spending that a limit misses or has too much: pairs kept besides the cheapest, in parts of the users
-_FEWEST = 400  # of these pairs
-_FEW = 1_000  # of these pairs, up to which a path goes on to its end at once
-_CLEAR = 1e-6  # relative cost by which a pair that is not kept must exceed the least at the end
-_ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +54,7 @@ Follow = Callable[[Program, AlphaFair, Start | None, float], Solution | None]
 def fits(program: Program) -> bool:
     """Are users many, and does each pair use one limit, of a server?"""
     limits, matrix, n = program.limits, program.limits.matrix, len(program.users)
-    if n < max(_MANY, _USERS_PER_LIMIT * len(limits)) or matrix.nnz != program.n_pairs:
+    if n < max(SETTINGS.users_of_samples, SETTINGS.users_per_limit * len(limits)) or matrix.nnz != program.n_pairs:
         return False
     if not limits.of_kinds(LimitKind.CAPACITY, LimitKind.TIME).all():
         return False
@@ -79,23 +71,23 @@ def solve_by_sample(program: Program, goal: AlphaFair, follow: Follow) -> Soluti
         The path: it takes a program, its goal, where to begin, and the gap at which to end (0: the end of the path).
     """
     users = _Users.of(program, goal)
-    found, steps, reduced, kept = follow(*users.sampled(), None, _ROUGH), 0, None, np.zeros(users.q.size, bool)
-    for number in range(_ROUNDS):
+    found, steps, reduced, kept = follow(*users.sampled(), None, SETTINGS.rough), 0, None, np.zeros(users.q.size, bool)
+    for number in range(SETTINGS.rounds_of_samples):
         if found is None or found.prices is None or not (found.prices > 0).all():
             return None
         steps += found.iterations
         excess = users.excess(found.prices)
         if reduced is not None and not reduced.is_rough:
-            more = ~kept & (excess < _CLEAR)
+            more = ~kept & (excess < SETTINGS.clear)
             if not more.any():
                 return reduced.answer(found, steps)
             kept, is_rough = kept | more, False
         else:
             besides = users.to_keep(excess, found.prices)
-            kept, is_rough = excess <= users.threshold(excess, besides), number == 0 and besides > _FEW
+            kept, is_rough = excess <= users.threshold(excess, besides), number == 0 and besides > SETTINGS.few
         reduced = _Reduced.of(users, kept, is_rough)
         log.info("%d of %d users have several pairs, %d of all pairs are kept", int(reduced.stays.sum()), users.n, int(kept.sum()))
-        found = follow(*reduced.program(), Start(reduced.slices(), found.prices), _ROUGH if is_rough else 0.0)
+        found = follow(*reduced.program(), Start(reduced.slices(), found.prices), SETTINGS.rough if is_rough else 0.0)
     return None
 
 
@@ -154,7 +146,7 @@ class _Users:
         log_spent = (self.log_phi[user] + (self.alpha - 1) * np.log(self.q[pair] * prices[limit])) / self.alpha
         spent = np.bincount(limit, weights=np.exp(log_spent - log_spent.max()), minlength=prices.size)
         misplaced = float(np.abs(spent / spent.sum() * (prices.sum() / prices) - 1).max())
-        return int(max(_MORE * misplaced * self.n, _FEWEST))
+        return int(max(SETTINGS.more * misplaced * self.n, SETTINGS.fewest))
 
     def threshold(self, excess: FloatArray, besides: int) -> float:
         """Return the excess up to which so many pairs besides the cheapest are kept."""
@@ -163,7 +155,7 @@ class _Users:
 
     def sampled(self) -> tuple[Program, AlphaFair]:
         """Return the program of a sample of the users, who stand for all; the unit of money is free."""
-        every = max(1, self.n // min(max(_SAMPLE, self.n // _ONE_IN), _LARGEST_SAMPLE))
+        every = max(1, self.n // min(max(SETTINGS.sample, self.n // SETTINGS.one_in), SETTINGS.largest_sample))
         chosen = np.zeros(self.n, bool)
         chosen[every // 2 :: every] = True
         goal = AlphaFair(self.alpha, np.exp(self.log_phi[chosen] - self.log_phi[chosen].max()))

@@ -99,7 +99,7 @@ class InteriorPoint(Backend):
                 f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals whose limits belong to servers, with limits on '
                 f'tasks only where these are worth the same everywhere; "{program.name}" is none of these: leave ":{self.within}" out'
             )
-        small = program.n_pairs < paths.PAIRS_TO_POLISH
+        small = program.n_pairs < SETTINGS.pairs_to_polish
         enough = EXACT if program.n_pairs < SETTINGS.few_pairs else None if small else tolerance
         return tuple(
             self._method(path, skip_below=enough, polish_above=ALWAYS if small else tolerance)

@@ -27,27 +27,11 @@ from fairopt.solvers.active_sets.active_sets import ActiveSets, negligible_users
 from fairopt.solvers.active_sets.kkt import KKTSystem
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.interior_point.settings import SETTINGS
 
 __all__ = ["follow"]
 
 log = logging.getLogger(__name__)
-
-_STEPS = 250
-_ENOUGH = 700  # steps of all attempts after which there is no other: an answer came within 660 of them, failures took 1,500
-_MIDDLE = 0.1  # mu in the first phase, until phi is right
-_END = 1e-11  # mu at the end: below, rounding moves tasks between equally good servers
-_SETS = 1e-4  # products from which on the active sets may show
-_GOOD = 1e-9  # KKT violation at which no other attempt is made
-_ALLOWED = 0.3  # largest residual of a linear condition on the way, in logarithms
-_FIRST, _SHORTEST, _LONGEST = 1.5, 0.3, 60.0  # largest change of a logarithm in a step
-_PATIENT = 30  # steps of Newton's method on the active sets of the end
-_STALLED = 15  # steps without progress at the end
-_QUIET = 20  # steps on the way in which neither products nor residuals fell by a tenth: Newton's method on the active sets may get on
-_STUCK = 40  # such steps in a row, active sets tried or not, after which an attempt fails
-_USED = 1e-7  # part of a user's utility from which on a column counts as used
-_KEPT = 1e-2  # columns whose reduced cost is a smaller part of their worth stay in the KKT system
-_SMALL = 1e-3  # residuals from which on the active sets may show
-_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +161,13 @@ def follow(problem: AlphaFairProblem, deadline: Deadline) -> Point:
             here = there.with_alpha(problem.alpha)
             if attempt.part != 1:  # the active sets are often the same
                 x, p = point.x, point.p
-                used = x * here.v / here.utility(x)[here.user] > _USED
-                point = solve_on_sets(here, point, ActiveSets(used, p > 0, negligible_users(here, p)), _PATIENT) or point
+                used = x * here.v / here.utility(x)[here.user] > SETTINGS.used
+                point = solve_on_sets(here, point, ActiveSets(used, p > 0, negligible_users(here, p)), SETTINGS.steps_on_sets) or point
                 violation = here.kkt_violation(point.x, point.p)
         if not least <= violation:
             with np.errstate(over="ignore"):  # infinite prices fail the certificate
                 best, least = Point(point.x, point.p * np.exp(here.shift - problem.shift)), violation  # in the given unit of money
-        if violation <= _GOOD or steps > _ENOUGH:
+        if violation <= SETTINGS.good_attempt or steps > SETTINGS.steps_of_attempts:
             break
         log.info("the path at alpha = %g left a KKT violation of %.1e; trying another", there.alpha, violation)
     return replace(best, steps=steps)
@@ -194,13 +178,13 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
     entries = problem.A.tocoo()
     rule = _Money(attempt, entries.row.astype(np.int64), entries.col.astype(np.int64))
     iterate = _Iterate.of(problem, _start(problem))
-    mu = float(np.log(_MIDDLE))
+    mu = float(np.log(SETTINGS.first_mu))
     targets = _Targets(mu, *rule.at(problem, iterate, mu))
-    longest, settling, sets = _FIRST, True, _SETS
+    longest, settling, sets = SETTINGS.first_change, True, SETTINGS.products_of_sets
     stalled, least = 0, np.inf
     quiet, stuck, lowest = 0, 0, (np.inf, np.inf)
     best: tuple[Point, float] | None = None
-    for step in range(_STEPS):
+    for step in range(SETTINGS.steps_of_attempt):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": step})
         # Residuals. While phi is not right yet (settling), the unit of money is free, too.
@@ -214,7 +198,7 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
             r_worth = r_worth - middle
         off, worst = float(np.abs(r_worth).max()), float(products.max())
         spread = worst - float(products.min())
-        if settling and off < 0.1 and worst < np.log(_MIDDLE) + 1 and (problem.alpha > 1 or spread < 2):
+        if settling and off < 0.1 and worst < np.log(SETTINGS.first_mu) + 1 and (problem.alpha > 1 or spread < 2):
             settling = False
         targets = replace(targets, mu=min(targets.mu, float(np.median(products))))
         log.debug("step %d: products %.1e, residual %.1e, %.1e", step, np.exp(worst), residual, off)
@@ -224,34 +208,36 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
         quiet = quiet + 1 if worst > lowest[0] + np.log(0.9) and now > 0.9 * lowest[1] else 0
         stuck = stuck + 1 if quiet else 0
         lowest = lowest if quiet else (min(worst, lowest[0]), min(now, lowest[1]))
-        if due and (now < _SMALL or quiet >= _QUIET):
-            sets = sets if now >= _SMALL else np.exp(worst) * 1e-2
-            found = _on_active_sets(problem, iterate, rule.at(problem, iterate, targets.mu)[1], _PATIENT if quiet >= _QUIET else 4)
+        if due and (now < SETTINGS.residuals_of_sets or quiet >= SETTINGS.quiet):
+            sets = sets if now >= SETTINGS.residuals_of_sets else np.exp(worst) * 1e-2
+            found = _on_active_sets(
+                problem, iterate, rule.at(problem, iterate, targets.mu)[1], SETTINGS.steps_on_sets if quiet >= SETTINGS.quiet else 4
+            )
             quiet = 0
             if found is not None:
                 return problem, replace(found, steps=step), problem.kkt_violation(found.x, found.p)
-        if stuck >= _STUCK:
+        if stuck >= SETTINGS.stuck:
             break
-        if not settling and worst <= np.log(3 * _END):
+        if not settling and worst <= np.log(3 * SETTINGS.last_mu):
             end = _end(problem, iterate, rule.at(problem, iterate, targets.mu)[1])
             violation = problem.kkt_violation(end.x, end.p)
             if best is None or violation < best[1]:
                 best = end, violation
             stalled = stalled + 1 if now > 0.5 * least else 0
             least = min(least, now)
-            if now < _ROUNDING or stalled > _STALLED:
+            if now < SETTINGS.rounding or stalled > SETTINGS.stalled_at_end:
                 break
         # Centring: products of one size come first, then mu falls.
-        aim = np.log(_MIDDLE if settling else _END)
+        aim = np.log(SETTINGS.first_mu if settling else SETTINGS.last_mu)
         if not settling and spread > (4.6 if problem.alpha <= 1 else 12.0):
             aim = (worst + float(products.min())) / 2
-        halt = due and off < 0.1 and now >= _SMALL
+        halt = due and off < 0.1 and now >= SETTINGS.residuals_of_sets
         iterate, longest = _step(problem, iterate, products, aim - products, r_worth, longest, settling=settling, halt=halt)
     limits = rule.at(problem, iterate, targets.mu)[1]
     if best is None:
         end = _end(problem, iterate, limits)
         best = end, problem.kkt_violation(end.x, end.p)
-    found = _on_active_sets(problem, iterate, limits, _PATIENT)
+    found = _on_active_sets(problem, iterate, limits, SETTINGS.steps_on_sets)
     if found is not None:
         best = found, problem.kkt_violation(found.x, found.p)
     return problem, replace(best[0], steps=step), best[1]
@@ -290,7 +276,7 @@ def _step(
     """
     at, a = iterate.at, problem.elasticity(iterate.logs.t)
     F = np.concatenate([at.s / at.p, at.t / (a * at.y)])
-    system = KKTSystem.factorised(problem, at.z / at.x, F, at.z < _KEPT * problem.v * at.y[problem.user])
+    system = KKTSystem.factorised(problem, at.z / at.x, F, at.z < SETTINGS.kept_pairs * problem.v * at.y[problem.user])
     columns = at.x.size
 
     def direction(change: FloatArray, log_y: FloatArray, r_limits: FloatArray, r_utility: FloatArray, r_cost: FloatArray) -> _Variables:
@@ -316,11 +302,11 @@ def _step(
     if mend_size < 3:
         for _ in range(4):
             after, residual = _moved(problem, iterate.logs, mend, 1.0, move, part, (1 - part) * moved_worth)
-            ahead = max(float((products + part * wanted_change).max()), np.log(_END))
-            allowed = min(_ALLOWED, 100 * np.exp(ahead / 2))  # the nearer the end, the nearer to the path
+            ahead = max(float((products + part * wanted_change).max()), np.log(SETTINGS.last_mu))
+            allowed = min(SETTINGS.allowed_residual, 100 * np.exp(ahead / 2))  # the nearer the end, the nearer to the path
             if residual < allowed or (part == 0 and residual < 0.5 * before):
                 if residual < 0.4 * allowed:
-                    longest = min(max(longest, part * move_size) * 2, _LONGEST)
+                    longest = min(max(longest, part * move_size) * 2, SETTINGS.longest_change)
                 elif residual > 0.7 * allowed:
                     longest *= 0.7
                 return after, longest
@@ -332,7 +318,7 @@ def _step(
         if residual < (1 - 0.2 * length) * before:
             break
         length /= 2
-    return after, max(longest, _SHORTEST)
+    return after, max(longest, SETTINGS.shortest_change)
 
 
 def _moved(

@@ -11,15 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 from fairopt.program import AlphaFair, Equilibrium, Program
+from fairopt.solvers.interior_point.settings import SETTINGS
 
 __all__ = ["as_market", "is_large"]
-
-_PAIRS, _PAIRS_PER_SERVER = 10_000, 200  # from which on the market is faster than best response: benchmarks/results/choices.md
 
 
 def is_large(program: Program) -> bool:
     """Is the program a market that is large enough to be solved as one?"""
-    return program.is_market and program.n_pairs >= max(_PAIRS, _PAIRS_PER_SERVER * len(program.servers))
+    return program.is_market and program.n_pairs >= max(SETTINGS.pairs_of_market, SETTINGS.pairs_of_market_server * len(program.servers))
 
 
 def as_market(program: Program) -> Program:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from fairopt.errors import NoSolution
 from fairopt.program import AlphaFair, Equalize, Leximin, Program, Solution, Total, Tradeoff, TreeFilling
@@ -24,22 +22,20 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.alpha_fair import follow_with_total, solve_alpha_fair
 from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.interior_point.logarithmic_path import follow as follow_in_logarithms
+from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.interior_point.tree import solve_filling
 from fairopt.solvers.structure.arrays import Arrays
+from fairopt.solvers.structure.threads import one_thread
 from fairopt.wording import SMALLER_RATIOS
 
 __all__ = [
-    "PAIRS_TO_POLISH",
     "Path",
     "paths_of_alpha_fair",
     "paths_of_market",
     "structured_path",
 ]
 
-# The path of `alpha_fair` ends at 1e-12: below this number of pairs, its answers are always polished on their active sets, which takes as
-# long as a few steps.
-PAIRS_TO_POLISH = 500
 _LOGARITHMS = "path in logarithms"
 
 
@@ -51,15 +47,6 @@ class Path:
     follow: Callable[[Program, float, Deadline, Solution | None], Solution | None]
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    """Find the libraries once; this takes longer than limiting their threads.
-
-    The steps of a path are many small products, in which threads only wait for each other (benchmarks/results/choices.md).
-    """
-    return ThreadpoolController()
-
-
 def structured_path(arrays: Arrays) -> Path:
     """Return the one path to levels, a tree or a total."""
     return Path("", lambda program, tolerance, deadline, _: _structured(program, tolerance, deadline, arrays))
@@ -69,7 +56,7 @@ def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: 
     """Follow the path to levels or to a total."""
     goal = program.goal
     assert isinstance(goal, Leximin | Equalize | TreeFilling | Total)
-    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):  # a path that overflows fails, and says so
+    with np.errstate(all="ignore"), one_thread():  # a path that overflows fails, and says so
         if isinstance(goal, Total):
             return solve_total(program, tolerance, deadline, arrays)
         if isinstance(goal, TreeFilling):
@@ -94,7 +81,7 @@ def paths_of_market(market: Program, arrays: Arrays) -> list[Path]:
     def of_market(path: Path) -> Path:
         def follow(_: Program, tolerance: float, deadline: Deadline, __: Solution | None) -> Solution | None:
             found = path.follow(market, tolerance, deadline, None)
-            if found is not None and market.n_pairs < PAIRS_TO_POLISH:
+            if found is not None and market.n_pairs < SETTINGS.pairs_to_polish:
                 found = polish(market, found) or found
             return None if found is None else replace(found, prices=None)
 
@@ -107,7 +94,7 @@ def _alpha_fair(program: Program, tolerance: float, arrays: Arrays, deadline: De
     """Follow the path of ``alpha_fair``, for a trade-off once for each weight of the total that is tried; None if it does not converge."""
     goal = program.goal
     assert isinstance(goal, AlphaFair | Tradeoff)
-    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
+    with np.errstate(all="ignore"), one_thread():
         if isinstance(goal, AlphaFair):
             return solve_alpha_fair(program, goal, tolerance, deadline, arrays)
         problem = AlphaFairProblem.of(program, goal)
@@ -120,7 +107,7 @@ def _in_logarithms(program: Program, deadline: Deadline) -> Solution:
     """Follow the path in logarithms."""
     assert isinstance(program.goal, AlphaFair)
     problem = AlphaFairProblem.of(program, program.goal)
-    with _blas().limit(limits=1, user_api="blas"):  # in thousands of small products, threads cost more time than they save
+    with one_thread():
         return problem.solution(follow_in_logarithms(problem, deadline))
 
 

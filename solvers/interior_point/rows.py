@@ -13,18 +13,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.instance.tolerances import ROUNDING
+from fairopt.instance.tolerances import ROUNDING, TINY
 from fairopt.program import Program
 from fairopt.solvers.active_sets.kkt import KKTSystem
+from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.newton import Residuals
 from fairopt.solvers.structure.pairs import PairLists, Pairs
 from fairopt.solvers.structure.scaling import ScaledProgram, task_rows
 
 __all__ = ["RowPairs", "RowSystem", "ScaledRows"]
-
-_KEPT = 1e-2  # pairs whose reduced cost is a smaller part of their worth stay in the system
-_LEAST = 1e-300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,9 +108,9 @@ class RowSystem:
         self.pairs, self.dual, self.ratio = pairs, dual, primal / dual
         of_pairs, of_limits, of_users = pairs.parts(self.ratio)
         z, _, m = pairs.parts(dual)
-        keep: BoolArray = z < _KEPT * pairs.along_rows(m)
+        keep: BoolArray = z < SETTINGS.kept_pairs * pairs.along_rows(m)
         try:
-            self.D = 1 / np.maximum(of_pairs, _LEAST)
+            self.D = 1 / np.maximum(of_pairs, TINY)
             self.kkt = KKTSystem.factorised(pairs, self.D, np.concatenate([of_limits[0], of_users]), keep)
         except (RuntimeError, ValueError, ArithmeticError) as error:
             raise np.linalg.LinAlgError(str(error)) from None

@@ -1,7 +1,6 @@
 """The settings of the interior point: sizes from which it is tried first, and when its paths step, settle users and end.
 
-Why a size or a tolerance has its value is in benchmarks/results/choices.md. The settings of the path of alpha-fair goals stand in its own
-modules (``alpha_fair``, ``alpha_fair_end``, ``by_sample``, ``logarithmic_path``).
+Why a size or a tolerance has its value is in benchmarks/results/choices.md.
 """
 
 from __future__ import annotations
@@ -72,6 +71,73 @@ class Settings:
     digit_of_total: float = 0.01  # the path to a total aims two digits below what is asked for
     stalled_of_total: int = 12  # steps that do not halve the gap, after which it fails
     part_at_start: float = 1e-3  # of an even part of a server: what each pair has where the path of a tree starts
+
+    # Alpha-fair goals: the path (alpha_fair, alpha_fair_worths).
+    steps_of_alpha_fair: int = 200
+    digits: float = 3e-4  # times the tolerance: error at which the path ends
+    good: float = 0.03  # times the tolerance: largest error of an answer
+    pairs_of_rough_answers: int = 20_000  # up to which an answer with a larger error counts: its active sets may be right
+    pairs_to_polish: int = 500  # below which answers are always polished, which takes as long as a few steps
+    stalled_of_alpha_fair: int = 3  # steps without gain near the end, after which the path ends
+    lost: int = 15  # steps that do not halve the products, after which the path fails
+    dear_at_start: float = 2.0  # cost of all limits at the start, relative to all money
+    least_cost: float = 0.1  # least reduced cost at the start, relative to the cost
+    close_to_end: float = 1e-8  # relative gap below which the error is computed
+    spread_of_money: float = 3.0  # largest distance of the money of a user from the median at the start, in logarithms
+    far: float = 1.0  # distance of demands from utilities, in logarithms, from which on a step goes only so far, and the products stay
+    near: float = 0.03  # the same before the last step of a rough path
+    middle: float = 0.1  # to which the products fall by then, relative to all money
+    least_of_limit: float = 1e-9  # least unit of the product of a limit where users are stopped, relative to the mean money
+    slowly: float = 0.1  # a unit falls by this factor at most in a step
+    end_of_tradeoff: float = 3e-12  # error at which the path of a trade-off ends,
+    good_of_tradeoff: float = 1e-9  # and the largest of an answer
+    poorest: float = 1e-24  # least unit of a product, relative to the mean
+    free: float = 1e-6  # least mean money, relative to all that its tasks are worth to the user with the least
+    least_elasticity: float = 1e-12  # of the marginal utility
+    kept_pairs: float = 1e-2  # whose reduced cost is a smaller part of their worth stay in the system of rows
+
+    # Their end (alpha_fair_end).
+    sets_show_below: float = 1e-6  # error below which the active sets are known
+    refinements_on_sets: int = 3  # of a step on these sets
+    held_price: float = 1e10  # in place of a utility whose price stays as it is
+    nearly_full: float = 1 - 1e-4
+    negligible: float = 1e-11  # part of all limits
+
+    # Many users of one limit each (by_sample).
+    users_of_samples: int = 4_000  # from which on a sample is faster, in all
+    users_per_limit: int = 20  # and for each limit
+    sample: int = 500  # users of a sample: at least,
+    largest_sample: int = 10_000  # at most,
+    one_in: int = 50  # and of so many of a large program
+    rough: float = 3e-5  # gap at which a path ends whose prices only tell which pairs to keep
+    more: float = 2.0  # times the part of its spending that a limit misses or has too much: pairs kept besides the cheapest, by user
+    fewest: int = 400  # of these pairs
+    few: int = 1_000  # of these pairs, up to which a path goes on to its end at once
+    clear: float = 1e-6  # relative cost by which a pair that is not kept must exceed the least at the end
+    rounds_of_samples: int = 8
+
+    # Servers that divide their time, as a market (market).
+    pairs_of_market: int = 10_000  # from which on the market is faster than best response: benchmarks/results/choices.md
+    pairs_of_market_server: int = 200
+
+    # The path in logarithms (logarithmic_path).
+    steps_of_attempt: int = 250
+    steps_of_attempts: int = 700  # after which there is no other: an answer came within 660 of them, failures took 1,500
+    first_mu: float = 0.1  # until phi is right
+    last_mu: float = 1e-11  # below, rounding moves tasks between equally good servers
+    products_of_sets: float = 1e-4  # from which on the active sets may show
+    residuals_of_sets: float = 1e-3  # the same
+    good_attempt: float = 1e-9  # KKT violation at which no other attempt is made
+    allowed_residual: float = 0.3  # of a linear condition on the way, in logarithms
+    first_change: float = 1.5  # largest change of a logarithm in the first step,
+    shortest_change: float = 0.3  # in any step at least,
+    longest_change: float = 60.0  # and at most
+    steps_on_sets: int = 30  # of Newton's method on the active sets of the end
+    stalled_at_end: int = 15  # steps without progress
+    quiet: int = 20  # steps in which neither products nor residuals fell by a tenth: Newton's method on the active sets may get on
+    stuck: int = 40  # such steps in a row, active sets tried or not, after which an attempt fails
+    used: float = 1e-7  # part of a user's utility from which on a column counts as used
+    rounding: float = 1e-13  # a smaller residual
 
 
 SETTINGS = Settings()

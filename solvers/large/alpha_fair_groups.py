@@ -31,17 +31,12 @@ from fairopt.solvers.interior_point.paths import paths_of_alpha_fair
 from fairopt.solvers.large.group_polish import pieces_of_groups, polished
 from fairopt.solvers.large.groups import finer, joined_vertices, program_of, split, sums
 from fairopt.solvers.large.piece_prices import Pieces, SplitUser, exact_prices
+from fairopt.solvers.large.settings import SETTINGS
 from fairopt.solvers.structure.arrays import NUMPY
 
 __all__ = ["solve_alpha_fair"]
 
 log = logging.getLogger(__name__)
-
-_FIRST_GROUPS = 64
-_MOST_ROUNDS, _MOST_LOST, _MOST_GROUPS = 16, 3, 4_000
-_NEAREST = 12  # users nearest to each boundary between pieces that become groups of their own near the end
-_ROUGH = (1e-5, 1e-3)  # tolerances of a round, tried in turn: paths end four digits below, and the exact prices give the other digits
-_NEAR_END = 1e-3  # relative gap below which the pieces at which each group buys may be known
 
 
 class _Users(NamedTuple):
@@ -91,22 +86,22 @@ def solve_alpha_fair(program: AllPairs, goal: AlphaFair, deadline: Deadline) -> 
     alpha, servers = goal.alpha, program.capacities
     users, total = _Users(program.demands, goal.weights * program.worths ** (1 - alpha), alpha), servers.sum(axis=0)
     tasks = users.tasks(1 / total[None])
-    group = finer(np.zeros(tasks.size, np.int64), users.demands * tasks[:, None] / total, _FIRST_GROUPS)
+    group = finer(np.zeros(tasks.size, np.int64), users.demands * tasks[:, None] / total, SETTINGS.first_groups)
     iterations, lost, gap = 0, 0, np.inf
-    for round_ in range(1, _MOST_ROUNDS + 1):
+    for round_ in range(1, SETTINGS.most_rounds_of_alpha_fair + 1):
         groups = _Groups.of(users, group, tasks)
         last = _solved(groups, alpha, servers, deadline)
         if last is None:  # the path did not converge: more groups are another program
             lost += 1
-            if lost > _MOST_LOST:
+            if lost > SETTINGS.most_lost:
                 return None
-            group = finer(group, users.demands * tasks[:, None] / total, int(group.max()) + 1 + _FIRST_GROUPS)
+            group = finer(group, users.demands * tasks[:, None] / total, int(group.max()) + 1 + SETTINGS.first_groups)
             continue
         iterations += last.solution.iterations
-        exact = _exact(users, group, groups, last, servers) if gap < _NEAR_END else None
+        exact = _exact(users, group, groups, last, servers) if gap < SETTINGS.near_end_of_alpha_fair else None
         vertices = last.vertices if exact is None else exact
         tasks = users.tasks(vertices)
-        after = split(group, users.demands * tasks[:, None], vertices, _NEAREST)
+        after = split(group, users.demands * tasks[:, None], vertices, SETTINGS.nearest)
         gap = after.gap
         log.info("round %d: %d groups, %d price vectors, gap %.1e", round_, group.max() + 1, len(vertices), gap)
         if not after.mixed and exact is not None:
@@ -114,7 +109,7 @@ def solve_alpha_fair(program: AllPairs, goal: AlphaFair, deadline: Deadline) -> 
             if answer is not None:
                 return replace(answer, iterations=iterations, programs_solved=round_)
         group = after.group
-        if group.max() >= min(_MOST_GROUPS, tasks.size // 2):
+        if group.max() >= min(SETTINGS.most_groups_of_alpha_fair, tasks.size // 2):
             return None
     return None
 
@@ -124,7 +119,7 @@ def _solved(groups: _Groups, alpha: float, servers: FloatArray, deadline: Deadli
     small = Instance(servers, groups.demands, weights=groups.weights)
     program = program_of(small, AlphaFair(alpha, groups.weights))
     path, *_ = paths_of_alpha_fair(program, NUMPY)
-    for rough in _ROUGH:
+    for rough in SETTINGS.rough:
         solution = path.follow(program, rough, deadline, None)
         if solution is not None and solution.prices is not None:
             break

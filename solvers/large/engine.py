@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.program import AllPairs, AlphaFair, Feature, Leximin, LimitKind, Program, Solution
 from fairopt.solvers.backend import NEVER, Backend, Deadline, Method
+from fairopt.solvers.large.settings import SETTINGS
 
 __all__ = ["Large", "suits_groups", "suits_regions"]
 
 # Sizes from which groups are faster than all pairs, measured in benchmarks/results/large.md.
-_LEAST_PAIRS, _LEAST_USERS, _LEAST_SERVERS = 1_000_000, 3_000, 50
-_USERS_FOR_A_SERVER = 2  # with fewer of them the groups would be as many as the users
-_MOST_SERVERS = 330  # of alpha-fair goals
-_LEAST_ALPHA, _MOST_ALPHA = 0.7, 2.5  # in this range the path of a round is fast and nearly always converges
-_PAIRS_OF_REGIONS, _LIMITS_OF_REGIONS = 100_000, 600
 
 _Solve = Callable[[Program, float, Deadline, Solution | None], Solution | None]
 
@@ -85,23 +78,23 @@ def suits_groups(program: Program) -> bool:
     if not isinstance(program, AllPairs):
         return False
     n, k = program.demands.shape[0], program.capacities.shape[0]
-    if n * k < _LEAST_PAIRS or k < _LEAST_SERVERS or n < max(_LEAST_USERS, _USERS_FOR_A_SERVER * k):
+    if n * k < SETTINGS.least_pairs or k < SETTINGS.least_servers or n < max(SETTINGS.least_users, SETTINGS.users_for_a_server * k):
         return False
-    return isinstance(program.goal, Leximin) or (k <= _MOST_SERVERS and _has_fast_groups(program))
+    return isinstance(program.goal, Leximin) or (k <= SETTINGS.most_servers and _has_fast_groups(program))
 
 
 def _has_fast_groups(program: AllPairs) -> bool:
     goal = program.goal
-    return isinstance(goal, AlphaFair) and _LEAST_ALPHA <= goal.alpha <= _MOST_ALPHA and program.demands.shape[1] > 1
+    return isinstance(goal, AlphaFair) and SETTINGS.least_alpha <= goal.alpha <= SETTINGS.most_alpha and program.demands.shape[1] > 1
 
 
 def suits_regions(program: Program) -> bool:
     """Is this a large leximin of capacities and task limits alone, whose tasks are worth the same on all servers of a user?"""
-    if not isinstance(program.goal, Leximin) or isinstance(program, AllPairs) or program.n_pairs < _PAIRS_OF_REGIONS:
+    if not isinstance(program.goal, Leximin) or isinstance(program, AllPairs) or program.n_pairs < SETTINGS.pairs_of_regions:
         return False
     kinds, users = program.limits.kinds, program.pair_users
     of_servers = kinds == LimitKind.CAPACITY
-    if np.count_nonzero(of_servers) < _LIMITS_OF_REGIONS or not (of_servers | (kinds == LimitKind.TASKS)).all():
+    if np.count_nonzero(of_servers) < SETTINGS.limits_of_regions or not (of_servers | (kinds == LimitKind.TASKS)).all():
         return False
     same_worth = (program.utilities[1:] == program.utilities[:-1])[users[1:] == users[:-1]].all()
     if not same_worth or program.members.size < len(program.users):
@@ -139,27 +132,14 @@ def _in_regions_again(program: Program, tolerance: float, deadline: Deadline, ro
     return None if rough is None else solve_in_regions(program, program.goal, rough, tolerance, deadline)
 
 
-@cache
-def _blas() -> Any:
-    """Find the libraries once; this takes longer than limiting their threads."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Many small products, in which threads only wait for each other; and a path that overflows fails, and says so."""
-    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
-        yield
-
-
 def _guarded(solve: _Solve) -> _Solve:
     """Return the same in one thread, with None where memory runs out: an engine after this one says so."""
 
     def guarded(program: Program, tolerance: float, deadline: Deadline, best: Solution | None) -> Solution | None:
+        from fairopt.solvers.structure.threads import one_thread
+
         try:
-            with _one_thread():
+            with np.errstate(all="ignore"), one_thread():  # a path that overflows fails, and says so
                 return solve(program, tolerance, deadline, best)
         except MemoryError:
             return None

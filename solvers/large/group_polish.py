@@ -19,16 +19,9 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.solvers.large.settings import SETTINGS
 
 __all__ = ["pieces_of_groups", "polished", "tied"]
-
-_PRICED = 1e-9  # of the largest price
-_CHEAPEST = 1e-8  # relative: pairs that cost no more than this beyond the cheapest are used
-_CLOSE = 1e-6  # relative: prices that would change by more are not near those that are sought
-_RANK = 1e-13  # relative: smaller eigenvalues are rounding
-_STEPS = 4
-_SPLIT = 1e-6  # part of a group that is on servers of another piece: less is noise
-_LEAST = 1e-12  # of a group's mean use of a server, for pairs that may be used
 
 
 def tied(vertices: FloatArray, piece: IntArray, y: FloatArray, take: FloatArray) -> FloatArray:
@@ -55,8 +48,8 @@ def tied(vertices: FloatArray, piece: IntArray, y: FloatArray, take: FloatArray)
     if not rows:
         return vertices
     table, change = np.array(rows), np.zeros(vertices.size)
-    change[some] = np.linalg.lstsq(table[:, some], -table.sum(axis=1), rcond=_RANK)[0]
-    return np.asarray(vertices * (1 + change.reshape(vertices.shape))) if np.abs(change).max() < _CLOSE else vertices
+    change[some] = np.linalg.lstsq(table[:, some], -table.sum(axis=1), rcond=SETTINGS.rank)[0]
+    return np.asarray(vertices * (1 + change.reshape(vertices.shape))) if np.abs(change).max() < SETTINGS.close else vertices
 
 
 def pieces_of_groups(held: FloatArray, cost: FloatArray, ties: int) -> BoolArray:
@@ -84,7 +77,7 @@ def pieces_of_groups(held: FloatArray, cost: FloatArray, ties: int) -> BoolArray
     main = held.argmax(axis=1)
     each = np.arange(main.size)
     doubt = np.full(held.shape, np.inf)
-    np.divide(np.abs(cost / cost[each, main][:, None] - 1), part, out=doubt, where=part > _SPLIT)
+    np.divide(np.abs(cost / cost[each, main][:, None] - 1), part, out=doubt, where=part > SETTINGS.split)
     doubt[each, main] = -1.0
     surest = np.argsort(doubt, axis=None, kind="stable")[: main.size + ties]
     there = np.zeros(held.size, bool)
@@ -108,11 +101,11 @@ def polished(y: FloatArray, take: FloatArray, weight: FloatArray, capacity: Floa
     cost = take @ prices.T
     cheapest = cost.min(axis=1)
     level = float((prices * capacity).sum()) / float(cheapest @ weight)
-    used = cost <= cheapest[:, None] * (1 + _CHEAPEST)
-    y = np.where(used, np.maximum(y, _LEAST * weight[:, None] * level / used.sum(axis=1)[:, None]), 0.0)
-    full = prices > _PRICED * prices.max()
+    used = cost <= cheapest[:, None] * (1 + SETTINGS.cheapest)
+    y = np.where(used, np.maximum(y, SETTINGS.least_use * weight[:, None] * level / used.sum(axis=1)[:, None]), 0.0)
+    full = prices > SETTINGS.priced * prices.max()
     system = _System(y, take, full)
-    for _ in range(_STEPS):
+    for _ in range(SETTINGS.steps):
         dy = system.step(weight * level - y.sum(axis=1), np.where(full, capacity - y.T @ take, 0.0))
         if not np.isfinite(dy).all():
             return None
@@ -130,7 +123,7 @@ class _System:
         self.y, self.take = y, take
         blocks = np.einsum("gi,gr,gs->irs", y, take, take, optimize=True) * full[:, :, None] * full[:, None, :]
         diagonal = np.arange(resources)
-        blocks[:, diagonal, diagonal] = np.where(full, blocks[:, diagonal, diagonal] * (1 + _RANK), 1.0) + np.finfo(float).tiny
+        blocks[:, diagonal, diagonal] = np.where(full, blocks[:, diagonal, diagonal] * (1 + SETTINGS.rank), 1.0) + np.finfo(float).tiny
         self.inverse = np.linalg.inv(blocks)
         root = np.linalg.cholesky(self.inverse)
         between = (y[:, :, None] * take[:, None, :]) * full
@@ -140,7 +133,7 @@ class _System:
         self.scale = 1 / np.sqrt(y.sum(axis=1))
         half *= self.scale[:, None]
         values, self.vectors = np.linalg.eigh(np.eye(groups) - half @ half.T)
-        self.values = np.where(values > _RANK * groups, values, np.inf)
+        self.values = np.where(values > SETTINGS.rank * groups, values, np.inf)
 
     def step(self, of_groups: FloatArray, of_limits: FloatArray) -> FloatArray:
         """Return the change of y for what the equations lack."""

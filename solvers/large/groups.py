@@ -40,19 +40,11 @@ from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.large.group_polish import polished, tied
+from fairopt.solvers.large.settings import SETTINGS
 
 __all__ = ["Split", "finer", "joined_vertices", "program_of", "solve_level", "split", "sums"]
 
 log = logging.getLogger(__name__)
-
-_FIRST_GROUPS = 64  # of users
-_SERVER_GROUPS = ((64, 1e-3), (256, 1e-4))  # until the relative gap is below this; then all servers
-_MOST_ROUNDS, _MOST_LOST = 24, 3
-_MOST_GROUPS = 2_500
-_SAME_PRICES = 1e-7  # relative to the largest
-_NO_PRICE = 1e-9  # relative to the largest
-_SAME_WORTH = 1e-13  # relative: what groups lose by rounding
-_NEAREST, _NEAR_END = 12, 1e-4  # users nearest to each boundary that become groups of their own; the relative gap below which they do
 
 
 class Split(NamedTuple):
@@ -100,29 +92,29 @@ def solve_level(program: AllPairs, tolerance: float, deadline: Deadline) -> Solu
     weights = program.goal.weights
     users, servers = program.demands * (weights / program.worths)[:, None], program.capacities
     total = servers.sum(axis=0)
-    phases = [(size, aim) for size, aim in _SERVER_GROUPS if size < len(servers)]
-    group, row = finer(np.zeros(len(users), np.int64), users / total, _FIRST_GROUPS), np.arange(len(servers))
+    phases = [(size, aim) for size, aim in SETTINGS.server_groups if size < len(servers)]
+    group, row = finer(np.zeros(len(users), np.int64), users / total, SETTINGS.first_groups), np.arange(len(servers))
     if phases:
         row = finer(np.zeros(len(servers), np.int64), servers / total, phases[0][0])
     iterations, lost = 0, 0
-    for round_ in range(1, _MOST_ROUNDS + 1):
+    for round_ in range(1, SETTINGS.most_rounds + 1):
         last = _solved(_program(users, weights, servers, group, row), tolerance, deadline)
         if last is None:  # the path did not converge: try a program with more groups
             lost += 1
-            if lost > _MOST_LOST:
+            if lost > SETTINGS.most_lost:
                 return None
-            group = finer(group, users / total, int(group.max()) + 1 + _FIRST_GROUPS)
+            group = finer(group, users / total, int(group.max()) + 1 + SETTINGS.first_groups)
             continue
         iterations += last.solution.iterations
         if not phases:
             last = last._replace(vertices=tied(last.vertices, last.piece, last.shares, sums(group, users)))
-        of_users = split(group, users, last.vertices, 0 if phases else _NEAREST)
+        of_users = split(group, users, last.vertices, 0 if phases else SETTINGS.nearest)
         gap = float((last.vertices[last.piece] * sums(row, servers)).sum()) / of_users.worth / last.solution.stages[0].value - 1
         log.info("round %d: %d groups of users, %d of servers, gap %.1e", round_, group.max() + 1, row.max() + 1, gap)
         if not phases and not of_users.mixed:
             return replace(_of_all_users(program, group, last), iterations=iterations, programs_solved=round_)
         group, row = of_users.group, split(row, servers, last.vertices).group if phases else row
-        if group.max() >= min(_MOST_GROUPS, len(users) // 2):
+        if group.max() >= min(SETTINGS.most_groups, len(users) // 2):
             return None
         if phases and gap < phases[0][1]:
             del phases[0]
@@ -182,10 +174,10 @@ def split(group: IntArray, vectors: FloatArray, vertices: FloatArray, nearest: i
     own = cost[np.arange(len(cost)), piece]
     of_group = (sums(group, vectors) @ vertices.T).min(axis=1)
     lost = of_group - np.bincount(group, weights=own)
-    mixed = lost > _SAME_WORTH * of_group
+    mixed = lost > SETTINGS.same_worth * of_group
     worth, gap = float(own.sum()), float(lost[mixed].sum()) / float(own.sum())
     label = np.where(mixed[group], of_group.size + group * len(vertices) + piece, group)
-    if mixed.any() and gap < _NEAR_END and nearest and len(vertices) > 1:
+    if mixed.any() and gap < SETTINGS.near_end and nearest and len(vertices) > 1:
         alone = _nearest(cost, mixed[group], nearest)
         label[alone] = -1 - alone
     return Split(np.unique(label, return_inverse=True)[1], worth, gap, int(mixed.sum()))
@@ -266,9 +258,9 @@ def joined_vertices(table: FloatArray) -> tuple[FloatArray, IntArray]:
     Rows that differ by rounding only are one row, and prices next to 0 become 0.
     """
     largest = float(table.max())
-    _, of, members = np.unique(np.round(table / (_SAME_PRICES * largest)), axis=0, return_inverse=True, return_counts=True)
+    _, of, members = np.unique(np.round(table / (SETTINGS.same_prices * largest)), axis=0, return_inverse=True, return_counts=True)
     vertices = sums(of.ravel(), table) / members[:, None]
-    vertices[vertices < _NO_PRICE * largest] = 0.0
+    vertices[vertices < SETTINGS.priced * largest] = 0.0
     return vertices, of.ravel()
 
 

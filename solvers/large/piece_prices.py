@@ -22,12 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fairopt.instance import FloatArray, IntArray
+from fairopt.solvers.large.settings import SETTINGS
 
 __all__ = ["Pieces", "SplitUser", "exact_prices"]
-
-_STEPS = 20
-_EXACT = 5e-14  # relative residual of an equation at the end
-_BOUNDARY = 0.9  # largest step, relative to the step at which a price becomes 0
 
 
 class SplitUser(NamedTuple):
@@ -71,9 +68,9 @@ def exact_prices(pieces: Pieces, demands: FloatArray, phi: FloatArray, piece: In
     """
     p, split = pieces.prices.copy(), pieces.split
     priced = p > 0
-    for _ in range(_STEPS + sum(one.pieces.size for one in split)):
+    for _ in range(SETTINGS.steps_of_prices + sum(one.pieces.size for one in split)):
         table, lacks = _equations(replace(pieces, split=split), p, demands, phi, piece, alpha)
-        if float(np.abs(lacks).max()) <= _EXACT:
+        if float(np.abs(lacks).max()) <= SETTINGS.exact:
             return p
         try:
             change = np.linalg.lstsq(table, lacks, rcond=None)[0]
@@ -84,7 +81,7 @@ def exact_prices(pieces: Pieces, demands: FloatArray, phi: FloatArray, piece: In
         amounts = np.concatenate([np.empty(0), *(one.amounts for one in split)])
         of_prices, of_amounts = np.split(change, [change.size - amounts.size])
         to_prices, to_amounts = _way(p[priced], of_prices), _way(amounts, of_amounts)
-        length = min(1.0, _BOUNDARY * to_prices, to_amounts)
+        length = min(1.0, SETTINGS.part_of_the_way * to_prices, to_amounts)
         p[priced] += length * of_prices
         amounts = amounts + length * of_amounts
         ends = np.cumsum([one.amounts.size for one in split])[:-1].astype(int)

@@ -18,15 +18,13 @@ from fairopt.instance import FloatArray
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.interior_point.path import Face, LevelCertificate, LevelPath, solve_level
 from fairopt.solvers.interior_point.steps import Point
+from fairopt.solvers.large.settings import SETTINGS
 from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.pairs import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
 
 __all__ = ["Placed", "place"]
-
-_EXACT = 1e-10  # to which the path is followed to its end
-_MOST_STEPS = 30  # to a point that is only enough
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,11 +69,11 @@ def place(part: ScaledProgram, bounds: FloatArray, levels: FloatArray, deadline:
     path = LevelPath.on(face, lay_out(replace(part, cap=np.full(part.n_users, np.inf)), NUMPY))
     point, known = _start(path, levels), final_levels(part.program, ())
     if enough == 1:
-        end = solve_level(path, _EXACT, deadline, known, start=point)
+        end = solve_level(path, SETTINGS.exact_placing, deadline, known, start=point)
         return _placed(path, end.reached, end.steps)
     reached, steps = path.proved(point), 0
     try:
-        while reached.level < enough and steps < _MOST_STEPS:
+        while reached.level < enough and steps < SETTINGS.steps_of_placing:
             if deadline.left == 0.0:
                 raise deadline.passed(known)
             point, steps = path.newton_step(point, reached), steps + 1

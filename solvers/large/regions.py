@@ -33,6 +33,7 @@ from fairopt.solvers.interior_point.faces import Faces
 from fairopt.solvers.interior_point.levels import caps_on_the_way, proof_of, unit_of_levels
 from fairopt.solvers.interior_point.path import Face, LevelPath, LevelResult, scaled_course, solve_level
 from fairopt.solvers.large.placing import place
+from fairopt.solvers.large.settings import SETTINGS
 from fairopt.solvers.leximin.levels import Course, NotConverged, Step, Together, exactly, raise_levels, settle_below
 from fairopt.solvers.structure.arrays import NUMPY
 from fairopt.solvers.structure.pairs import lay_out
@@ -41,16 +42,6 @@ from fairopt.solvers.structure.scaling import ScaledProgram
 __all__ = ["Region", "regions_of", "solve_in_regions"]
 
 log = logging.getLogger(__name__)
-
-_PRICED = 1e-6  # of the largest price of a level, of whole limits
-_SAME = 0.02  # relative: regions whose levels are expected to be nearer are solved together, and what is higher is no longer as expected
-_LARGE = 0.3  # part of the open pairs from which on a region is no smaller than the whole
-_BELOW = 0.95  # of an expected level: lower caps are settled beforehand
-_BEGIN, _NEARLY = 0.9, 0.999  # a path begins where those who rise have this part of the last level, and all have this part of theirs
-_GOOD = 1e-12  # an error with which later levels can live: else the path is tried from another beginning
-_TOGETHER = 1e-9  # relative: by how much the levels may fail to be had at once
-_LOWER = 1e-8  # relative: by how much a level may be lower than one before it, as each may be off by a digit less
-_STARTS = 6  # at most; the last one goes on where levels do not ascend
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +67,9 @@ def regions_of(scaled: ScaledProgram, rough: Solution) -> list[Region]:
 def _region(scaled: ScaledProgram, level: float, prices: FloatArray) -> Region:
     """Return the region of a level with these prices of limits."""
     spent = np.abs(prices[scaled.row]) * scaled.program.limits.bounds[scaled.row]
-    priced = np.bincount(scaled.row_server, weights=spent > _PRICED * spent.max(initial=0.0), minlength=scaled.n_servers) > 0
+    priced = (
+        np.bincount(scaled.row_server, weights=spent > SETTINGS.priced_in_region * spent.max(initial=0.0), minlength=scaled.n_servers) > 0
+    )
     return Region(level, priced)
 
 
@@ -104,7 +97,7 @@ def solve_in_regions(program: Program, goal: Leximin, rough: Solution, tolerance
     members[scaled.member] = True
     per_level = program.worth
     regions, steps = regions_of(scaled, rough), 0
-    for left in reversed(range(_STARTS)):
+    for left in reversed(range(SETTINGS.starts)):
         solver = _Regions(scaled, regions, tolerance, deadline, ascending=left > 0)
         try:
             _, course, stages = raise_levels(np.zeros(program.n_pairs), solver, Together(members), settle_below(tolerance), ())
@@ -160,7 +153,7 @@ class _Regions:
         t = float(self.last.reached.level) * self.unit
         proof = proof_of(part, self.last.reached, self.unit, course.start.size)
         region = _region(self.scaled, t, proof.prices)
-        above = [other for other in self.found if other.level * (1 - _LOWER) > t]
+        above = [other for other in self.found if other.level * (1 - SETTINGS.lower) > t]
         self.found.append(region)
         if above and self.ascending:
             highest = max(other.level for other in above)
@@ -183,7 +176,7 @@ class _Regions:
             point = place(pairs.scaled, face.bounds, face.course.start, self.deadline)
             self.steps += point.steps
             log.info("levels that can be had at once, but for %.1e", 1 - point.t)
-            if not abs(point.t - 1) <= _TOGETHER:
+            if not abs(point.t - 1) <= SETTINGS.together:
                 raise NotConverged(f"the levels of the regions cannot be had at once, but for {1 - point.t:.1e}")
             x[kept] = point.x
         return self.scaled.tasks(x)
@@ -210,16 +203,16 @@ class _Regions:
         pairs = np.bincount(user[open_], minlength=self.scaled.n_users)
         while self.regions:
             least = self.regions[0].level
-            self.window = sum(region.level <= least * (1 + _SAME) ** 2 for region in self.regions)
+            self.window = sum(region.level <= least * (1 + SETTINGS.same_level) ** 2 for region in self.regions)
             region = self._whole(np.logical_or.reduce([region.servers for region in self.regions[: self.window]]))
             elsewhere = np.bincount(user[open_ & ~region[server]], minlength=pairs.size) > 0
             inside = (pairs > 0) & ~elsewhere
             if not (inside & course.rising).any():
                 del self.regions[0]
-            elif pairs[inside].sum() > _LARGE * pairs.sum():
+            elif pairs[inside].sum() > SETTINGS.large * pairs.sum():
                 break
             else:
-                return inside, least * (1 + _SAME)
+                return inside, least * (1 + SETTINGS.same_level)
         return pairs > 0, np.inf
 
     def _whole(self, region: BoolArray) -> BoolArray:
@@ -237,7 +230,7 @@ class _Regions:
         """Return the path of these users, and where it ends, some of them settled at their caps; tried twice where that is not exact."""
         whole, from_last = self._path(course, together)
         end = self._end(whole)
-        if from_last and end.path.rising.any() and end.reached.error > _GOOD:
+        if from_last and end.path.rising.any() and end.reached.error > SETTINGS.good:
             again, _ = self._path(course, together, anew=True)
             other = self._end(again)
             if not other.path.rising.any() or other.reached.error < end.reached.error:
@@ -248,7 +241,7 @@ class _Regions:
         """Follow a path, without those whose caps are expected to be lower."""
         expected = max(self.level, self.regions[0].level / self.unit) if self.regions else self.level
         if self.expects_caps and expected > 0:
-            path = whole.without(whole.capped(_BELOW * expected))
+            path = whole.without(whole.capped(SETTINGS.below * expected))
             if path.rising.any():
                 end = self._climb(path)
                 early = whole.rising & ~path.rising
@@ -272,8 +265,8 @@ class _Regions:
         from_last = not anew and of_level[0] >= 0 and bool((of_level == of_level[0]).all())
         x = face.x
         if not from_last:
-            begin = np.where(face.course.rising, face.course.rate * _BEGIN * self.level, face.course.start)
-            point = place(part, face.bounds, begin, self.deadline, _NEARLY)
+            begin = np.where(face.course.rising, face.course.rate * SETTINGS.begin * self.level, face.course.start)
+            point = place(part, face.bounds, begin, self.deadline, SETTINGS.nearly)
             self.steps += point.steps
             x = point.x
         return LevelPath.on(_from(face, x, part), lay_out(part, NUMPY)), from_last

@@ -19,15 +19,12 @@ from fairopt.program import Leximin, LimitKind, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.large.groups import finer, program_of, sums
+from fairopt.solvers.large.settings import SETTINGS
 from fairopt.solvers.via_highs.levels import solve_levels as by_linear_programs
 
 __all__ = ["rough_levels"]
 
 log = logging.getLogger(__name__)
-
-_GROUPS, _SERVER_GROUPS = 300, 120  # at least, as far as there are as many users and servers
-_PART = 0.5  # of the users, of the servers: with more groups nothing is gained
-_TOLERANCE = 1e-6
 
 
 class _Tables(NamedTuple):
@@ -76,14 +73,16 @@ def rough_levels(program: Program, deadline: Deadline) -> Solution | None:
     first = np.unique(row, return_index=True)[1]
     ends = np.isfinite(tables.tasks)
     group = _classes(np.packbits(tables.eligibility[:, first], axis=1), take > 0, ends[:, None])
-    if group.max() >= _PART * group.size or row.max() >= _PART * row.size:
+    if group.max() >= SETTINGS.part_of_rough * group.size or row.max() >= SETTINGS.part_of_rough * row.size:
         return None
-    row = finer(row, np.maximum(capacity / total, np.finfo(float).tiny), _SERVER_GROUPS)
-    group = finer(group, take / total, _GROUPS)
+    row = finer(row, np.maximum(capacity / total, np.finfo(float).tiny), SETTINGS.server_groups_of_rough)
+    group = finer(group, take / total, SETTINGS.groups_of_rough)
     try:
         small = _formulated(tables, weights, take, group, row)
         assert isinstance(small.goal, Leximin)
-        found = solve_levels(small, small.goal, _TOLERANCE, deadline) or by_linear_programs(small, small.goal, _TOLERANCE, deadline)
+        found = solve_levels(small, small.goal, SETTINGS.tolerance_of_rough, deadline) or by_linear_programs(
+            small, small.goal, SETTINGS.tolerance_of_rough, deadline
+        )
     except FairoptError as error:
         if deadline.left == 0.0:
             raise deadline.passed({"levels": [], "users": []}) from None

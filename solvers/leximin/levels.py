@@ -35,6 +35,7 @@ import numpy as np
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import DIGITS, NOISE, ROUNDING
 from fairopt.program import Program, Solution, Stage
+from fairopt.solvers.leximin.settings import SETTINGS
 
 __all__ = [
     "Course",
@@ -53,9 +54,6 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
-
-_GAIN = 1e-11  # a smaller part of a level is none
-_GAIN_OF_LEAST = 1e-6  # nor is a smaller part of the least by which levels are judged
 
 
 class NotConverged(Exception):
@@ -358,7 +356,7 @@ def settle_below(tolerance: float) -> float:
 def _not_noise(course: Course, t: float, now: float) -> float:
     """Return the t of a level, or that of the last one where nobody has gained more since than rounding: nobody falls."""
     gained = course.rate * (t - now)
-    return t if (gained > np.maximum(_GAIN * course.at(max(t, now)), _GAIN_OF_LEAST * course.least)).any() else now
+    return t if (gained > np.maximum(SETTINGS.gain * course.at(max(t, now)), SETTINGS.gain_of_least * course.least)).any() else now
 
 
 def stopped_at(course: Course, t: float, proof: Proof, settle_at: float) -> tuple[IntArray, bool]:

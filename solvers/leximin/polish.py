@@ -7,30 +7,24 @@ used pairs and the users of each level. With these sets fixed, x and the levels 
     A x = b on limits with a price,    U[n]/phi[n] = t[k] for users n of level k,    x = 0 on pairs dearer than others of their user.
 
 Placements are seldom unique, and the equations may be dependent. The correction dx, dt has the least sum of (dx/x)^2 and (dt/t)^2, so that
-small holdings move little: with E the matrix of x and D = diag(x), dx = D^2 E'l, where l solves the symmetric system of E D^2 E' bordered
-by the levels. A small multiple of the identity makes it regular, and a few steps of iterative refinement remove its effect. The certificate
-decides whether the answer is better.
+small holdings move little (`fairopt.solvers.leximin.least_change`). A few steps of iterative refinement remove the effect of the small
+multiple of the identity there. The certificate decides whether the answer is better.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Program, Solution, Stage
+from fairopt.solvers.leximin.least_change import LeastChange
+from fairopt.solvers.leximin.settings import SETTINGS
 
 __all__ = ["polish", "polishes"]
-
-_DEAR = 1e-9  # a pair that would waste this part of all spending, if its user had all its level there, is unused
-_PRICED = 1e-12  # a limit with a smaller part of all spending has no price
-_SINGULAR = 1e-13  # the multiple of the identity
-_SAME = (1e-10, 1e-7)  # levels that differ by a smaller part are one: by rounding, or where a solver could not tell who shares one
-_ROUNDS = 4
 
 
 def polishes(program: Program, solution: Solution) -> Iterator[Solution]:
@@ -39,11 +33,11 @@ def polishes(program: Program, solution: Solution) -> Iterator[Solution]:
 
     An error of a level within the solver's tolerance is a thousand times as large for a user that pays little of its cost.
     """
-    for same in _SAME:
+    for same in SETTINGS.same:
         yield polish(program, solution, same)
 
 
-def polish(program: Program, solution: Solution, same: float = _SAME[0]) -> Solution:
+def polish(program: Program, solution: Solution, same: float = SETTINGS.same[0]) -> Solution:
     """Return the solution near this one that satisfies the equations of its levels; this one if they cannot be solved.
 
     Levels that differ by less than this part are the ``same``.
@@ -73,22 +67,13 @@ def polish(program: Program, solution: Solution, same: float = _SAME[0]) -> Solu
     fixed = np.ones(E.shape[0])
     fixed[rows.size + levelled] = 0.0
 
-    x, t, weight = solution.x[pairs], np.ones(values.size), solution.x[pairs] ** 2
-    H: Any = E @ sp.diags_array(weight) @ E.T
-    diagonal = H.diagonal()
-    if not (diagonal > 0).all():  # a limit, or a user, without a pair to move: SuperLU would say so to standard output, and not to us
+    x, t, size = solution.x[pairs], np.ones(values.size), solution.x[pairs]
+    system = LeastChange.of(sp.csr_array(E * size), B)
+    if system is None:
         return solution
-    H = H + sp.diags_array(_SINGULAR * diagonal)
-    bordered: Any = sp.block_array([[H, B], [B.T, -sp.eye_array(t.size)]], format="csc")
-    try:
-        system = sp.linalg.splu(bordered)
-    except RuntimeError:  # singular
-        return solution
-    for _ in range(_ROUNDS):
-        missing = fixed + B @ t - E @ x
-        step = system.solve(np.append(missing, np.zeros(t.size)))
-        x = np.maximum(x + weight * (E.T @ step[: missing.size]), 0.0)
-        t = t - step[missing.size :]
+    for _ in range(SETTINGS.refinements):
+        change, of_levels = system.step(fixed + B @ t - E @ x)
+        x, t = np.maximum(x + size * change, 0.0), t + of_levels
     answer = np.zeros(program.n_pairs)
     answer[pairs] = x
     if not np.isfinite(answer).all():
@@ -104,7 +89,7 @@ def _priced(program: Program, stage: Stage) -> FloatArray:
     """Return the prices of a level without those that are noise: on a limit that is far from full they would count as waste."""
     assert stage.prices is not None
     worth = np.abs(stage.prices) * program.limits.bounds
-    return np.where(worth > _PRICED * worth.sum(), stage.prices, 0.0)
+    return np.where(worth > SETTINGS.priced * worth.sum(), stage.prices, 0.0)
 
 
 def _sets(program: Program, solution: Solution, per_level: FloatArray, levels: FloatArray) -> tuple[BoolArray, BoolArray]:
@@ -117,6 +102,6 @@ def _sets(program: Program, solution: Solution, per_level: FloatArray, levels: F
         q = program.cheapest(cost)
         spent = float(prices @ program.limits.bounds)
         level = np.minimum(levels, stage.value)[program.pair_users]
-        used &= (cost - q[program.pair_users]) * level <= _DEAR * spent
-        full |= prices * program.limits.bounds > _PRICED * spent
+        used &= (cost - q[program.pair_users]) * level <= SETTINGS.dear * spent
+        full |= prices * program.limits.bounds > SETTINGS.priced * spent
     return used, full

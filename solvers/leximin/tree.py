@@ -18,11 +18,9 @@ from fairopt.program import Limits, Program, Solution, Stage
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import TreeCourse, TreeFilling
 from fairopt.solvers.leximin.levels import Course, LevelSolver, Step, exactly, raise_levels
+from fairopt.solvers.leximin.settings import SETTINGS
 
 __all__ = ["TreeGoal", "solve_tree", "unit_of_part"]
-
-_ROUNDS = 4  # in which users get what they lack where a point is guessed
-_FURTHER = 4.0  # how much further the next such point looks
 
 
 def unit_of_part(reach: FloatArray, rate: FloatArray) -> float:
@@ -120,8 +118,8 @@ class _Ahead:
     """The solver of a part; it is called only if no point beyond the next change of rates is known.
 
     During much of a filling, all servers have room. Then the last point may already lie beyond the change. If not, each user is put on all
-    its servers, in proportion to what it could run there alone. If that does not fit, users continue from the last point: in `_ROUNDS`
-    rounds, each gets its missing tasks on servers with room. Points are computed further ahead than the next change, so that one point
+    its servers, in proportion to what it could run there alone. If that does not fit, users continue from the last point: in a
+    few rounds, each gets its missing tasks on servers with room. Points are computed further ahead than the next change, so that one point
     serves several changes.
     """
 
@@ -160,7 +158,7 @@ class _Ahead:
             shares = course.at(now + ahead * (change - now)) if ahead > 1 else course.at(change)
             found = self._point(shares, self.goal.x)
             if found is not None:
-                self.ahead = ahead * _FURTHER
+                self.ahead = ahead * SETTINGS.further
                 return found, shares
         self.ahead = 1.0
         return None
@@ -179,13 +177,13 @@ class _Ahead:
         has = program.per_user(x * program.utilities)
         x = x * np.divide(shares, has, out=np.ones(has.size), where=has > shares)[users]
         lacks = np.maximum(shares - has, 0.0)
-        for _ in range(_ROUNDS):
+        for _ in range(SETTINGS.rounds_of_guess):
             left = np.maximum(self.bounds - self.matrix @ x, 0.0)
             room = np.minimum.reduceat(left[self.by_pair.indices] / self.by_pair.data, self.by_pair.indptr[:-1])
             slices = _slices(program, room)
             if (program.per_user(slices)[lacks > 0] == 0).any():
                 return None
-            x = x + slices * lacks[users] / _ROUNDS
+            x = x + slices * lacks[users] / SETTINGS.rounds_of_guess
         return x if self._fits(x) else None
 
 

@@ -53,14 +53,11 @@ from fairopt.solvers.rational.enclosing import (
 )
 from fairopt.solvers.rational.placing import Sets, placed_near
 from fairopt.solvers.rational.reduced_kkt import Reduced, newton, reduced_conditions, utilities_at, worth_and_prices
+from fairopt.solvers.rational.settings import SETTINGS
 
 __all__ = ["Point", "points_near", "solve_near"]
 
-_TOLERANCES = (1e-9, 1e-7, 1e-11, 1e-5, 1e-12, 1e-13)
-_GUESSES = tuple(product((True, False), ("either", "cost", "held"), _TOLERANCES))  # limits by price, pairs by, tolerance
-_ROUNDS = 25  # of correcting the sets
-_FIRST_DIGITS = 120  # with which sets are tried: users may differ by 10^-30, and what they hold by the square of that
-_GUARD = 12  # digits beyond those asked for
+_GUESSES = tuple(product((True, False), ("either", "cost", "held"), SETTINGS.tolerances_of_sets))  # limits by price, pairs by, tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +111,16 @@ def solve_near(goal: Enclosing, x: Sequence[float], prices: Sequence[float], dig
     """
     before = ctx.prec
     try:
-        ctx.prec = int(_FIRST_DIGITS * BITS)
+        ctx.prec = int(SETTINGS.first_digits * BITS)
         money = in_worth(goal, x, prices)
         seen: set[Sets] = set()
         for by_price, by, tolerance in _GUESSES:
             sets = _sets_near(goal, x, money, tolerance, by_price, by)
-            for _ in range(_ROUNDS):
+            for _ in range(SETTINGS.rounds_of_sets):
                 if sets is None or sets in seen or not go_on():
                     break
                 seen.add(sets)
-                ctx.prec = int(_FIRST_DIGITS * BITS)
+                ctx.prec = int(SETTINGS.first_digits * BITS)
                 found = _try(goal, *sets, x, money, digits)
                 if isinstance(found, list):
                     return found
@@ -199,8 +196,8 @@ def _try(
     guess = _guessed(goal, reduced, c, kappa, tied, priced, x)
     if guess is not None:
         points.append(guess)
-    while ctx.prec < int((digits + _GUARD) * BITS) + 32:
-        ctx.prec = min(2 * ctx.prec, int((digits + _GUARD) * BITS) + 32)
+    while ctx.prec < int((digits + SETTINGS.guard_digits) * BITS) + 32:
+        ctx.prec = min(2 * ctx.prec, int((digits + SETTINGS.guard_digits) * BITS) + 32)
         again = newton(goal, reduced, utility)
         if again is None:
             return points or None
@@ -209,8 +206,11 @@ def _try(
         utility = utilities_at(goal, z, kappa)
     placed = placed_near(goal, reduced, tied, priced, [midpoint(value) for value in utility], x)
     if isinstance(placed, list):
-        at_most = [rounded(value, digits + _GUARD, down=True) for value in placed]
-        at = [rounded(midpoint(price[j]), digits + _GUARD, down=False) if j in price else fmpq(0) for j in range(len(goal.bounds))]
+        at_most = [rounded(value, digits + SETTINGS.guard_digits, down=True) for value in placed]
+        at = [
+            rounded(midpoint(price[j]), digits + SETTINGS.guard_digits, down=False) if j in price else fmpq(0)
+            for j in range(len(goal.bounds))
+        ]
         points.append(Point(within_limits(goal, at_most), [max(value, fmpq(0)) for value in at]))
     return points
 

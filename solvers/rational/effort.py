@@ -10,11 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.program.exact import ExactProgram
+from fairopt.solvers.rational.settings import SETTINGS
 
 __all__ = ["seconds_of_a_level"]
-
-_OF_A_TERM = 4e-9  # seconds; benchmarks/in_fractions.py
-_SAMPLE = 2000  # coefficients whose digits are counted
 
 
 def seconds_of_a_level(program: ExactProgram) -> float:
@@ -31,7 +29,7 @@ def seconds_of_a_level(program: ExactProgram) -> float:
     else:
         shared = np.count_nonzero(np.diff(program.program.limits.matrix.indptr) > 1)
         equations = int(shared) + program.program.members.size
-    step = max(1, program.data.size // _SAMPLE)
+    step = max(1, program.data.size // SETTINGS.sample)
     some = program.data[::step].tolist()
     digits = sum(max(len(str(value.p)), len(str(value.q))) for value in some) / max(1, len(some))
-    return float(_OF_A_TERM * equations**3 * digits)
+    return float(SETTINGS.seconds_of_a_term * equations**3 * digits)

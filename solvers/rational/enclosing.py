@@ -11,11 +11,11 @@ from flint import arb, ctx, fmpq
 from fairopt.program import AlphaFair, Tradeoff
 from fairopt.program.exact import ExactProgram, exact_powers
 from fairopt.solvers.rational.near import fraction, rational, simplest
+from fairopt.solvers.rational.settings import SETTINGS
 
 __all__ = ["BITS", "Enclosing", "in_worth", "marginal_worth", "midpoint", "rounded", "small_fraction", "utilities_of", "within_limits"]
 
 BITS = 3.3219280948873626  # of a decimal digit
-_MOST_BITS_OF_GUESS = 83  # of numerator and denominator of a rational solution that is guessed
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def midpoint(value: arb) -> fmpq:
 def small_fraction(value: arb) -> fmpq | None:
     """Return the fraction of few digits that a number is to half its digits; None if there is none."""
     near = simplest(fraction(midpoint(value)), 10 ** int(ctx.prec / BITS * 0.7))
-    if max(near.numerator.bit_length(), near.denominator.bit_length()) > _MOST_BITS_OF_GUESS:
+    if max(near.numerator.bit_length(), near.denominator.bit_length()) > SETTINGS.most_bits_of_guess:
         return None
     return rational(near)
 

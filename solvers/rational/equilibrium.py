@@ -37,13 +37,9 @@ from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.rational.near import Tableau
 from fairopt.solvers.rational.servers import Servers
+from fairopt.solvers.rational.settings import SETTINGS
 
 __all__ = ["Servers", "equilibrium_near", "solve_equilibrium", "unstopped"]
-
-_TOLERANCES = (1e-9, 1e-7, 1e-11, 1e-5)
-_MOST_TRIALS = 400
-_CLOSE = 1e-6  # shares that differ by a smaller part may be equal
-_ROUNDS = 40  # of leaving out pairs that turned negative
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +86,9 @@ def equilibrium_near(servers: Servers, x: list[float], go_on: Callable[[], bool]
     """
     trials = 0
     seen: set[_Sets] = set()
-    for tolerance in _TOLERANCES:
+    for tolerance in SETTINGS.tolerances_of_equilibria:
         for sets in _sets_near(servers, x, tolerance):
-            if trials >= _MOST_TRIALS or not go_on():
+            if trials >= SETTINGS.most_trials or not go_on():
                 return None
             if sets in seen:
                 continue
@@ -194,7 +190,7 @@ def _nearest_first(sizes: list[int]) -> Iterator[tuple[int, ...]]:
         for axis, size in enumerate(sizes):
             if position[axis] + 1 < size:
                 following = (*position[:axis], position[axis] + 1, *position[axis + 1 :])
-                if following not in seen and len(seen) < 4 * _MOST_TRIALS:
+                if following not in seen and len(seen) < 4 * SETTINGS.most_trials:
                     seen.add(following)
                     heapq.heappush(waiting, (steps + 1, following))
 
@@ -202,7 +198,7 @@ def _nearest_first(sizes: list[int]) -> Iterator[tuple[int, ...]]:
 def _solved(servers: Servers, sets: _Sets, x: list[float]) -> list[fmpq] | None:
     """Return x >= 0 of the equations of these sets, near x and placed at a vertex; None where there is none."""
     holds = sets.holds
-    for _ in range(_ROUNDS):
+    for _ in range(SETTINGS.rounds_of_equilibria):
         equations = _Equations.of(servers, sets, holds, x)
         tableau = Tableau.of(equations.rows, equations.right, equations.near_to)
         if tableau is None:
@@ -291,7 +287,7 @@ class _Equations:
                 ):
                     continue
                 ahead = float(servers.measure[p]) * near_to[total[user[p]]] / near_to[level[j]] - 1
-                if abs(ahead) > _CLOSE:
+                if abs(ahead) > SETTINGS.close:
                     continue
                 rows.append({total[user[p]]: servers.measure[p], level[j]: fmpq(-1), len(near_to): fmpq(1 if p in holds else -1)})
                 right.append(fmpq(0))

@@ -29,6 +29,7 @@ from fairopt.instance.tolerances import TINY
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel
+from fairopt.solvers.rational.settings import SETTINGS
 from fairopt.solvers.rational.simplex import RationalProgram
 from fairopt.solvers.rational.systems import Column, common_denominator
 
@@ -37,7 +38,6 @@ __all__ = ["Level", "LevelPrograms"]
 log = logging.getLogger(__name__)
 
 _ZERO = fmpq(0)
-_OFF = 1e4  # a level that differs from its unit by a larger factor is solved again in another unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,7 +179,7 @@ class LevelPrograms:
                 break
             if not basis:
                 break
-            if t > 0 and not unit / _OFF <= t <= unit * _OFF and np.isfinite(t):
+            if t > 0 and not unit / SETTINGS.unit_off <= t <= unit * SETTINGS.unit_off and np.isfinite(t):
                 unit = t
                 self.basis = basis
                 continue

@@ -23,10 +23,9 @@ from fractions import Fraction
 
 from flint import fmpq
 
-__all__ = ["Tableau", "fraction", "rational", "simplest"]
+from fairopt.solvers.rational.settings import SETTINGS
 
-_NEAR = 10**10  # a free column is within this part of its float
-_NOTHING = 1e-12  # and 0, if it is a smaller part of the largest float
+__all__ = ["Tableau", "fraction", "rational", "simplest"]
 
 
 def rational(value: Fraction) -> fmpq:
@@ -39,7 +38,7 @@ def fraction(value: fmpq) -> Fraction:
     return Fraction(int(value.p), int(value.q))
 
 
-def simplest(value: float | Fraction, part: int = _NEAR) -> Fraction:
+def simplest(value: float | Fraction, part: int = SETTINGS.near) -> Fraction:
     """Return the fraction with the smallest denominator within a relative distance of 1 / part.
 
     >>> simplest(0.3333333333333)
@@ -132,7 +131,7 @@ class Tableau:
         largest = max((abs(value) for value in self.near_to), default=0.0)
         z = [fmpq(0)] * len(self.near_to)
         for j in self.free:
-            if abs(self.near_to[j]) > _NOTHING * largest:
+            if abs(self.near_to[j]) > SETTINGS.nothing * largest:
                 z[j] = rational(simplest(self.near_to[j]))
         return self.completed(z)
 

@@ -8,14 +8,14 @@ import numpy as np
 from flint import ctx, fmpq
 
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import NOTHING
 from fairopt.solvers.rational.enclosing import Enclosing
 from fairopt.solvers.rational.near import Tableau
 from fairopt.solvers.rational.reduced_kkt import Reduced
+from fairopt.solvers.rational.settings import SETTINGS
 
 __all__ = ["Sets", "placed_near", "vertex_of"]
 
-_DEPENDENT = 1e-7  # of the size of a column
-_LITTLE = 1e-9  # a smaller part of a limit is rounding
 
 Sets = tuple[frozenset[int], frozenset[int]]
 """Used pairs and priced limits."""
@@ -54,7 +54,7 @@ def _corner(goal: Enclosing, tied: frozenset[int], x: Sequence[float]) -> tuple[
     size = np.append(table[:, : len(pairs)].max(axis=0, initial=0.0), np.ones(len(limits)))
     held = np.array([x[p] for p in pairs])
     left = np.maximum(1.0 - table[: len(limits), : len(pairs)] @ held, 0.0)
-    left[left < _LITTLE] = 0.0
+    left[left < NOTHING] = 0.0
     basis, sizes = vertex_of(table / size, np.append(held * size[: len(pairs)], left).tolist())
     at = [0.0] * len(x)
     for p, k in place.items():
@@ -122,7 +122,7 @@ def vertex_of(columns: FloatArray, sizes: Sequence[float]) -> tuple[list[int], F
     free: list[int] = []
     for k in np.argsort(-value, kind="stable").tolist():
         row = int(np.where(open_rows, np.abs(table[:, k]), -1.0).argmax()) if open_rows.any() else -1
-        if row < 0 or abs(table[row, k]) <= _DEPENDENT * largest[k]:
+        if row < 0 or abs(table[row, k]) <= SETTINGS.dependent * largest[k]:
             free.append(k)
             continue
         _pivot(table, row, k)
@@ -130,7 +130,7 @@ def vertex_of(columns: FloatArray, sizes: Sequence[float]) -> tuple[list[int], F
     used = np.flatnonzero(basis >= 0)
     for k in free:
         made_of = table[used, k]
-        falling = np.flatnonzero(made_of < -_DEPENDENT)
+        falling = np.flatnonzero(made_of < -SETTINGS.dependent)
         steps = value[basis[used[falling]]] / -made_of[falling]
         step = min(float(steps.min(initial=np.inf)), value[k])
         value[basis[used]] += step * made_of

@@ -20,10 +20,9 @@ from flint import arb, arb_mat, ctx, fmpq
 
 from fairopt.solvers.rational.enclosing import Enclosing, marginal_worth, midpoint
 from fairopt.solvers.rational.near import Tableau
+from fairopt.solvers.rational.settings import SETTINGS
 
 __all__ = ["Reduced", "newton", "reduced_conditions", "utilities_at", "worth_and_prices"]
-
-_STEPS = 60  # of Newton's method
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ def newton(goal: Enclosing, reduced: Reduced, utility: Sequence[arb]) -> tuple[l
     with_kappa = goal.efficiency != 0
     power, e = arb(goal.alpha), arb(goal.efficiency)
     enough = arb(2) ** (-(ctx.prec * 3 // 4))
-    for _ in range(_STEPS):
+    for _ in range(SETTINGS.steps_of_newton):
         z, _prices = worth_and_prices(reduced, c)
         own = [(value - kappa).mid() for value in z]
         if not all(value > 0 for value in own):

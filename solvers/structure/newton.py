@@ -33,15 +33,10 @@ import scipy.sparse as sp
 
 from fairopt.solvers.structure.pairs import Pairs
 from fairopt.solvers.structure.server_blocks import ServerBlocks
+from fairopt.solvers.structure.settings import SETTINGS
 from fairopt.solvers.structure.user_blocks import BlockMatrix
 
 __all__ = ["NewtonSystem", "Residuals"]
-
-_REGULAR = 1e-15  # of the unit diagonal; refinement takes it out again
-_TIGHT = 1e-13  # of the diagonal, for limits that are equations: some may follow from others
-_TINY = 1e-200
-_RAISE = 100.0  # by which it grows until the factorisation succeeds
-_MOST_RAISES = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +83,7 @@ class NewtonSystem:
         H = []
         for r in range(self.pairs.n_slots):
             row = self.pairs.use(used[r, :], r + 1)
-            own = self.pairs.xp.where(s_p[r, :] > 0, s_p[r, :], _TIGHT * row[r, :] + _TINY)
+            own = self.pairs.xp.where(s_p[r, :] > 0, s_p[r, :], SETTINGS.tight * row[r, :] + SETTINGS.tiny)
             H.append([*(row[c, :] for c in range(r)), row[r, :] + own])
         return H
 
@@ -118,7 +113,7 @@ class NewtonSystem:
         rows, mixed = [], pairs.T
         if pairs.has_levels:
             square = pairs.dot_by_user(theta * pairs.W, pairs.W) + of_level
-            square = square * (1 + _REGULAR) + _TINY
+            square = square * (1 + SETTINGS.regular) + SETTINGS.tiny
             self.f = xp.sqrt(square)
             rows.append(pairs.W / pairs.spread(self.f))
         if pairs.n_limited:
@@ -127,8 +122,8 @@ class NewtonSystem:
                 mixed = pairs.T - pairs.W * pairs.spread(along)
                 self.l = pairs.of_limited(along)
                 of_tasks = of_tasks + pairs.of_limited(of_level) * self.l**2
-            given = pairs.of_limited(pairs.dot_by_user(theta, mixed * mixed + _REGULAR * pairs.T * pairs.T))
-            self.g = xp.sqrt(given + of_tasks + _TINY)
+            given = pairs.of_limited(pairs.dot_by_user(theta, mixed * mixed + SETTINGS.regular * pairs.T * pairs.T))
+            self.g = xp.sqrt(given + of_tasks + SETTINGS.tiny)
             rows.append(mixed / pairs.spread(pairs.scatter(self.g, 1.0)))
         return rows
 
@@ -152,13 +147,13 @@ class NewtonSystem:
 
     def _factorised(self, matrix: Any) -> Callable[[Any], Any]:
         """Return a function that solves with the Schur complement, which may be rank-deficient by rounding."""
-        arrays, add = self.pairs.arrays, _REGULAR
-        for _ in range(_MOST_RAISES):
+        arrays, add = self.pairs.arrays, SETTINGS.regular
+        for _ in range(SETTINGS.most_raises):
             arrays.add_to_diagonal(matrix, add)
             try:
                 return arrays.factorised(matrix)
             except np.linalg.LinAlgError:
-                add *= _RAISE
+                add *= SETTINGS.raised_by
         raise np.linalg.LinAlgError("the Schur complement is far from positive definite")
 
     def step(self, products: Any, residuals: Residuals, refinements: int = 2) -> tuple[Any, Any, float]:

@@ -21,13 +21,10 @@ from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.solvers.structure.arrays import Arrays
 from fairopt.solvers.structure.scaling import ScaledProgram
+from fairopt.solvers.structure.settings import SETTINGS
 from fairopt.solvers.structure.user_blocks import BlockMatrix, UserBlocks, same_servers
 
 __all__ = ["PairLists", "PairTable", "Pairs", "lay_out"]
-
-_TABLE = 0.8  # part of all pairs from which on a table is faster than lists: benchmarks/results/choices.md
-_LEAST_TABLE = 0.05  # part of all pairs from which on a table on a device is not too empty
-_SPARSE = 0.02  # part of all pairs below which products of sparse matrices are faster than dense ones
 
 
 def lay_out(scaled: ScaledProgram, arrays: Arrays) -> Pairs:
@@ -38,7 +35,7 @@ def lay_out(scaled: ScaledProgram, arrays: Arrays) -> Pairs:
     Unsupported
         Where a table of other arrays would be nearly empty.
     """
-    if scaled.density >= (_TABLE if arrays.are_numpy else _LEAST_TABLE):
+    if scaled.density >= (SETTINGS.table if arrays.are_numpy else SETTINGS.least_table):
         return PairTable(scaled, arrays)
     if arrays.are_numpy:
         return PairLists(scaled, arrays)
@@ -313,7 +310,7 @@ class PairLists(Pairs):
 
     def __init__(self, scaled: ScaledProgram, arrays: Arrays) -> None:
         self._user, self._server, self._first = scaled.user, scaled.server, scaled.first
-        self._sparse = scaled.density < _SPARSE
+        self._sparse = scaled.density < SETTINGS.sparse
         super().__init__(scaled, arrays, scaled.n_pairs)
         self._blocks = None
         if not self._sparse and not self.n_limited and self.n_rows > self.n_slots * self.n_servers:

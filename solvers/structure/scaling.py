@@ -32,8 +32,10 @@ def obstacle(program: Program) -> str:
         return "users who are limited to some servers at once"
     if (limits.of_kinds(LimitKind.NAMED) & (limits.bounds > 0)).any():
         return "rows of the notion's own that are not limits on shares"
-    if ((limits.kinds == LimitKind.QUEUE) & (limits.bounds > 0)).any():
+    if (limits.of_kinds(LimitKind.QUEUE, LimitKind.LIMIT) & (limits.bounds > 0)).any():
         return "limits of queues that are not limits on shares, but on some servers alone"
+    if ((limits.kinds == LimitKind.SHARED) & (limits.bounds > 0)).any():
+        return "resources of the whole cluster, which no server has"
     limited = limits.keys[limits.kinds == LimitKind.TASKS, 0]
     if limited.size and (program.goal.tasks_are_caps or program.goal.is_filling):
         low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))

@@ -11,14 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.solvers.structure.settings import SETTINGS
 
 __all__ = ["BlockMatrix", "UserBlocks", "same_servers"]
-
-_WIDE = 0.5  # part of the servers from which on a kind keeps all columns
-_LEAST_USERS = 4  # of a kind that is a block of its own: each of its products of columns is added to those of the others
-_WORTH = 0.7  # part of the products of one table, at most, with which blocks are faster
-_PRODUCTS_OF_A_SUM = 400  # that take as long as adding one product of columns to those of the others
-_PRODUCTS_OF_A_BLOCK = 1e7  # that take as long as the calls for one block
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,15 +50,15 @@ class UserBlocks:
         there = np.zeros((int(kind.max(initial=-1)) + 1, n_servers), bool)
         there[kind[user], server] = True
         of_kind = np.bincount(kind, minlength=there.shape[0])
-        together = (there.sum(axis=1) > _WIDE * n_servers) | (of_kind < _LEAST_USERS)
+        together = (there.sum(axis=1) > SETTINGS.wide * n_servers) | (of_kind < SETTINGS.least_users)
         block = np.unique(np.where(together[kind], -1, kind), return_inverse=True)[1]
         servers = np.zeros((int(block.max(initial=-1)) + 1, n_servers), bool)
         servers[block[user], server] = True
         servers[np.unique(block[together[kind]])] = True
         users, widths, columns = np.bincount(block), servers.sum(axis=1), n_servers * n_slots
         sizes = users * widths * n_slots
-        products = ((users + _PRODUCTS_OF_A_SUM) * (widths * n_slots) ** 2 + _PRODUCTS_OF_A_BLOCK).sum()
-        if products > _WORTH * kind.size * columns**2:
+        products = ((users + SETTINGS.products_of_a_sum) * (widths * n_slots) ** 2 + SETTINGS.products_of_a_block).sum()
+        if products > SETTINGS.worth * kind.size * columns**2:
             return None
         ends = np.cumsum(sizes)
         members = np.split(np.argsort(block, kind="stable"), np.cumsum(users)[:-1])

@@ -20,16 +20,9 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import TINY
 from fairopt.program import AlphaFair, Program, ScaledColumns
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.trajectory.settings import SETTINGS
 
 __all__ = ["CentralPath", "Point", "falling", "solve_rows"]
-
-_FALLS = 0.1  # factor on mu per Newton step
-_LAST = 1e-16  # mu at the end
-_STEPS = 200
-_BACK = 0.99  # part of the way to the boundary that a Newton step may go
-_LEAST_C = 1e-2  # below, multipliers 1 / (c s) would be too large to start from
-_STALLED = 3  # steps that gain little at one mu
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +90,7 @@ class CentralPath:
 
     def at(self, y: FloatArray, s: FloatArray, c: float) -> Point:
         """Return a point with the multipliers that the path has there."""
-        c = max(c, _LEAST_C)
+        c = max(c, SETTINGS.least_c)
         y = np.maximum(y, TINY)
         return Point(y, s, 1 / (c * s), self.several / (c * y))
 
@@ -175,8 +168,8 @@ class CentralPath:
                 best, least = now, residual
             else:
                 stalled += 1
-            if stalled >= _STALLED:
-                if least < _ROUNDING or mu <= _LAST:
+            if stalled >= SETTINGS.stalled:
+                if least < SETTINGS.rounding or mu <= SETTINGS.last_mu:
                     break
                 stalled = 0
         return best, steps
@@ -184,8 +177,8 @@ class CentralPath:
 
 def falling(mu: float) -> Iterator[float]:
     """Yield targets of mu from here to the end, which is repeated."""
-    for _ in range(_STEPS):
-        mu = max(mu * _FALLS, _LAST)
+    for _ in range(SETTINGS.most_steps):
+        mu = max(mu * SETTINGS.mu_falls, SETTINGS.last_mu)
         yield mu
 
 
@@ -208,4 +201,4 @@ def solve_rows(matrix: FloatArray, right: FloatArray) -> FloatArray:
 def _step_length(values: FloatArray, change: FloatArray) -> float:
     """Return how far one can go, 1 at most, before a value becomes 0, with a margin."""
     down = change < 0
-    return float(min(1.0, _BACK * (values[down] / -change[down]).min(initial=np.inf)))
+    return float(min(1.0, SETTINGS.part_of_the_way * (values[down] / -change[down]).min(initial=np.inf)))

@@ -32,13 +32,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.drawing import draw
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.processes.streams import unwarned
 from fairopt.program import AlphaFair, Feature, Program, Solution
+from fairopt.show.drawing import draw
 from fairopt.solvers.backend import ALWAYS, Backend, Deadline, Method, nothing_to_solve
 from fairopt.solvers.trajectory.central_path import CentralPath, Point, falling, solve_rows
-from fairopt.streams import unwarned
+from fairopt.solvers.trajectory.settings import SETTINGS
 from fairopt.wording import exactly
 
 if TYPE_CHECKING:
@@ -48,15 +49,6 @@ if TYPE_CHECKING:
 __all__ = ["Path", "Trajectory"]
 
 log = logging.getLogger(__name__)
-
-_END = 1e8  # c at which the integration ends and Newton's method takes over
-_START = 1e-2  # c at which it starts where users have several pairs
-_LONGEST = 1e5  # t cannot get there before c gets to _END
-_RTOL, _ATOL = 1e-8, 1e-10
-_LONGEST_PATH = 3000  # steps of the integration
-_MATRICES, _MEMORY = 5, 2**30  # square matrices at a time; bytes that a program may take unasked
-_CENTRINGS = 200  # steps of Newton's method at the start
-_FULL = 1e-6  # a limit with this part left is a bottleneck
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,8 +122,8 @@ class Trajectory(Backend):
     def suits(cls, program: Program) -> bool:
         """Is the goal proportional fairness, of so few pairs and limits that the dense matrices and the path fit into memory?"""
         pairs, limits = program.n_pairs, len(program.limits)
-        numbers = _MATRICES * (2 * pairs + limits) ** 2 + 3 * _LONGEST_PATH * (pairs + limits)
-        return program.goal.feature is Feature.ALPHA_FAIR and program.goal_as(AlphaFair).alpha == 1 and 8 * numbers <= _MEMORY
+        numbers = SETTINGS.matrices * (2 * pairs + limits) ** 2 + 3 * SETTINGS.most_steps_of_path * (pairs + limits)
+        return program.goal.feature is Feature.ALPHA_FAIR and program.goal_as(AlphaFair).alpha == 1 and 8 * numbers <= SETTINGS.memory
 
     def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
         """Return the one method; its answer is always polished."""
@@ -197,7 +189,7 @@ def _slope(path: CentralPath, state: FloatArray) -> FloatArray:
 
 
 def _integrated(path: CentralPath, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:
-    """Integrate from the start to c = _END; return t, the states (steps, ...) and the number of slopes that were computed."""
+    """Integrate from the start to c = SETTINGS.c_at_end; return t, the states (steps, ...) and the number of slopes that were computed."""
     from scipy.integrate import LSODA
 
     y, s, t = np.zeros(path.u.size), np.ones(len(path.a)), 0.0
@@ -205,7 +197,7 @@ def _integrated(path: CentralPath, deadline: Deadline) -> tuple[FloatArray, Floa
         inside = 0.5 / path.a.sum(axis=1).max()
         y[:] = inside
         s = 1 - path.a @ y
-        start = path.follow(path.at(y, s, 1.0), (1 / _START for _ in range(_CENTRINGS)), deadline)[0]
+        start = path.follow(path.at(y, s, 1.0), (1 / SETTINGS.c_at_start for _ in range(SETTINGS.centrings)), deadline)[0]
         y, s = start.y, start.s
         t = float(-np.log(s).sum() - np.log(y[path.several]).sum())
     state = np.concatenate([np.where(path.several, np.log(np.where(path.several, y, 1.0)), y), np.log(s)])
@@ -218,8 +210,12 @@ def _integrated(path: CentralPath, deadline: Deadline) -> tuple[FloatArray, Floa
     times, states, evaluations = [t], [state], 0
     with unwarned(), np.errstate(all="ignore"):
         try:
-            run = LSODA(slope, t, state, _LONGEST, rtol=_RTOL, atol=_ATOL)
-            while run.status == "running" and len(times) < _LONGEST_PATH and path.c(*_split(path, states[-1])) < _END:
+            run = LSODA(slope, t, state, SETTINGS.longest, rtol=SETTINGS.rtol, atol=SETTINGS.atol)
+            while (
+                run.status == "running"
+                and len(times) < SETTINGS.most_steps_of_path
+                and path.c(*_split(path, states[-1])) < SETTINGS.c_at_end
+            ):
                 message = run.step()
                 if message is not None or not np.isfinite(run.y).all():
                     log.info("the integration stops at t = %g: %s; Newton's method goes on from there", times[-1], message)
@@ -247,7 +243,7 @@ def _trace(path: CentralPath, t: FloatArray, states: FloatArray, end: Point) -> 
     parts = np.zeros(multipliers.shape[1:] + x.shape[1:])
     parts[scaled.rows] = program.limits.matrix[scaled.rows].toarray() / program.limits.bounds[scaled.rows, None]
     full = np.zeros(len(program.limits), bool)
-    full[scaled.rows] = end.s <= _FULL
+    full[scaled.rows] = end.s <= SETTINGS.full
     return Path(
         t,
         x,

@@ -29,11 +29,11 @@ import scipy.sparse as sp
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import FITS
+from fairopt.processes.streams import unwarned
+from fairopt.processes.surroundings import refuse_settings
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Feature, Leximin, LimitKind, Limits, Program, Total, Tradeoff
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import without_banner
-from fairopt.streams import unwarned
-from fairopt.surroundings import refuse_settings
 
 __all__ = ["COMPONENT", "build", "in_units", "inside", "prices", "require_solved", "run", "solver", "status_of", "values", "with_duals"]
 
@@ -44,6 +44,8 @@ COMPONENT = {
     LimitKind.SLICE: "slices",
     LimitKind.PARALLELISM: "parallelism",
     LimitKind.QUEUE: "queues",
+    LimitKind.LIMIT: "named_limits",
+    LimitKind.SHARED: "shared",
     LimitKind.NAMED: "rows",
     LimitKind.PAST: "past",
     LimitKind.WITH_PAST: "tasks_and_past",
@@ -220,6 +222,8 @@ _FEATURES = {each.feature for each in (Leximin, Equalize, Total, AlphaFair, Trad
 def _label(program: Program, row: int) -> str:
     """Name a limit within its component: the component's name need not be said twice."""
     name = program.limit_name(row)
+    if program.limits.kinds[row] == LimitKind.SHARED:
+        return name.removesuffix(" of the cluster")
     for opening in ("time of ", "tasks of ", "slice of ", "servers of "):
         if program.limits.kinds[row] != LimitKind.CAPACITY:
             name = name.removeprefix(opening)

@@ -261,3 +261,11 @@ def test_python_removes_a_queue_as_a_change_does() -> None:
         name for name, queue in zip(base.users, base.queue_of, strict=True) if queue in ("teaching", "guests")
     }
     assert moved.queue_of[moved.index("alice")] == "guests"
+
+
+def test_named_limits_go_with_a_queue() -> None:
+    """Python and the command line leave the same of them."""
+    limits = [fo.Limit("both", 9, resource="gpu", queues=["research", "teaching"]), fo.Limit("one", 3, users=["alice"])]
+    base = fo.load(QUEUES).replace(limits=limits)
+    left = base.replace(queues={"research": None})
+    assert [(limit.name, limit.queues) for limit in left.limits] == [("both", ("teaching",))]

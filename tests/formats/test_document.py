@@ -622,7 +622,8 @@ def test_the_schema_is_json_and_describes_every_key() -> None:
     """Editors show the descriptions."""
     schema = json.loads(json.dumps(formats.schema()))
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    assert schema["required"] == ["servers", "users"]
+    assert schema["required"] == ["users"]
+    assert schema["anyOf"] == [{"required": ["servers"]}, {"required": ["shared"]}]
     for entry in (schema, *(schema["$defs"][name] for name in ("Server", "User", "Queue", "Quota"))):
         assert entry["additionalProperties"] is False
         assert all(value["description"] for value in entry["properties"].values())

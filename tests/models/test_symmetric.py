@@ -210,3 +210,48 @@ def test_goals_that_are_sums(base: type[fo.ShareNotion]) -> None:
         best = largest(program.utilities, program.limits.matrix.toarray(), program.limits.bounds)
         assert allocation.shares.sum() == pytest.approx(best, rel=1e-9)
         assert best > fo.solve(instance, "efficiency").tasks.sum()  # the one pair that is worth more tells users and servers apart
+
+
+@given(named_cases())
+@settings(max_examples=30)
+def test_random_notions_by_name_in_fractions(case: tuple[fo.Instance, ByName]) -> None:
+    """Equal fractions whether rows are taken together by the numbers of the program or by those of the instance."""
+    instance, notion = case
+    whole = notion.changed(of_users=_whole(notion.of_users), of_servers=_whole(notion.of_servers))
+    found = fo.solve(instance, whole, exact=True).exact
+    utility = whole.share_per_task(instance.exact)
+    same = fo.solve(instance, "max-min", utility=utility, exact=True).exact
+    assert found is not None
+    assert same is not None
+    assert found.shares.tolist() == same.shares.tolist()
+    assert found.levels.tolist() == same.levels.tolist()
+
+
+def _whole(numbers: dict[str, float]) -> dict[str, int]:
+    return {name: int(number) for name, number in numbers.items()}
+
+
+def test_many_equal_servers_in_fractions() -> None:
+    """200 equal servers and 40 users of four kinds are a small program, though a name might tell them apart."""
+    users = [f"{kind}{n}" for n in range(10) for kind in "abcd"]
+    demands = [[1 + "abcd".index(user[0]), 2] for user in users]
+    instance = fo.Instance([[7, 5]] * 200, demands, users=users)
+    exact = fo.solve(instance, UrgentDRFH, exact=True).exact
+    assert exact is not None
+    assert exact.shares.tolist() == fo.solve(instance.replace(weights=[3] * 40), "drfh", exact=True).exact.shares.tolist()  # type: ignore[union-attr]
+
+
+def test_options_of_a_class_with_an_init_of_its_own() -> None:
+    """What an answer was asked with is in its data: fields, and what an __init__ keeps."""
+
+    class Own(Urgent):
+        def __init__(self, gpu: int = 2) -> None:
+            super().__init__()
+            object.__setattr__(self, "gpu", gpu)
+
+    instance = fo.Instance([[8]], [[1], [1]], users=["alice", "bob"])
+    options = fo.solve(instance, Own(gpu=3)).to_dict()["question"]["options"]
+    assert options == {"guarantees": "surplus", "queue_share": None, "tree": "filling", "gpu": 3}
+    tree = instance.replace(queues=[fo.Queue("q")], queue_of=["q", None])
+    assert fo.solve(tree, "drfh", tree="nested").to_dict()["question"]["options"]["tree"] == "nested"
+    assert DRFH(tree="nested") != DRFH()

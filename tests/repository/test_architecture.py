@@ -23,8 +23,7 @@ from fairopt import solvers
 
 ROOT = Path(__file__).parents[2]
 ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor of its own
-    *("doors", "wording", "errors", "drawing", "validation", "limits", "surroundings", "streams", "show"),
-    *("files", "stores", "registry", "processes", "results"),
+    *("doors", "wording", "errors", "validation", "registry", "processes", "files", "show", "results"),
     *("instance", "trace", "papers", "program", "tables", "formats", "certificate"),
     *("models", "solvers", "allocation", "solving", "scheduling", "generators", "specs"),
     *("analysis", "studies", "clusters", "slurm", "kubernetes", "simulation", "histories"),

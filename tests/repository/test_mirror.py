@@ -11,7 +11,14 @@ ROOT = Path(__file__).parents[2]
 NOTHING_TO_COMPUTE = {  # module: why
     "compiled": "waits for the compiler; tests/solvers/test_compiled.py reads every compiled file",
     "via_highs.engine": "hands programs to the modules beside it; tests/conformance asks every engine",
+    "active_sets.settings": "only numbers; the tests of its engine depend on them",
+    "filling.settings": "only numbers; the tests of its engine depend on them",
     "interior_point.settings": "only numbers; the tests of its engine depend on them",
+    "large.settings": "only numbers; the tests of its engine depend on them",
+    "leximin.settings": "only numbers; the tests of its engine depend on them",
+    "rational.settings": "only numbers; the tests of its engine depend on them",
+    "structure.settings": "only numbers; the tests of its engine depend on them",
+    "trajectory.settings": "only numbers; the tests of its engine depend on them",
     "trajectory.engine": "follows trajectory.central_path; tests/conformance asks every engine",
 }
 

@@ -1,8 +1,7 @@
-"""Plain and compiled steps do the same; and a kernel reads nothing from other files, because numba sees no changes there."""
+"""Plain and compiled steps do the same, and steps are compiled anew when what they call or read has changed."""
 
 from __future__ import annotations
 
-import ast
 import importlib
 import os
 import subprocess
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,60 +20,11 @@ from filelock import FileLock
 from instances import decimal_tree, instance_in_queues, instance_of_everything, trace_in_queues, with_lenders
 
 import fairopt as fo
-from fairopt import solvers
-from fairopt.instance import tolerances
-from fairopt.program import events, filling
 from fairopt.solvers import compiled
 from fairopt.solvers.equilibrium import kernel
-from fairopt.solvers.filling import arrival_order, event_state, queue_state
-from fairopt.solvers.filling import state as filling_state
+from fairopt.solvers.filling import arrival_order
+from fairopt.solvers.filling import kernel as of_schedules
 from fairopt.solvers.filling.placements import BestFit, FirstFit, Random, WorstFit
-
-FOLDER = Path(solvers.__file__).parent
-COMPILED = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.py") if "@step(" in path.read_text())
-ORIGINALS = {  # by name, as compiled files write them once more
-    **{name: getattr(tolerances, name) for name in ("FITS", "SAME")},
-    **{member.name: int(member) for enum in (filling.Kind, filling.Measure, filling.Rule, events.Change) for member in enum},
-    **{name: getattr(filling_state, name) for name in ("ROUND_AT", "ROUND_LENGTH", "BLOCKED_BY")},
-    **{name: getattr(queue_state, name) for name in ("CHANGED", "LEVEL")},
-    **{name: getattr(event_state, name) for name in ("EVENT", "RUNNING", "STARTED", "IN_LINE", "IN_POOL", "FREED")},
-}
-
-
-def foreign(source: str) -> set[str]:
-    """Return the names that the functions of a file read and that it imports from fairopt."""
-    tree = ast.parse(source)
-    imported = {
-        alias.asname or alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fairopt")
-        for alias in node.names
-    }
-    functions = [line for node in tree.body if isinstance(node, ast.FunctionDef) for line in node.body]  # without what marks them
-    values = functions + [node for node in tree.body if isinstance(node, ast.Assign)]
-    return imported & {node.id for value in values for node in ast.walk(value) if isinstance(node, ast.Name)}
-
-
-def test_they_are_found() -> None:
-    """The two tests below are not about nothing."""
-    assert {"filling/arrival_kernel", "filling/kernel", "equilibrium/kernel"} <= set(COMPILED)
-    assert foreign("from fairopt.instance.tolerances import FITS\ndef f():\n    return FITS") == {"FITS"}
-    assert foreign("from fairopt.program.filling import Rule\nFIRST = int(Rule.FIRST)") == {"Rule"}
-
-
-@pytest.mark.parametrize("name", COMPILED)
-def test_a_compiled_file_stands_alone(name: str) -> None:
-    """Neither functions nor numbers of others: a change there would not be seen, and the results would be wrong."""
-    assert foreign((FOLDER / f"{name}.py").read_text()) == set()
-
-
-@pytest.mark.parametrize("name", COMPILED)
-def test_numbers_written_once_more_are_those_of_their_files(name: str) -> None:
-    """Of limits of rounding, rules, measures, changes, and places in arrays."""
-    module = vars(importlib.import_module(f"fairopt.solvers.{name.replace('/', '.')}"))
-    own = {key: value for key, value in module.items() if key.isupper() and not key.startswith("_")}
-    assert own == {key: ORIGINALS[key] for key in own}
-
 
 # Plain, compiled, and compiled half-way: the same tasks on the same servers, and the same numbers to the last bit ----------------------
 
@@ -231,6 +182,52 @@ def test_a_step_is_kept_until_its_kernel_changes(tmp_path: Path, monkeypatch: py
     assert compiled.is_kept(small, "twice")
     os.utime(source, ns=(1, 1))
     assert not compiled.is_kept(small, "twice")
+
+
+def test_a_kernel_of_several_files_is_compiled_anew_when_one_of_them_changes(tmp_path: Path) -> None:
+    """Also the steps of the other files: numba alone would keep those that call, or read, what has changed."""
+    (tmp_path / "numbers_of_it.py").write_text("PART = 2.0\n")
+    (tmp_path / "lower.py").write_text("from fairopt.solvers.compiled import step\n\n\n@step()\ndef twice(x):\n    return 2 * x\n")
+    (tmp_path / "small_kernel.py").write_text(
+        "from fairopt.solvers.compiled import step\nfrom lower import twice\nfrom numbers_of_it import PART\n\n\n"
+        "@step()\ndef four_times(x):\n    return twice(x) * PART\n"
+    )
+    code = """if True:
+        import small_kernel
+        from fairopt.solvers import compiled
+        print(compiled.is_kept(small_kernel, "four_times"), end=" ")
+        step = compiled.compiled(small_kernel).four_times
+        compiled.load(step, 1.0)
+        print(step(1.0), small_kernel.four_times(1.0), compiled.is_kept(small_kernel, "four_times"))
+    """
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    run = partial(subprocess.run, [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert run().stdout == "False 4.0 4.0 True\n"
+    assert run().stdout == "True 4.0 4.0 True\n"
+    for name, old, new, told in (("lower", "2 * x", "3 * x", 6.0), ("numbers_of_it", "2.0", "5.0", 15.0)):
+        source = tmp_path / f"{name}.py"
+        source.write_text(source.read_text().replace(old, new))
+        assert run().stdout == f"False {told} {told} True\n"
+
+
+def test_a_kernel_knows_its_files() -> None:
+    """All modules of the steps that its steps may call, and no others."""
+    names = {file.__name__.rpartition("fairopt.solvers.")[2] for file in compiled._files(of_schedules)}
+    of_them = ("servers", "users", "filling", "events", "over_time", "accounts", "queues", "queues_over_time")
+    assert names == {"filling.kernel", *(f"filling.kernel.{name}" for name in of_them)}
+    assert compiled._files(kernel) == [kernel]
+
+
+def test_the_version_of_a_kernel_changes_with_a_number(tmp_path: Path) -> None:
+    """Of one of its modules; what is no number, such as a folder, does not count."""
+    (tmp_path / "any.py").write_text("")
+    versions = []
+    for more in ({}, {"A": 1.0}, {"A": 2.0}, {"A": "text"}):
+        module = ModuleType("any")
+        vars(module).update(more, __file__=str(tmp_path / "any.py"))
+        versions.append(compiled._version(kernel, [module]))
+    assert len(set(versions)) == 3
+    assert versions[0] == versions[3]
 
 
 def test_numba_reads_no_settings_of_the_current_folder(tmp_path: Path) -> None:

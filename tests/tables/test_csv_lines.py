@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairopt.errors import InvalidInstance
-from fairopt.limits import reading_limit
+from fairopt.files.limits import reading_limit
 from fairopt.tables import Column, Schema
 from fairopt.tables.csv_files import parse
 from fairopt.tables.table import Table

@@ -11,7 +11,7 @@ from support.opendocument import write
 
 import fairopt as fo
 from fairopt.errors import InvalidInstance
-from fairopt.limits import reading_limit
+from fairopt.files.limits import reading_limit
 from fairopt.tables import Column, Schema, read, read_book
 
 SCHEMA = Schema(Column("name"), Column("at", "time", default=None))

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fairopt.drawing import ShowsItself
 from fairopt.results import result
+from fairopt.show.drawing import ShowsItself
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,6 +25,7 @@ from fairopt.instance.fractions import ExactArray, from_rational, objects, ratio
 from fairopt.models import Sharing
 from fairopt.program import LimitKind
 from fairopt.program.exact import ExactProgram
+from fairopt.program.limits import ACROSS_SERVERS
 
 __all__ = ["ExactLevelPrices"]
 
@@ -108,8 +109,8 @@ class ExactLevelPrices:
         names, counts = program.program, self.allocation.instance.counts
         prices: list[Any] = []
         for kind, keys in zip(names.limits.kinds.tolist(), names.limits.keys.tolist(), strict=True):
-            if kind in (LimitKind.QUEUE, LimitKind.NAMED):
-                prices.append(self.level.queue_prices.get(names.queue_limits[keys[0]], 0))
+            if kind in (LimitKind.NAMED, *ACROSS_SERVERS):
+                prices.append(self.level.queue_prices.get(names.limit_name(len(prices)), 0))
                 continue
             if kind not in (LimitKind.CAPACITY, LimitKind.TIME):
                 prices.append(0)

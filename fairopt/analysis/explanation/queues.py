@@ -22,25 +22,26 @@ from fairopt.analysis.properties.guarantees import held_beyond
 from fairopt.instance import BoolArray, Instance, safe_ratio
 from fairopt.instance.fractions import rounding
 from fairopt.instance.keeping import keepings_of
+from fairopt.instance.selections import Selection
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.instance.units import bare_amount
 from fairopt.program.kept_parts import counted_rows
 from fairopt.program.queue_limits import Row
 from fairopt.wording import figure, joined, named, percent, plural
 
-__all__ = ["Stop", "about_queue", "in_words", "of_weight_0", "path_of", "queue_in_short", "reached_limits", "stops_of"]
+__all__ = ["Stop", "about_queue", "amount_of", "in_words", "of_weight_0", "path_of", "queue_in_short", "reached_limits", "stops_of"]
 
 _NAMES = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stop:
-    """A reached limit of a queue.
+    """A reached limit of a queue, or a reached named limit.
 
     Attributes
     ----------
     queue : str
-        Its name; the names of all queues that keep something, if that is what is reached.
+        Its name; the names of all queues that keep something, if that is what is reached; the name of the row of a named limit.
     row : Row
     """
 
@@ -54,6 +55,8 @@ class Stop:
 
     def words(self, instance: Instance) -> str:
         """Return the limit as the subject of a sentence: "the limit of interns, 4 gpu, is reached"."""
+        if self.row.selection is not None:
+            return self._named_limit(self.row.selection, instance)
         resource = instance.resources[self.row.resource]
         node, k = self.row.keepers[0][:2] if self.keeps else self.row.of
         quota = instance.tree.queues[node - 1].everywhere_and_on_groups[k]
@@ -69,18 +72,38 @@ class Stop:
             return f"{self.queue} {keep} and leave{'s' if one else ''} nothing{on} to others"
         return f"{self.queue} {keep}, and the others hold all {amount}{on} that {'it leaves' if one else 'they leave'}"
 
+    def _named_limit(self, selection: Selection, instance: Instance) -> str:
+        """Return a named limit that is reached: "all 8 gpu of limit long-gpu are in use"."""
+        amount, name = amount_of(self.row, self.row.bound, instance), named(self.row.name)
+        if not self.row.bound:
+            return f"limit {name} allows nothing"
+        return f"all {amount} of limit {name} {'is' if self.row.bound == 1 else 'are'} in use"
+
+
+def amount_of(row: Row, value: Number, instance: Instance, digits: int = 6) -> str:
+    """Return an amount of what a row is about: "8 gpu", "3 tasks"; of what has other amounts, the number alone."""
+    if row.resource >= 0:
+        return instance.amount(value, instance.resources[row.resource], digits)
+    if row.selection is not None and row.selection.limit.counts_tasks:
+        return plural(value, "task", digits=digits)
+    return figure(value, digits)
+
 
 def reached_limits(allocation: Allocation) -> list[Stop]:
-    """Return the limits of queues that are reached, and what they keep; for whole tasks, those with less room than the smallest task."""
+    """Return the limits that are reached, of queues and named ones, and what queues keep; for whole tasks, those without room for one."""
     instance, found = allocation.instance, []
     queues = instance.tree.queues
     for row in counted_rows(instance, allocation.tasks, for_each=True):
-        held = number(instance.demands[row.users, row.resource] @ allocation.tasks[np.ix_(row.users, row.servers)].sum(axis=1))
-        demands = instance.demands[row.users & (instance.demands[:, row.resource] > 0), row.resource]
+        held = number(row.used(instance.demands, allocation.tasks))
+        demands = row.per_task(instance.demands)
+        demands = demands[demands > 0]
         if not demands.size:
             continue
         left, same = row.bound - held, rounding(WRITTEN, allocation.tasks)
         if left < demands.min() * (1 - same) if allocation.certificate.whole_tasks else left <= same * row.bound:
+            if row.selection is not None:
+                found.append(Stop(row.name, row))
+                continue
             nodes = [node for node, *_ in row.keepers] or [row.of[0]]
             found.append(Stop(joined([named(queues[node - 1].name) for node in nodes], _NAMES), row))
     return found
@@ -97,9 +120,12 @@ def stops_of(allocation: Allocation, user: int, reached: list[Stop] | None = Non
     least: dict[tuple[int, bytes], int] = {}  # of what queues keep: where in the list
     for stop in reached_limits(allocation) if reached is None else reached:
         row = stop.row
-        if not (row.users[user] and instance.demands[user, row.resource] > 0 and (row.servers & instance.eligibility[user]).any()):
+        if not row.users[user]:
             continue
-        there |= row.servers
+        counts = row.servers & (row.per_task(instance.demands)[user] > 0)
+        if not (counts & instance.eligibility[user]).any():
+            continue
+        there |= counts
         at = least.setdefault((row.resource, row.servers.tobytes()), len(found)) if stop.keeps else len(found)
         if at == len(found):
             found.append(stop)

@@ -180,19 +180,35 @@ class Sentences:
         if self._sliced():
             return [f"Bottleneck: its own slice of {self._rows(own)} is full, whatever others leave."]
         without = of_weight_0(self.instance, self.n) if self.allocation.equalizes else ""
-        stopped = self._stopped(own & (room.helps | ~exists), exists)
-        return [*stopped, *self._own_rows(), *([f"It gets nothing beyond guarantees: {without}."] if without else [])]
+        rows, everywhere = self._own_rows()
+        stopped = [] if everywhere else self._stopped(own & (room.helps | ~exists), exists)
+        return [*rows, *stopped, *([f"It gets nothing beyond guarantees: {without}."] if without else [])]
 
-    def _own_rows(self) -> list[str]:
-        """Return the sentence on rows of the notion's own that have a price and that the user takes part in."""
+    def _own_rows(self) -> tuple[list[str], bool]:
+        """Return the sentence on rows of the notion's own that stop the user, and whether one covers all servers where it may run."""
         program = self._program if self.allocation.queue_prices else None
         if program is None:
-            return []
-        mine = program.limits.matrix @ (program.pair_users == self.n) > 0
+            return [], False
         of_queues = {row.name for row in counted_rows(self.made.instance, self.made.tasks)}
-        names = {program.limit_name(int(row)) for row in np.flatnonzero(mine & program.limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED))}
-        full = [f'"{name}"' for name in self.allocation.queue_prices if name in names - of_queues]
-        return [f"What {self.notion.name} itself allows is used up, too: {joined(full)}."] if full and self.notion is not None else []
+        own, limits = program.pair_users == self.n, program.limits
+        full, everywhere = [], False
+        for row in np.flatnonzero(limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED)).tolist():
+            name, used = program.limit_name(row), limits.matrix.indices[limits.matrix.indptr[row] : limits.matrix.indptr[row + 1]]
+            if name in of_queues or name not in self.allocation.queue_prices or not own[used].any():
+                continue
+            full.append(f'"{name}" of {figure(limits.bounds[row])}')
+            everywhere |= own[used].sum() == own.sum()
+        return [f"Bottleneck: {joined(full)} {'is' if len(full) == 1 else 'are'} used up."] if full else [], bool(everywhere)
+
+    @property
+    def _has_own_rows(self) -> bool:
+        """Has the notion rows of its own that the user is in? Then the holdings of another do not say what it could run with them."""
+        if self.notion is None or self.notion.is_symmetric or self._program is None:
+            return False
+        limits, mine = self._program.limits, np.flatnonzero(self._program.pair_users == self.n)
+        of_queues = {row.name for row in counted_rows(self.made.instance, self.made.tasks)}
+        rows = np.flatnonzero(limits.of_kinds(LimitKind.QUEUE, LimitKind.NAMED))
+        return any(self._program.limit_name(int(row)) not in of_queues and bool(limits.matrix[[row]][:, mine].nnz) for row in rows)
 
     def _stopped(self, own: BoolArray, exists: BoolArray) -> list[str]:
         """Return the limits of queues that are reached, and elsewhere what is full."""
@@ -344,7 +360,7 @@ class Sentences:
         node = self.instance.tree.user_node
         if node[m] != node[self.n]:
             return [f"{has} It is in another queue, so their weights do not compare them."]
-        if not envy_applies(self.allocation) or (self.instance.weights[[self.n, m]] == 0).any():
+        if not envy_applies(self.allocation) or self._has_own_rows or (self.instance.weights[[self.n, m]] == 0).any():
             return [has]
         would, rounding = min(number(self.would[m]), number(self.instance.tasks[self.n])), self.room.rounding(WRITTEN)
         would = would if would > self.room.rounding(NOTHING) else would * 0

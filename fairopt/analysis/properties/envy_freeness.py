@@ -46,9 +46,10 @@ def check(case: Case) -> Verdict:
     best: Any = 0
     pair, enviers = (0, 0), 0
     node, beyond = instance.tree.user_node, beyond_guarantees(case.allocation)
-    for first, would in with_what_others_hold(case.allocation, beyond) if case.worth is None else _by_worth(case, beyond):
+    by_user = case.worth is not None or bool(case.own_rows)
+    for first, would in _by_worth(case, beyond) if by_user else with_what_others_hold(case.allocation, beyond):
         users = np.arange(first, first + len(would))
-        envy = (would if case.worth is not None else np.minimum(would, instance.tasks[users, None])) - case.value[users, None]
+        envy = (would if by_user else np.minimum(would, instance.tasks[users, None])) - case.value[users, None]
         envy[np.arange(users.size), users] = 0
         envy[~case.part[users]] = 0
         envy[node[users, None] != node] = 0  # of users in other queues
@@ -127,9 +128,9 @@ def _among_queues(case: Case) -> Verdict:
 
 
 def _by_worth(case: Case, beyond: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """Do the same as `with_what_others_hold` where worth differs between servers; user by user, as each has its own order of servers."""
-    assert case.worth is not None
+    """Do the same as `with_what_others_hold` where worth differs between servers, or the notion has rows of its own; user by user."""
     instance, x = case.instance, beyond
+    worths = np.ones(x.shape, x.dtype) if case.worth is None else case.worth
     weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
     for n in case.members:
         scale = weights[n] / weights
@@ -141,12 +142,16 @@ def _by_worth(case: Case, beyond: FloatArray) -> Iterator[tuple[int, FloatArray]
             ratio = (scale * instance.demands)[:, asks] / instance.demands[n, asks]
             could = x * ratio.min(axis=1)[:, None]
         could = np.where(instance.eligibility[n], could, 0)
-        would = capped(could, case.worth[n], instance.tasks[n])
+        would = capped(could, worths[n], instance.tasks[n])
         parallelism = instance.parallelism[n]
         if parallelism < np.inf:  # a scaled bundle may fill more servers than there are
             part = np.where(instance.eligibility[n], safe_ratio(1, instance.rates_of_one[n]), 0)
             for m in np.flatnonzero(could @ part > parallelism):
-                would[m] = _best_within(case, could[m], case.worth[n], instance.tasks[n], part, parallelism)
+                would[m] = _best_within(case, could[m], worths[n], instance.tasks[n], part, parallelism)
+        if case.own_rows:
+            for m in np.flatnonzero(would > case.value[n]):
+                within = case.within_rows(int(n), could[m])
+                would[m] = would[m] if within is None else within
         yield int(n), would[None, :]
 
 

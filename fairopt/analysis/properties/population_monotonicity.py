@@ -31,9 +31,10 @@ from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import known_rates
 from fairopt.instance.exact_merging import coded
+from fairopt.instance.limit_merging import by_name, moved
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import ShareNotion
-from fairopt.processes import workers
+from fairopt.processes.workers import workers
 from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check", "without"]
@@ -91,6 +92,7 @@ def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
         guarantees=instance.guarantees[stay],
         queues=instance.queues,
         queue_of=[instance.queue_of[n] for n in stay.tolist()],
+        limits=moved(by_name(instance), {name: [name] for n, name in enumerate(instance.users) if n != z}),
         weights=instance.weights[stay],
         eligibility=None if instance.placement is None else instance.placement[stay],
         counts=instance.counts,

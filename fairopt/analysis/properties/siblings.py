@@ -260,7 +260,7 @@ class Families:
         for row in self.limits:
             if not self._own(child, row.users):
                 continue
-            take = np.where(row.users[mine] & row.servers[rows], instance.demands[mine, row.resource], 0)
+            take = np.where(row.users[mine] & row.servers[rows], row.coefficients(instance.demands, mine, rows), 0)
             parts.append((take, np.zeros(mine.size, np.int64), columns))
             bounds.append(np.array([row.bound]))
         filled = np.divide(bundle[rows], uses, out=np.full(uses.shape, np.inf, uses.dtype), where=uses > 0).min(axis=1)

@@ -41,7 +41,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.fractions import fractions_of, objects
 from fairopt.instance.tolerances import FITS, NOTHING
 from fairopt.instance.units import bare_amount
-from fairopt.processes import workers
+from fairopt.processes.workers import workers
 from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check"]

@@ -12,7 +12,7 @@ from fairopt.analysis.worst_cases.objective import Objective
 from fairopt.analysis.worst_cases.small_instances import SmallInstances
 from fairopt.instance import Instance
 from fairopt.instance.tolerances import NOTHING
-from fairopt.processes import workers
+from fairopt.processes.workers import workers
 
 __all__ = ["ROUND", "Candidate", "Round", "rounds"]
 

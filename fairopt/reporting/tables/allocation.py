@@ -98,7 +98,7 @@ def allocation_blocks(
     yield Note(f" ({allocation.notion}, {how}{sharing_note(allocation.sharing)})", title)
     users = list(_of_users(allocation, width, everything, choice))
     servers = _servers(allocation) if everything or instance.n_servers <= _ROWS else _summary_of_servers(allocation)
-    for block in (*users, servers):
+    for block in (*users, servers, *([_shared(allocation)] if instance.shared else [])):
         yield GAP
         yield block
     yield GAP
@@ -185,9 +185,20 @@ def _use(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray, FloatArra
         time = allocation.time_utilization
         of_cluster = (time @ instance.counts) / max(instance.counts.sum(), 1.0)
         return ("time",), time[:, None], np.array([of_cluster])
-    capacity = instance.total_capacity
+    capacity = instance.row_capacity.sum(axis=0)
     of_cluster = np.divide(allocation.usage.sum(axis=0), capacity, out=np.zeros_like(capacity), where=capacity > 0)
-    return instance.resources, allocation.utilization, of_cluster
+    return instance.server_resources, allocation.utilization, of_cluster
+
+
+def _shared(allocation: Allocation) -> Table:
+    """Return a table of the resources of the whole cluster: how much there is of each, and what part is in use."""
+    shared = allocation.instance.shared
+    return Table.of(
+        names("shared", shared),
+        numbers("capacity", shared.values(), 6),
+        numbers("used", allocation.shared_usage, 6),
+        parts("in use", allocation.shared_utilization),
+    )
 
 
 def _servers(allocation: Allocation) -> Table:

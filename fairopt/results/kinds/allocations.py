@@ -83,6 +83,20 @@ _ALLOCATION = {
         ),
         "What is in use of each row of servers.",
     ),
+    "shared": optional(
+        items(
+            record(
+                "What is in use of a resource of the whole cluster, which no server has.",
+                {
+                    "name": NAME,
+                    "capacity": number("How much there is of it.", "amount"),
+                    "usage": number("How much of it is in use.", "amount"),
+                    "utilization": number("The same as a fraction of the capacity.", "fraction"),
+                },
+            ),
+            "What is in use of each resource of the whole cluster.",
+        )
+    ),
     "levels": items(
         record(
             "A level of a leximin.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from fairopt.solvers.active_sets.active_sets import negligible_users
 from fairopt.solvers.active_sets.kkt import KKTSystem
 from fairopt.solvers.active_sets.polish import polish
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.settings import SETTINGS
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_cvxpy import CVXPY
+from fairopt.solvers.via_cvxpy.engine import CVXPY
 
 THREE = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1.5, 2.2])  # users 1, 2 on server 1 only
 
@@ -133,7 +135,7 @@ def test_elasticity_and_residual_of_marginal_worth(log_kappa: float) -> None:
 def test_a_step_solves_the_linear_system(dense: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever columns are eliminated and however the matrices are stored, as by a dense solve."""
     if not dense:
-        monkeypatch.setattr(kkt, "_SMALL", 0)
+        monkeypatch.setattr(kkt, "SETTINGS", replace(SETTINGS, small=0))
     program = fo.formulate(THREE, "proportional")
     goal = program.goal
     assert isinstance(goal, AlphaFair)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from fairopt.program import AlphaFair, Program, Solution
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point import by_sample
 from fairopt.solvers.interior_point.alpha_fair import solve_alpha_fair
+from fairopt.solvers.interior_point.settings import SETTINGS
 
 NEVER = Deadline(None)
 
@@ -39,8 +42,8 @@ def test_a_sample_changes_nothing(monkeypatch: pytest.MonkeyPatch, alpha: float,
     program = fo.formulate(by_rates(1000, 4, 4, part), "proportional", alpha=alpha, sharing="tdm")
     assert not by_sample.fits(program)
     whole = solved(program)
-    for name, value in (("_MANY", 400), ("_SAMPLE", 100), ("_FEWEST", fewest), ("_FEW", fewest)):
-        monkeypatch.setattr(by_sample, name, value)
+    settings = replace(SETTINGS, users_of_samples=400, sample=100, fewest=fewest, few=fewest)
+    monkeypatch.setattr(by_sample, "SETTINGS", settings)
     assert by_sample.fits(program)
     sifted = solved(program)
     assert sifted.iterations > whole.iterations
@@ -56,8 +59,7 @@ def test_a_limit_that_no_user_of_a_sample_may_use(monkeypatch: pytest.MonkeyPatc
     instance = by_rates(600, 3, 1)
     eligibility = np.ones((600, 3), bool)
     eligibility[:, 2] = np.arange(600) % 60 == 0
-    for name, value in (("_MANY", 400), ("_SAMPLE", 20)):
-        monkeypatch.setattr(by_sample, name, value)
+    monkeypatch.setattr(by_sample, "SETTINGS", replace(SETTINGS, users_of_samples=400, sample=20))
     program = fo.formulate(instance.replace(eligibility=eligibility), "proportional", sharing="tdm")
     assert by_sample.fits(program)
     assert certify(program, solved(program)).worst <= 1e-9

@@ -14,18 +14,18 @@ from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.large import engine, groups
 from fairopt.solvers.large.engine import suits_groups
 from fairopt.solvers.large.groups import finer, split
+from fairopt.solvers.large.settings import SETTINGS
 
 MANY: dict[str, Any] = {"kind": "uniform", "users": 600, "servers": 12, "resources": 3, "weights": 5}
+FEW = replace(SETTINGS, first_groups=16, server_groups=((4, 1e-3),))
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups for small instances, too, and few of them."""
     monkeypatch.setattr(all_pairs, "_MANY", 0)
-    for name, value in {"_LEAST_PAIRS": 0, "_LEAST_USERS": 0, "_LEAST_SERVERS": 1}.items():
-        monkeypatch.setattr(engine, name, value)
-    monkeypatch.setattr(groups, "_FIRST_GROUPS", 16)
-    monkeypatch.setattr(groups, "_SERVER_GROUPS", ((4, 1e-3),))
+    monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, least_pairs=0, least_users=0, least_servers=1))
+    monkeypatch.setattr(groups, "SETTINGS", FEW)
 
 
 def changed(instance: fo.Instance, **changes: Any) -> fo.Instance:
@@ -52,7 +52,7 @@ def test_groups_give_the_answer_of_all_pairs(notion: str, options: dict[str, Any
     ours = fo.solve(instance, notion)
     assert ours.details["groups"] < instance.n_users / 2
     assert ours.certificate.worst < 1e-11
-    monkeypatch.setattr(engine, "_LEAST_PAIRS", np.inf)
+    monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, least_pairs=10**9))
     all_pairs = fo.solve(instance, notion)
     assert "groups" not in all_pairs.details
     np.testing.assert_allclose(ours.tasks_per_user, all_pairs.tasks_per_user, rtol=1e-9)
@@ -79,12 +79,10 @@ def test_identical_users_and_servers_are_merged_before() -> None:
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize(
-    ("name", "value"), [("_MOST_ROUNDS", 1), ("_MOST_GROUPS", 17), ("_SAME_WORTH", 1.0)], ids=["rounds", "groups", "not exact"]
-)
-def test_all_pairs_are_solved_where_groups_lead_nowhere(name: str, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("changed", [{"most_rounds": 1}, {"most_groups": 17}, {"same_worth": 1.0}], ids=["rounds", "groups", "not exact"])
+def test_all_pairs_are_solved_where_groups_lead_nowhere(changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many rounds, too many groups, and an answer in groups that is not exact for all users: its certificate says so."""
-    monkeypatch.setattr(groups, name, value)
+    monkeypatch.setattr(groups, "SETTINGS", replace(FEW, **changed))
     answer = fo.solve(fo.generate(**MANY))
     assert "groups" not in answer.details
     assert answer.certificate.worst < 1e-9
@@ -153,8 +151,7 @@ def test_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert type(fo.formulate(instance, "drfh")) is Program  # too small
     monkeypatch.setattr(all_pairs, "_MANY", 0)
     assert not suits_groups(fo.formulate(instance, "drfh"))
-    for name, value in {"_LEAST_PAIRS": 0, "_LEAST_USERS": 0, "_LEAST_SERVERS": 1}.items():
-        monkeypatch.setattr(engine, name, value)
+    monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, least_pairs=0, least_users=0, least_servers=1))
     assert suits_groups(fo.formulate(instance, "drfh"))
     assert not suits_groups(fo.formulate(instance, "drfh", sharing="tdm"))
     for notion in ("psdsf", "efficiency", "uniform"):

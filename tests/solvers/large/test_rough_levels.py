@@ -17,6 +17,7 @@ from fairopt.solvers.large import engine
 from fairopt.solvers.large import rough_levels as rough
 from fairopt.solvers.large.engine import suits_regions
 from fairopt.solvers.large.rough_levels import rough_levels
+from fairopt.solvers.large.settings import SETTINGS
 from fairopt.solving.policy import find
 
 NEVER = Deadline(None)
@@ -25,13 +26,8 @@ NEVER = Deadline(None)
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rough levels of small instances, too, from few groups."""
-    for module, name, value in (
-        (engine, "_PAIRS_OF_REGIONS", 0),
-        (engine, "_LIMITS_OF_REGIONS", 0),
-        (rough, "_GROUPS", 40),
-        (rough, "_SERVER_GROUPS", 12),
-    ):
-        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, pairs_of_regions=0, limits_of_regions=0))
+    monkeypatch.setattr(rough, "SETTINGS", replace(SETTINGS, groups_of_rough=40, server_groups_of_rough=12))
 
 
 def rough_and_exact(seed: int) -> tuple[Program, Solution, fo.Allocation]:
@@ -141,13 +137,13 @@ def test_other_limits_go_without(change: dict[str, Any]) -> None:
     assert not suits_regions(program)
 
 
-@pytest.mark.parametrize("name", ["_PAIRS_OF_REGIONS", "_LIMITS_OF_REGIONS"])
+@pytest.mark.parametrize("most", [{"pairs_of_regions": 10**6}, {"limits_of_regions": 10**6}], ids=str)
 @pytest.mark.usefixtures("small")
-def test_where_they_are_asked_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_they_are_asked_for(most: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Where each level takes longer than a rough answer."""
     program = fo.formulate(instance_in_zones(200, 24, 6), "drfh")
     assert suits_regions(program)
-    monkeypatch.setattr(engine, name, 10**6)
+    monkeypatch.setattr(engine, "SETTINGS", replace(SETTINGS, **most))
     assert not suits_regions(program)
     with pytest.raises(fo.Unsupported, match="leave solver out"):
         fo.solve(instance_in_zones(200, 24, 6), "drfh", solver="large")

@@ -25,15 +25,15 @@ import scipy.sparse as sp
 from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import EXACT, NOTHING
+from fairopt.processes.streams import unwarned
+from fairopt.processes.surroundings import refuse_settings
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Method, Status, final_levels, nothing_to_solve
 from fairopt.solvers.highs_model import without_banner
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
-from fairopt.streams import unwarned
-from fairopt.surroundings import refuse_settings
 
-__all__ = ["CVXPY", "status_of"]
+__all__ = ["CVXPY", "status_of", "to_problem"]
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +61,14 @@ def status_of(native: str | None) -> Status:
         "unbounded_inaccurate": Status.UNBOUNDED,
         "infeasible_or_unbounded": Status.UNBOUNDED,
     }.get(native or "", Status.FAILED)
+
+
+def to_problem(program: Program) -> Any:
+    """Return the problem of a program with names: see `fairopt.solvers.via_cvxpy.model`."""
+    CVXPY.require()
+    from fairopt.solvers.via_cvxpy.model import build
+
+    return build(program)
 
 
 class CVXPY(Backend):

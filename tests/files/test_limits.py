@@ -22,10 +22,10 @@ from support.command_line import PAPER, flat, run
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.files.limits import MAX_BYTES, limits, reading_limit
 from fairopt.histories.reading import read_log_file
-from fairopt.limits import MAX_BYTES, limits, reading_limit
 
-EXPORTS = Path(__file__).parent / "clusters" / "exports"
+EXPORTS = Path(__file__).parents[1] / "clusters" / "exports"
 NODES, PODS = EXPORTS / "kubernetes_nodes.json", EXPORTS / "kubernetes_pods.json"
 CLUSTER = fo.Instance([[4.0]], [[1.0]], users=["u"], resources=["cpu"])
 READERS: dict[str, Callable[[Path], object]] = {

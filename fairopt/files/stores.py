@@ -32,7 +32,7 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_bytes, write_files
-from fairopt.limits import check_bytes
+from fairopt.files.limits import check_bytes
 
 __all__ = ["Arrays", "Pace", "Store", "packed", "read_arrays"]
 

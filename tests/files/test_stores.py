@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.stores import Pace, Store, read_arrays
+from fairopt.files.stores import Pace, Store, read_arrays
 
 
 def test_arrays_are_read_as_they_were_written(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fairopt.processes import no_interrupt, workers
+from fairopt.processes.workers import no_interrupt, workers
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="about signals as POSIX has them")
 

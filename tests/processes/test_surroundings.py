@@ -20,7 +20,7 @@ import pytest
 from support.command_line import EXAMPLES
 
 import fairopt as fo
-from fairopt.surroundings import refuse_settings
+from fairopt.processes.surroundings import refuse_settings
 
 HOOK = """
 import os, sys

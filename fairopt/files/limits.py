@@ -77,7 +77,7 @@ class Limits:
         return max(self.max_bytes // 2_000, _FEWEST)
 
 
-_LIMITS: ContextVar[Limits] = ContextVar("fairopt.limits", default=Limits())  # noqa: B039  # it is frozen
+_LIMITS: ContextVar[Limits] = ContextVar("fairopt.files.limits", default=Limits())  # noqa: B039  # it is frozen
 
 
 def limits() -> Limits:

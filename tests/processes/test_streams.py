@@ -15,7 +15,7 @@ import pytest
 from support.command_line import EXAMPLES, PAPER
 
 import fairopt as fo
-from fairopt.streams import unwarned
+from fairopt.processes.streams import unwarned
 
 # A HiGHS that prints on descriptor 1 whenever an object is made, as 1.16 does the first time, and whenever one is run.
 NOISY = """
@@ -171,7 +171,7 @@ def test_a_program_that_has_closed_its_stdout_goes_on() -> None:
 
 # stdout --------------------------------------------------------------------------------------------------------------------------
 
-CLAIM = "import os, subprocess, sys; from fairopt.streams import claim_stdout, unheard; "
+CLAIM = "import os, subprocess, sys; from fairopt.processes.streams import claim_stdout, unheard; "
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
@@ -226,7 +226,7 @@ def test_a_command_without_stdout_writes_nothing(tmp_path: Path) -> None:
 # stderr --------------------------------------------------------------------------------------------------------------------------
 
 QUIET = (
-    "import logging, warnings; from fairopt.streams import quiet_libraries; quiet_libraries(own='.*_[0-9a-f]{8}'); "
+    "import logging, warnings; from fairopt.processes.streams import quiet_libraries; quiet_libraries(own='.*_[0-9a-f]{8}'); "
     "warnings.warn_explicit('of a library', UserWarning, 'library.py', 1, module='library'); "
     "warnings.warn_explicit('of a notion', RuntimeWarning, 'mine.py', 2, module='mine_0123abcd'); "
     "logging.getLogger('matplotlib').warning('of matplotlib'); logging.getLogger('fairopt.solving').warning('of fairopt')"

@@ -1,0 +1,74 @@
+"""What stops the users of each level: their own tasks, a guarantee that is met, or limits that have a price.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance([[8]], [[1], [1]], tasks=[2, 9], users=["ann", "ben"], servers=["pool"], resources=["gpu"])
+>>> stops(fo.solve(instance, "drf"))
+({'ann': ('tasks of ann',)}, {'ben': ('gpu @ pool',)})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.instance.tolerances import FITS, NOTHING
+from fairopt.program.parallelism import servers_at_once
+from fairopt.program.queue_limits import guarantees_of, limit_rows
+
+if TYPE_CHECKING:
+    from fairopt.allocation.allocation import Allocation
+    from fairopt.allocation.level import Level
+
+__all__ = ["stops"]
+
+
+def stops(allocation: Allocation) -> tuple[dict[str, tuple[str, ...]], ...]:
+    """Return for each level what stops each of its users, by the names of limits."""
+    found = _Stops(allocation)
+    place = {name: n for n, name in enumerate(allocation.instance.users)}
+    return tuple({name: tuple(found.of(level, place[name])) for name in level.users} for level in allocation.levels)
+
+
+class _Stops:
+    """What is the same for all levels."""
+
+    def __init__(self, allocation: Allocation) -> None:
+        self.allocation, instance = allocation, allocation.instance
+        self.instance = instance
+        self.tasks = allocation.tasks_per_user
+        self.at_once = servers_at_once(instance, allocation.tasks)
+        self.of_queue = {row.name: row.users for row in limit_rows(instance)}
+
+    def of(self, level: Level, n: int) -> Iterator[str]:
+        """Yield what stops a user at a level."""
+        instance, user = self.instance, self.instance.users[n]
+        if self.tasks[n] >= instance.tasks[n] * (1 - FITS):
+            yield f"tasks of {user}"
+            return
+        if instance.limited[n] and self.at_once[n] >= instance.parallelism[n] * (1 - FITS):
+            yield f"servers of {user}"
+        if level.part and not level.part.startswith("the surplus"):
+            yield from self._guarantees(n)
+        if level.prices is not None and level.prices.size:
+            priced = level.prices > NOTHING * level.prices.max()
+            if self.allocation.sharing == "tdm":
+                yield from (f"time of {instance.servers[i]}" for i in np.flatnonzero(priced[:, 0] & instance.eligibility[n]))
+            else:
+                priced &= instance.eligibility[n][:, None] & (instance.demands[n] > 0)
+                yield from (f"{instance.resources[r]} @ {instance.servers[i]}" for i, r in np.argwhere(priced))
+        yield from (name for name in level.queue_prices if name not in self.of_queue or self.of_queue[name][n])
+
+    def _guarantees(self, n: int) -> Iterator[str]:
+        """Yield the guarantees of a user, and of the queues above it, that are met."""
+        instance, tasks = self.instance, self.allocation.tasks
+        if 0 < instance.guarantees[n] <= self.tasks[n] * (1 + FITS):
+            yield f"guarantee of {instance.users[n]}"
+        tree = instance.tree
+        for node in np.flatnonzero(tree.below[:, n])[1:] if instance.queues else ():
+            for row in guarantees_of(instance, tree, int(node)):
+                if instance.demands[n, row.resource] > 0:
+                    held = tasks[row.users][:, row.servers].sum(axis=1) @ instance.demands[row.users, row.resource]
+                    if held >= row.bound * (1 - FITS):
+                        yield row.name

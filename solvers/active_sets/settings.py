@@ -1,0 +1,51 @@
+"""The settings of the exact end of alpha-fair goals: which sets are tried, how steps become regular, and when they end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["SETTINGS", "Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the modules of this part decide by numbers."""
+
+    # Sets, and Newton's method on them (active_sets).
+    rounds: int = 12  # corrections of the sets
+    steps: int = 30  # of Newton's method on fixed sets
+    patience: int = 4  # steps without progress before the sets are given up: on the way, sets are often wrong
+    patience_at_end: int = 8  # the same for the sets of an answer, which are mostly right
+    exact: float = 1e-11  # KKT violation of a solution that needs no other sets
+    close: float = 1e-8  # residual at which steps without progress are the end, not a failure
+    rounding: float = 1e-14  # a smaller residual; the same of kappa
+    nearly: float = 1e-13  # if steps stall between this residual
+    mendable: float = 1e-5  # and this one, the metric may be the cause
+    singular: float = 1e-10  # the multiple of the metric
+    least: float = 1e-8  # least size in the metric: part of what a user holds, or of a limit's money
+    weak: float = 1e-2  # the same in the weaker metric, used if steps stall
+    absent: float = 1e20  # weight that keeps unused pairs, and prices of limits that are not full, at 0
+    joins: float = 1e-12  # relative violation above which pairs join the sets
+    overflows: float = 1e-13  # the same of limits
+    negligible: float = 1e-7  # relative to what a pair can hold
+    nearly_cheapest: float = 1e-3  # relative excess over the lowest cost up to which a pair may turn out to be the cheapest
+
+    # The linear system of a step (kkt).
+    small: int = 40_000  # entries of B, zeros included, up to which everything is dense, and in one thread: benchmarks/results/choices.md
+    dense: int = 1500  # unknowns up to which the factorisation is dense
+    regular: float = 1e-14  # relative; refinement takes it out again
+    refinements: int = 4
+    equilibrations: int = 6
+
+    # Users who are stopped (stopped), marginal worth (problem).
+    full: float = 1e-6  # part of its tasks that a user may miss in an approximate answer
+    paid: float = 2.0  # times the cost of a task on servers: its worth at a lower weight, with a part of the money of others besides
+    least_elasticity: float = 1e-12  # below, the marginal worth is as good as constant
+
+    # Trade-offs (tradeoff).
+    exact_kappa: float = 1e-11  # relative error of kappa below which the steps end once they gain nothing more
+    evaluations: int = 60  # of kappa
+    longest: float = 4.0  # largest change of log kappa in a step
+
+
+SETTINGS = Settings()

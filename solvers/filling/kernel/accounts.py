@@ -1,0 +1,157 @@
+"""What users hold of what queues are guaranteed, may hold, and keep.
+
+Usage is a compensated sum, as on servers. A limit, or what queues keep, that leaves no room for a task bars its user from all servers or,
+if it counts some rows only, from these rows. Without events usage only rises, so a user that is barred from all servers is finished.
+"""
+
+from __future__ import annotations
+
+from fairopt.instance.tolerances import FITS
+from fairopt.solvers.compiled import step
+from fairopt.solvers.filling.kernel.codes import GUARANTEE, KEPT, LIMIT
+from fairopt.solvers.filling.kernel.servers import column_of
+from fairopt.solvers.filling.queue_state import CHANGED
+
+__all__ = ["bar", "is_below_own", "is_unmet_guarantee", "record", "resize", "settle"]
+
+
+@step(inline="always")
+def _plus(total, lost, at, amount):  # type: ignore[no-untyped-def]
+    """Add an amount to a compensated sum."""
+    more = amount - lost[at]
+    result = total[at] + more
+    lost[at] = (result - total[at]) - more
+    total[at] = result
+
+
+@step(inline="always")
+def is_unmet_guarantee(kind, held, amount, a):  # type: ignore[no-untyped-def]
+    """Is account a a guarantee, and less held than it promises?"""
+    return kind[a] == GUARANTEE and held[a] < amount[a] * (1.0 - FITS)
+
+
+@step(inline="always")
+def is_below_own(running, promised, leaf):  # type: ignore[no-untyped-def]
+    """Has the leaf fewer tasks than are guaranteed to it?"""
+    return running[leaf] < promised[leaf] * (1.0 - FITS)
+
+
+@step()
+def record(state, tree, n, row, sign):  # type: ignore[no-untyped-def]
+    """A task of n begins (sign 1) or ends (-1) on a server of this row: count it everywhere above, and in the accounts."""
+    running, parts, share, parent = tree.running, tree.parts, tree.share, tree.parent
+    worth = state.worth[n, column_of(state.worth, row)]
+    leaf = tree.leaf[n]
+    below_own = is_below_own(running, tree.promised, leaf)
+    place = leaf
+    while place >= 0:
+        usage, lost = tree.usage[place], tree.usage_lost[place]
+        running[place] += sign
+        if running[place] == 0:  # rounding leaves nothing behind
+            usage[:] = 0.0
+            lost[:] = 0.0
+            share[place] = 0.0
+        elif place == leaf or not tree.dominant:
+            _plus(usage, lost, 0, sign * worth)
+            share[place] = usage[0]
+        else:
+            largest = 0.0
+            for r in range(usage.size):
+                _plus(usage, lost, r, sign * parts[n, r])
+                largest = max(largest, usage[r])
+            share[place] = largest
+        place = parent[place]
+    if below_own != is_below_own(running, tree.promised, leaf):
+        tree.marks[CHANGED] = 1
+    accounts, rows, kind, held, amount, holders = tree.accounts, tree.rows, tree.kind, tree.held, tree.amount, tree.holders
+    for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
+        a = accounts[entry]
+        if not rows[a, row]:
+            continue
+        unmet = is_unmet_guarantee(kind, held, amount, a)
+        holders[a] += sign
+        if holders[a] == 0:
+            held[a] = tree.held_lost[a] = 0.0
+        else:
+            _plus(held, tree.held_lost, a, sign * tree.demand[n, tree.resource[a]])
+        if kind[a] == LIMIT:
+            bar(state, tree, a)
+        elif kind[a] == KEPT:
+            settle(state, tree, tree.keeping[a])
+        elif unmet != is_unmet_guarantee(kind, held, amount, a):
+            tree.marks[CHANGED] = 1
+
+
+@step()
+def bar(state, tree, a):  # type: ignore[no-untyped-def]
+    """Bar the users whose task is larger than what is left of a limit; let the others in again."""
+    members, demand = tree.members, tree.demand
+    left = tree.amount[a] * (1.0 + FITS) - tree.held[a]
+    r = tree.resource[a]
+    first, last, at = tree.members_from[a], tree.members_from[a + 1], tree.barred_to[a]
+    while True:
+        if at < last and demand[members[at], r] > left:
+            n, number = members[at], 1
+            at += 1
+        elif at > first and demand[members[at - 1], r] <= left:
+            at -= 1
+            n, number = members[at], -1
+        else:
+            break
+        tree.marks[CHANGED] = 1
+        if tree.everywhere[a]:
+            tree.barred[n] += number
+        else:
+            _bar_on_rows(state.eligible, tree.eligible, tree.barred_on, tree.rows[a], n, number)
+            tree.again[n] |= number < 0
+    tree.barred_to[a] = at
+
+
+@step()
+def settle(state, tree, keeping):  # type: ignore[no-untyped-def]
+    """Find how much each user may hold beside what queues keep of a resource on a group of servers, and bar those who may hold no more."""
+    first, root = tree.keeping_from[keeping], tree.keeping_from[keeping + 1] - 1
+    above, keeps, held, counted, amount = tree.above, tree.keeps, tree.held, tree.counted, tree.amount
+    for a in range(first, root + 1):
+        counted[a] = held[a]
+    for a in range(root - 1, first - 1, -1):  # children before parents
+        counted[above[a]] += max(keeps[a], counted[a])
+    amount[root] = keeps[root] - counted[root]
+    for a in range(first, root):  # what may be held in addition, parents before children
+        amount[a] = amount[above[a]] + max(keeps[a] - counted[a], 0.0)
+    for a in range(first, root + 1):
+        amount[a] += held[a]
+        bar(state, tree, a)
+
+
+@step()
+def resize(state, run, tree):  # type: ignore[no-untyped-def]
+    """Scale what queues keep to the servers that are there, as `fairopt.instance.keeping.Keeping.with_capacity` does."""
+    above, keeps, asked, counted = tree.above, tree.keeps, tree.asked, tree.counted
+    for keeping in range(tree.keeping_from.size - 1):
+        first, root = tree.keeping_from[keeping], tree.keeping_from[keeping + 1] - 1
+        capacity = 0.0
+        for row in range(tree.of_server.shape[0]):
+            if tree.rows[root, row]:
+                there = 0
+                for i in range(state.start[row], state.start[row + 1]):
+                    there += not run.closed[i]
+                capacity += there * tree.of_server[row, tree.resource[root]]
+        for a in range(first, root + 1):
+            counted[a] = 0.0
+        for a in range(root - 1, first - 1, -1):  # children before parents
+            counted[above[a]] += max(asked[a], counted[a])
+        part = capacity / counted[root] if counted[root] > capacity else 1.0
+        for a in range(first, root):
+            keeps[a] = asked[a] * part
+        keeps[root] = capacity
+        settle(state, tree, keeping)
+
+
+@step()
+def _bar_on_rows(eligible, without_limits, barred_on, rows, n, number):  # type: ignore[no-untyped-def]
+    """Count a limit that bars user n from these rows (number 1), or does so no longer (-1)."""
+    for row in range(rows.size):
+        if rows[row]:
+            barred_on[n, row] += number
+            eligible[n, row] = without_limits[n, row] and barred_on[n, row] == 0

@@ -1,0 +1,38 @@
+"""The settings of leximins level by level: which gains count, how far points beyond a change look, and what a polish takes for rounding.
+
+Tolerances that other rooms share are in `fairopt.instance.tolerances`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["SETTINGS", "Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the loop over levels, trees and the polish decide by numbers."""
+
+    # The loop (levels).
+    gain: float = 1e-11  # a smaller part of a level is none
+    gain_of_least: float = 1e-6  # nor is a smaller part of the least by which levels are judged
+
+    # Points beyond the next change of rates (tree).
+    rounds_of_guess: int = 4  # in which users get what they lack
+    further: float = 4.0  # how much further the next such point looks
+
+    # The polish (polish, tree_polish, least_change).
+    dear: float = 1e-9  # a pair that would waste this part of all spending, if its user had all its level there, is unused
+    priced: float = 1e-12  # a limit with a smaller part of all spending has no price
+    singular: float = 1e-13  # the multiple of the identity
+    same: tuple[float, ...] = (
+        1e-10,
+        1e-7,
+    )  # levels that differ by less are one: by rounding, or where a solver could not tell who shares one
+    refinements: int = 4
+    rounds_of_full: int = 4  # in which limits that the polished point exceeds join the full ones, in trees
+    numbers_of_tree: int = 20_000_000  # rates of all users at all levels, up to which a tree is polished
+
+
+SETTINGS = Settings()

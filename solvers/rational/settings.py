@@ -1,0 +1,42 @@
+"""The settings of fractions: which sets are guessed from floats, how many digits are computed, and when to give up.
+
+None of them is a tolerance of an answer, which is exact or proved to the digits that were asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["SETTINGS", "Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the modules of this engine decide by numbers."""
+
+    # Points near floats (near, placing, level_programs).
+    near: int = 10**10  # a free column is within this part of its float
+    nothing: float = 1e-12  # and 0, if it is a smaller part of the largest float
+    dependent: float = 1e-7  # of the size of a column
+    unit_off: float = 1e4  # a level that differs from its unit by a larger factor is solved again in another unit
+
+    # Alpha-fair goals (alpha_fair, reduced_kkt, enclosing).
+    tolerances_of_sets: tuple[float, ...] = (1e-9, 1e-7, 1e-11, 1e-5, 1e-12, 1e-13)  # with which sets are read off the floats, in turn
+    rounds_of_sets: int = 25  # of correcting the sets
+    first_digits: int = 120  # with which sets are tried: users may differ by 10^-30, and what they hold by the square of that
+    guard_digits: int = 12  # beyond those asked for
+    steps_of_newton: int = 60
+    most_bits_of_guess: int = 83  # of numerator and denominator of a rational solution that is guessed
+
+    # Equilibria (equilibrium).
+    tolerances_of_equilibria: tuple[float, ...] = (1e-9, 1e-7, 1e-11, 1e-5)
+    most_trials: int = 400
+    close: float = 1e-6  # shares that differ by a smaller part may be equal
+    rounds_of_equilibria: int = 40  # of leaving out pairs that turned negative
+
+    # How long it takes (effort).
+    seconds_of_a_term: float = 4e-9  # benchmarks/in_fractions.py
+    sample: int = 2000  # coefficients whose digits are counted
+
+
+SETTINGS = Settings()

@@ -1,0 +1,37 @@
+"""The settings of programs as arrays: which layout is faster, and how a Newton system becomes regular.
+
+Why a size has its value is in benchmarks/results/choices.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["SETTINGS", "Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the layouts and the Newton system decide by numbers."""
+
+    # Layouts (pairs).
+    table: float = 0.8  # part of all pairs from which on a table is faster than lists
+    least_table: float = 0.05  # part of all pairs from which on a table on a device is not too empty
+    sparse: float = 0.02  # part of all pairs below which products of sparse matrices are faster than dense ones
+
+    # Blocks of users (user_blocks).
+    wide: float = 0.5  # part of the servers from which on a kind keeps all columns
+    least_users: int = 4  # of a kind that is a block of its own: each of its products of columns is added to those of the others
+    worth: float = 0.7  # part of the products of one table, at most, with which blocks are faster
+    products_of_a_sum: int = 400  # that take as long as adding one product of columns to those of the others
+    products_of_a_block: float = 1e7  # that take as long as the calls for one block
+
+    # The Newton system (newton).
+    regular: float = 1e-15  # of the unit diagonal; refinement takes it out again
+    tight: float = 1e-13  # of the diagonal, for limits that are equations: some may follow from others
+    tiny: float = 1e-200  # in place of 0 on the diagonal: its square root is a divisor
+    raised_by: float = 100.0  # by which it grows until the factorisation succeeds
+    most_raises: int = 6
+
+
+SETTINGS = Settings()

@@ -1,0 +1,45 @@
+"""Who stops at each level, and by what."""
+
+from __future__ import annotations
+
+import fairopt as fo
+
+
+def test_own_tasks_parallelism_and_full_servers() -> None:
+    """10 GPUs: a has its 1 task, b its one server of 4; c and d have what is left."""
+    instance = fo.Instance(
+        [[4], [4], [2]],
+        [[1], [1], [1], [1]],
+        tasks=[1, 20, 20, 20],
+        parallelism={"b": 0.5},
+        users=["a", "b", "c", "d"],
+        servers=["i", "j", "k"],
+        resources=["gpu"],
+    )
+    allocation = fo.solve(instance, "drfh")
+    by = {user: names for stops in allocation.stopped_by for user, names in stops.items()}
+    assert by["a"] == ("tasks of a",)
+    assert by["b"] == ("servers of b",)
+    assert by["c"] == by["d"] == ("gpu @ i", "gpu @ j", "gpu @ k")
+    assert [tuple(stops) for stops in allocation.stopped_by] == [level.users for level in allocation.levels]
+
+
+def test_limits_and_guarantees_of_queues() -> None:
+    """8 GPUs: the lab is guaranteed 2 and limited to 3."""
+    queues = [fo.Queue("lab", guarantee={"gpu": 2}, limit={"gpu": 3}), fo.Queue("course")]
+    instance = fo.Instance(
+        [[8]], [[1], [1]], queues=queues, queue_of=["lab", "course"], users=["x", "y"], servers=["pool"], resources=["gpu"]
+    )
+    allocation = fo.solve(instance, "drfh")
+    stops = {
+        (level.part, user): names for level, by in zip(allocation.levels, allocation.stopped_by, strict=True) for user, names in by.items()
+    }
+    assert "guaranteed gpu of lab" in stops["the guarantees at depth 1", "x"]
+    assert stops["the surplus", "x"] == ("gpu of lab",)
+    assert stops["the surplus", "y"] == ("gpu @ pool",)
+
+
+def test_time_of_servers() -> None:
+    """Under time division a server's time is full."""
+    instance = fo.Instance([[1]], [[1], [1]], rates=[[2], [3]], users=["x", "y"], servers=["s"])
+    assert fo.solve(instance, "drfh").stopped_by == ({"x": ("time of s",), "y": ("time of s",)},)

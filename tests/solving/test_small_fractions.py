@@ -1,0 +1,81 @@
+"""Right answers that a solver's prices do not prove are checked in fractions before they are refused, and wrong ones are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.instance.aggregation import unmerged
+from fairopt.solvers.backend import Deadline
+from fairopt.solving.policy import Found, find
+from fairopt.solving.small_fractions import in_small_fractions, is_small
+
+
+def nested(queues: int, ways: int, servers: int, seed: int) -> fo.Instance:
+    """Queues of a few users each on few servers of whole numbers, weights from 1 to 4."""
+    rng = np.random.default_rng(seed)
+    demands, eligible, of = [], [], []
+    for queue in range(queues):
+        for _ in range(ways):
+            demands.append(rng.integers(1, 6, 3))
+            allowed = rng.random(servers) < 0.3
+            allowed[rng.integers(servers)] = True
+            eligible.append(allowed)
+            of.append(f"q{queue}")
+    weights = rng.integers(1, 5, queues)
+    return fo.Instance(
+        rng.integers(20, 60, (servers, 3)),
+        demands,
+        eligibility=eligible,
+        queues=[fo.Queue(f"q{queue}", weight=float(weights[queue])) for queue in range(queues)],
+        queue_of=of,
+    )
+
+
+@pytest.mark.parametrize(
+    ("queues", "ways", "servers", "seed"), [(40, 3, 1, 8), (10, 2, 3, 3), (10, 2, 3, 7), (20, 3, 5, 1), (20, 3, 10, 0)]
+)
+def test_nested_trees_are_not_refused(queues: int, ways: int, servers: int, seed: int) -> None:
+    """Some agents pay a ten-millionth of what others pay."""
+    instance = nested(queues, ways, servers, seed)
+    found = fo.solve(instance, "tsf", tree="nested")
+    exact = fo.solve(instance, "tsf", tree="nested", exact=True)
+    assert found.certificate.worst <= 1e-8
+    np.testing.assert_allclose(found.tasks_per_user, exact.tasks_per_user, atol=1e-8)
+
+
+def of_figure() -> tuple[fo.Instance, Found]:
+    """An instance, and the answer of its program without prices that prove it."""
+    instance = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])
+    program = fo.formulate(instance, "drfh")
+    right = find(program, [fo.SOLVERS["highs"]()], 1e-8, Deadline(None))
+    stages = tuple(replace(stage, prices=np.ones(len(program.limits))) for stage in right.solution.stages)
+    unproved = replace(right.solution, stages=stages)
+    return instance, replace(right, solution=unproved, certificate=replace(right.certificate, fairness=1.0))
+
+
+def test_what_is_right_is_proved() -> None:
+    """By the prices in fractions."""
+    instance, found = of_figure()
+    proved = in_small_fractions(found, fo.NOTIONS["drfh"](), unmerged(instance).instance, Deadline(None))
+    assert proved.certificate.worst <= 1e-15
+    assert proved.finished_by == "rational-simplex"
+    np.testing.assert_allclose(proved.solution.x, found.solution.x, rtol=1e-9)
+
+
+def test_what_is_wrong_stays_refused() -> None:
+    """A thousandth too little for everybody is another answer."""
+    instance, found = of_figure()
+    wrong = replace(found, solution=replace(found.solution, x=found.solution.x * 0.999))
+    assert in_small_fractions(wrong, fo.NOTIONS["drfh"](), instance, Deadline(None)) is wrong
+
+
+def test_goals_without_an_answer_in_fractions_are_not_small() -> None:
+    """Nor are whole tasks."""
+    instance, found = of_figure()
+    assert is_small(found.program)
+    assert not is_small(fo.formulate(instance, "proportional"))
+    assert not is_small(fo.formulate(instance, "drfh", integral=True))
