@@ -6,6 +6,8 @@ import dataclasses
 import inspect
 from typing import Any
 
+import numpy as np
+
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import expand
@@ -29,10 +31,23 @@ class Source:
 
     def asked_by(self, program: Program) -> Notion:
         """Return the notion whose program this is, formulated here and changed since."""
-        rows = len(self.program.limits) + sum(bool(row.over(program)[0].size) for row in program.stated)
-        same = all(getattr(program, name) is getattr(self.program, name) for name in ("goal", "utilities", "pair_users", "pair_servers"))
-        by_hand = None if same and rows == len(program.limits) and program.limits.matrix.shape == (rows, program.n_pairs) else program
-        return Stated(self.notion, program.stated, self.instance, by_hand)
+        if program is self.program:
+            return self.notion
+        return Stated(self.notion, program.stated, self.instance, None if self._only_grew(program) else program)
+
+    def _only_grew(self, program: Program) -> bool:
+        """Is the program the one that was formulated here, with its stated rows behind the others?"""
+        before, after = self.program, program
+        kept = ("goal", "utilities", "pair_users", "pair_servers", "kept", "users", "servers", "integral")
+        if any(getattr(before, name) is not getattr(after, name) for name in kept):
+            return False
+        rows, entries = len(before.limits), before.limits.matrix.nnz
+        more = sum(bool(row.over(program)[0].size) for row in program.stated)
+        arrays = (
+            (limits.bounds[:rows], limits.matrix.data[:entries], limits.matrix.indices[:entries])
+            for limits in (before.limits, after.limits)
+        )
+        return len(after.limits) == rows + more and all(map(np.array_equal, *arrays))
 
 
 def question_of(program: Program) -> tuple[Instance, Notion, Sharing]:

@@ -83,7 +83,7 @@ def test_random_limits_against_the_oracle(n: int, k: int, seed: int) -> None:
         coefficients = rng.integers(0, 3, program.n_pairs).astype(float)
         program = program.with_limit(name, coefficients, float(rng.uniform(1, 5)))
     allocation = fo.solve(program)
-    np.testing.assert_allclose(allocation.shares, levels_of(program, instance.weights), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(allocation.shares, levels_of(program, instance.weights), rtol=1e-5, atol=1e-8)
     if program.n_pairs:
         total = fo.formulate(instance, "efficiency")
         for row in program.stated:
@@ -118,10 +118,14 @@ def test_a_program_that_was_changed_otherwise() -> None:
     assert allocation.tasks_per_user.tolist() == [0, 16]
     with pytest.raises(fo.Unsupported, match="holds for its own instance alone"):
         fo.solve(lab(weights=[1, 2]), program.source.asked_by(program))
-    fewer = replace(fo.formulate(lab(), "drfh"), limits=Limits.none(4))
-    notion = fewer.source.asked_by(fewer)
-    assert isinstance(notion, Stated)
-    assert notion.program is fewer
+    before = fo.formulate(lab(), "drfh")
+    for limits in (Limits.none(4), before.limits.with_bounds(before.limits.bounds / 2)):
+        changed = replace(before, limits=limits).with_limit("budget of a", BUDGET, 6)
+        notion = changed.source.asked_by(changed)
+        assert isinstance(notion, Stated)
+        assert notion.program is changed
+    assert fo.solve(changed).tasks_per_user.round(9).tolist() == [4, 4]
+    assert before.source.asked_by(before) == before.source.notion
 
 
 @pytest.mark.parametrize(

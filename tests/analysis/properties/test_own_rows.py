@@ -120,6 +120,22 @@ def test_pareto_and_slices_against_the_oracle(n: int, k: int, seed: int) -> None
         assert found["sharing-incentive"].holds
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_queues_within_the_rows(exact: bool) -> None:
+    """A queue whose users may spend 4 together lacks nothing of its slice; without the row it would."""
+    tree = pool(queues=[fo.Queue("p"), fo.Queue("q")], queue_of=["p", "q"])
+    for names, queue_of in ((["a", "b"], ["p", "q"]), (["a", "c", "b"], ["p", "p", "q"])):
+        demands = [[1, 4]] * (len(names) - 1) + [[1, 8]]
+        tree = fo.Instance([[8, 64], [8, 64]], demands, servers=["A", "V"], users=names, queues=tree.queues, queue_of=queue_of)
+        program = fo.formulate(tree, "drfh").with_limit("together", {(u, s): 1 for u in names[:-1] for s in tree.servers}, 4)
+        allocation = fo.solve(program, exact=exact)
+        assert allocation.tasks_per_user[-1] == pytest.approx(12)
+        audit = fo.audit(allocation, ["sharing-incentive", "envy-freeness", "pareto"])
+        assert audit.violated == []
+        loose = fo.solve(tree, "drfh", exact=exact)
+        assert fo.audit(replace(loose, tasks=allocation.tasks, exact=None), ["sharing-incentive"]).violated == ["sharing-incentive"]
+
+
 def test_a_given_allocation_knows_of_no_rows() -> None:
     """What a notion allows is asked of its own answers; tasks that somebody gives are judged by the limits of the instance."""
     tasks = given_tasks(pool(), [[4, 4], [4, 4]], "rdm", Purse())
