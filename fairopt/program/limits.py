@@ -31,6 +31,7 @@ class LimitKind(IntEnum):
     WITH_PAST = 8  # (user, -1): the tasks that a user has, in units of its share, and its past
     LARGE_TASKS = 9  # (number, -1): tasks of which only a few fit on one server, `fairopt.program.placement`
     SHARED = 10  # (resource, -1): what all tasks take of a resource of the cluster, which no server has
+    RULE = 12  # (position in Program.queue_limits, -1): a row of any sign, `fairopt.Rule`
 
 
 ACROSS_SERVERS = (LimitKind.QUEUE, LimitKind.SHARED)

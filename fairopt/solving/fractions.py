@@ -17,7 +17,7 @@ import numpy as np
 from fairopt.allocation import Allocation, ExactAnswer, Level, Optimum
 from fairopt.certificate import Certificate
 from fairopt.certificate.exact import prove
-from fairopt.errors import Unsupported
+from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.aggregation import Merging
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
@@ -25,10 +25,12 @@ from fairopt.instance.fractions import ExactArray, from_rational, from_rationals
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Equilibrium, Feature, Solution, Stage, Tradeoff
 from fairopt.program.exact import ExactProgram
+from fairopt.program.rule_limits import obeying
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level, solve_exactly
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.alternatives import best_alternative
 from fairopt.solving.answer import every_level, levels_of, prices_of, queue_prices_by_stage, queue_prices_of
+from fairopt.solving.contradictions import with_contradiction
 from fairopt.solving.enclosures import DIGITS, answer_in_floats, enclose, in_floats_above, is_enclosed
 from fairopt.wording import duration, plural
 
@@ -62,7 +64,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     small = merging.instance
     reduced = notion if utility is None else notion.changed(utility=merging.restrict(utility))
     floats = notion if utility is None else notion.changed(utility=merging.restrict(utility.astype(np.float64)))
-    program = reduced.in_fractions(small.exact, floats.formulate(small, sharing=sharing, integral=False))
+    program = reduced.in_fractions(small.exact, obeying(floats.formulate(small, sharing=sharing, integral=False), instance))
     choice = program.goal.feature is Feature.DISJUNCTIVE
     if type(program.goal) not in EXACT_GOALS and not is_enclosed(program) and not choice:
         raise Unsupported(f'"{notion.name}" has no answer in fractions with these options; leave exact out')
@@ -78,7 +80,10 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         solution, radius = enclose(program, DIGITS if question.digits is None else question.digits, deadline)
         solved = time.perf_counter()
     else:
-        program, solution = within_kept(program, deadline)
+        try:
+            program, solution = within_kept(program, deadline)
+        except NoSolution as error:
+            raise with_contradiction(program.program, error) from None
         solved = time.perf_counter()
         prove(program, solution)
     pairs = _table(program, solution.x)
@@ -136,7 +141,7 @@ def _refuse_too_large(program: ExactProgram) -> None:
 
 def _merged(instance: Instance, notion: Notion, utility: ExactArray | None) -> Merging:
     """Return the instance with identical rows merged where the notion allows it, and the way back in fractions."""
-    alpha = notion.merge_alpha if notion.treats_alike(instance) else None
+    alpha = None if instance.rules else notion.merge_alpha if notion.treats_alike(instance) else None
     return merge_exactly(instance, utility, by_weight=alpha == 1.0) if alpha in (0.0, 1.0) else unmerged_exactly(instance)
 
 
