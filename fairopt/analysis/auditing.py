@@ -29,6 +29,7 @@ from fairopt.analysis.properties import CHECKS, OF_FLAT_LISTS, OF_TREES, OF_WHOL
 from fairopt.analysis.properties.case import quietly
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.shared import refuse_shared
 from fairopt.models import Property
 from fairopt.results import plain, result
@@ -196,6 +197,7 @@ def audit(
             f"allocation is {type(allocation).__name__}; give an Allocation, as fairopt.solve and fairopt.schedule return it "
             "(fairopt.analysis.rerun.given makes one of an array of tasks)"
         )
+    refuse_rules(allocation.instance, "no property of an audit knows them")
     refuse_shared(allocation.instance, "an audit does not count them", "leave them out")
     check_whole_number("effort", effort, 1)
     check_whole_number("seed", seed, 0)

@@ -51,6 +51,8 @@ from fairopt.certificate.ruled_levels import ruled_gaps
 from fairopt.certificate.tree_levels import tree_gaps
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.ratios import safe_ratio
+from fairopt.instance.rule_rows import rule_excess
 from fairopt.program import (
     AllPairs,
     AlphaFair,
@@ -67,8 +69,6 @@ from fairopt.program import (
     Tradeoff,
     TreeFilling,
 )
-from fairopt.instance.ratios import safe_ratio
-from fairopt.instance.rule_rows import rule_excess
 from fairopt.program.kept_parts import counted_rows
 from fairopt.program.parallelism import servers_at_once
 from fairopt.show.drawing import ShowsItself

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.instance import FloatArray
+from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import DIGITS, NOISE
 from fairopt.program import Equalize, Leximin, Program, Solution
 
@@ -50,7 +50,7 @@ def ruled_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
 
 
 def _level(
-    program: Program, prices: FloatArray, t: float, own: FloatArray, settled: FloatArray, levels: FloatArray, reach: FloatArray
+    program: Program, prices: FloatArray, t: float, own: IntArray, settled: BoolArray, levels: FloatArray, reach: FloatArray
 ) -> tuple[float, float]:
     """Return by how much the level, and one of its ``own`` users, could rise at most."""
     limits, open_to = program.limits, np.flatnonzero(program.largest() > 0)

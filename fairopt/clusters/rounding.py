@@ -28,6 +28,7 @@ from fairopt.clusters.packing import Packed, pack
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import expand, number_distinct, on_rows
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.shared import refuse_shared
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.kept_parts import without_breaking
@@ -133,6 +134,7 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, 
     instance = allocation.instance
     if time_limit is not None:
         check_seconds("placement_time_limit", time_limit)
+    refuse_rules(instance, "no scheduler can be told them")
     refuse_shared(instance, "no export can express them yet", "leave them out")
     if allocation.sharing != "rdm":
         raise Unsupported(

@@ -75,6 +75,14 @@ Changes = Annotated[
         "queues.lab.limit.gpu=8. Can be repeated.",
     ),
 ]
+Rules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        metavar="TEXT",
+        help="A condition on tasks beside those of FILE, as in \"x['lab/alice'] >= 2 * x[course]\". Can be repeated.",
+    ),
+]
 ClusterChanges = Annotated[
     list[str] | None,
     typer.Option(

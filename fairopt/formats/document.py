@@ -181,6 +181,7 @@ def instance_from(source: Source) -> Instance:
     eligibility = _eligibility(source, servers, users, attributes, mistakes)
     with mistakes:
         check_known(source, ("units",), document.units, column, "resource")
+    mistakes.refuse()
     rules = _rules(source, document, resources, queues, mistakes)
     mistakes.refuse()
     try:

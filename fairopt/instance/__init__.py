@@ -4,6 +4,8 @@
 ``instance``     `Instance`
 ``queues``       `Queue` and `Quota`
 ``tree``         the tree of queues and users
+``rules``        `Rule`: linear conditions of any sign, and their text
+``rule_rows``    what rules are about: users, servers, what each task counts
 ``keeping``      what queues keep of their guarantees by lending limits
 ``arguments``    what an instance makes of its arguments, checked
 ``derived``      what follows from the data: capacity, rates, who runs nowhere
@@ -29,5 +31,6 @@ from __future__ import annotations
 
 from fairopt.instance.instance import BoolArray, FloatArray, Instance, IntArray, require_instance, safe_ratio
 from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.rules import Rule, tasks
 
-__all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "Queue", "Quota", "require_instance", "safe_ratio"]
+__all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "Queue", "Quota", "Rule", "require_instance", "safe_ratio", "tasks"]

@@ -38,9 +38,9 @@ from fairopt.instance.hosts import Hosts
 from fairopt.instance.pooling import pooled
 from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import safe_ratio
-from fairopt.instance.rules import Rule
 from fairopt.instance.records import labelled_arrays, plain_data, summary
 from fairopt.instance.replacing import changed_arguments
+from fairopt.instance.rules import Rule
 from fairopt.instance.units import amount
 from fairopt.show.drawing import ShowsItself
 from fairopt.validation import BoolArray, FloatArray, IntArray, restore_read_only

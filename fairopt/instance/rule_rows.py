@@ -1,7 +1,8 @@
 """What the rules of an instance are about: which users, which servers, and what each task there counts.
 
 >>> from fairopt.instance import Instance
->>> pool = Instance([[8], [4]], [[1], [2]], users=["a", "b"], servers=["new", "old"], resources=["gpu"], rules=["x[a] >= 2 * amount['gpu', b]"])
+>>> names = {"users": ["a", "b"], "servers": ["new", "old"], "resources": ["gpu"]}
+>>> pool = Instance([[8], [4]], [[1], [2]], rules=["x[a] >= 2 * amount['gpu', b]"], **names)
 >>> rule_rows(pool)[0].coefficients(pool, np.array([0, 1, 1]), np.array([0, 0, 1])).tolist()
 [1.0, -4.0, -4.0]
 """

@@ -2,8 +2,8 @@
 
     sum over terms of a y  <=, ==, >=  b,        y = x[name]: tasks,  work[name]: work,  amount["gpu", name]: what these tasks take of it
 
-A name is a user, or a queue, which stands for all users below it; where it is both, ``"user:a"`` and ``"queue:a"`` tell which. A second name
-selects servers, by a name or by a requirement: ``x["vision", "zone = a"]``. (Where nothing runs faster than elsewhere, work is tasks.)
+A name is a user, or a queue, which stands for all users below it; where it is both, ``"user:a"`` and ``"queue:a"`` tell which. A second
+name selects servers, by a name or by a requirement: ``x["vision", "zone = a"]``. (Where nothing runs faster than elsewhere, work is tasks.)
 
 >>> Rule("x['lab/alice'] >= 2 * x[course]")
 Rule("x['lab/alice'] >= 2 * x[course]")
@@ -18,18 +18,21 @@ fairopt.errors.InvalidInstance: the rule "4 <= x[a] <= 8" is a chain of comparis
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, get_args
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance.fractions import fraction_of
 from fairopt.validation import is_number
 from fairopt.wording import brief, did_you_mean
 
-__all__ = ["Amounts", "Expression", "Rule", "Sense", "Tasks", "Term", "rules_of"]
+if TYPE_CHECKING:
+    from fairopt.instance.instance import Instance
+
+__all__ = ["Expression", "Rule", "Sense", "Tasks", "Term", "rules_of", "tasks"]
 
 Measure: TypeAlias = Literal["x", "work", "amount"]
 Sense: TypeAlias = Literal["<=", "==", ">="]
@@ -134,7 +137,8 @@ def _expression(value: object) -> Expression:
         return value
     if not (is_number(value) or isinstance(value, Fraction | Decimal)):
         raise InvalidInstance(f"a rule compares sums of x[...] and numbers; {brief(repr(value))} is neither")
-    number = fraction_of(value) if value == value and abs(value) != float("inf") else None  # type: ignore[arg-type, operator]
+    of: Any = value
+    number = fraction_of(of) if of == of and abs(of) != float("inf") else None
     if not isinstance(number, Fraction):
         raise InvalidInstance(f"a rule compares with {value}; give a finite number")
     return Expression({}, number)
@@ -143,18 +147,45 @@ def _expression(value: object) -> Expression:
 class Tasks:
     """``x[name]``, ``x[name, servers]``: tasks of a user, or of all users below a queue; with another measure their work."""
 
-    def __init__(self, measure: Measure = "x") -> None:
-        self._measure = measure
+    def __init__(self, measure: Measure = "x", names: Sequence[str] = (), resources: Sequence[str] = ()) -> None:
+        self._measure, self._names, self._resources = measure, names, resources
 
     def __getitem__(self, key: object) -> Expression:
-        return Expression({_term(self._measure, key if isinstance(key, tuple) else (key,)): Fraction(1)})
+        term = _term(self._measure, key if isinstance(key, tuple) else (key,))
+        for word, known, what in ((term.name, self._names, "user or queue"), (term.resource, self._resources, "resource")):
+            if word and known and word.removeprefix("user:").removeprefix("queue:") not in known and word not in known:
+                raise InvalidInstance(f'there is no {what} "{brief(word)}"{did_you_mean(word, known)}')
+        return Expression({term: Fraction(1)})
+
+    @property
+    def work(self) -> Tasks:
+        """``work[name]``."""
+        return Tasks("work", self._names, self._resources)
+
+    @property
+    def amount(self) -> Tasks:
+        """``amount[resource, name]``, ``amount[resource, name, servers]``: what these tasks take of a resource."""
+        return Tasks("amount", self._names, self._resources)
 
 
-class Amounts:
-    """``amount[resource, name]``, ``amount[resource, name, servers]``: what these tasks take of a resource."""
+def tasks(instance: Instance) -> Tasks:
+    """Return what makes rules about an instance: ``x[user]``, ``x[queue]``, ``x[user, servers]`` are tasks, and comparisons are rules.
 
-    def __getitem__(self, key: object) -> Expression:
-        return Expression({_term("amount", key if isinstance(key, tuple) else (key,)): Fraction(1)})
+    Its ``work`` and ``amount`` make rules about work and about amounts of resources, ``x.amount["gpu", "vision"] <= 8``.
+
+    Raises
+    ------
+    InvalidInstance
+        A name is not there.
+
+    >>> import fairopt as fo
+    >>> lab = fo.Instance([[12]], [[1], [1]], users=["vision", "course"], resources=["gpu"])
+    >>> x = fo.tasks(lab)
+    >>> fo.solve(lab.replace(rules=[x["vision"] >= 2 * x["course"], x["course"] >= 3]), "efficiency").tasks_per_user
+    array([9., 3.])
+    """
+    names = (*instance.users, *(queue.name for queue in instance.queues))
+    return Tasks(names=names, resources=instance.resources)
 
 
 def _term(measure: Measure, keys: tuple[object, ...]) -> Term:
@@ -238,7 +269,7 @@ def rules_of(rules: Any) -> tuple[Rule, ...]:
     if rules is None:
         return ()
     if isinstance(rules, str | Rule | Mapping) or not hasattr(rules, "__iter__"):
-        raise InvalidInstance(f"rules are a list, as in rules=[\"x[a] >= 4\"]; found {brief(repr(rules))}")
+        raise InvalidInstance(f'rules are a list, as in rules=["x[a] >= 4"]; found {brief(repr(rules))}')
     return tuple(each if isinstance(each, Rule) else Rule(each) for each in rules)
 
 
@@ -314,7 +345,6 @@ class _Reader:
             hint = did_you_mean(word, get_args(Measure))
             self._refuse(f"has {word}[...]{hint}, and there are x[...], work[...] and amount[...]", node)
         self._refuse("has something that is neither a number nor x[...]", node)
-        raise AssertionError
 
     def _name(self, node: ast.expr) -> str:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -323,9 +353,8 @@ class _Reader:
             return node.id
         written = ast.get_source_segment(self.text.strip(), node) or ""
         self._refuse(f"has a name without quotes; write '{written}' in quotes", node)
-        raise AssertionError
 
-    def _refuse(self, what: str, node: ast.expr | None) -> None:
+    def _refuse(self, what: str, node: ast.expr | None) -> NoReturn:
         if node is None:
             raise InvalidInstance(f"the rule {self._quoted()} {what}")
         stripped = self.text.strip()

@@ -43,8 +43,8 @@ from fairopt.program.goals import AlphaFair, ExactDisjunctive, Goal, Separate, T
 from fairopt.program.kept_parts import KeptParts, KeptRow
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.program import Program
-from fairopt.program.rule_limits import SIGNS, name_of
 from fairopt.program.queue_limits import Row, limit_rows, stack_rows
+from fairopt.program.rule_limits import SIGNS, name_of
 from fairopt.program.tree_filling import Part
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ This is a small fixed vocabulary, not a modelling language. There is one column 
     one goal over the U[n]                                 Leximin, Equalize, Total, AlphaFair, Tradeoff, Separate, Equilibrium,
                                                            Disjunctive
 
-Pairs that are not eligible have no column. All coefficients of limits but those of rules (`Program.with_rule`) are >= 0, so without rules
-reducing x keeps it feasible (`Program.down_closed`); engines and certificates rely on this. ``print(program)`` shows the program as mathematics.
+Pairs that are not eligible have no column. All coefficients of limits but those of rules (`Program.with_rule`) are >= 0, so that without
+rules reducing x keeps it feasible (`Program.down_closed`); engines and certificates rely on this. ``print(program)`` shows the program as
+mathematics.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.instance.rules import Sense
 from fairopt.instance.tolerances import SAME
 from fairopt.program.goals import Equilibrium, Goal, Separate
 from fairopt.program.kept_parts import BROKEN, KeptParts, KeptRow
@@ -27,7 +29,6 @@ from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.objective import Feature, Objective
 from fairopt.program.queue_limits import stack_rows
 from fairopt.program.scaling import ScaledColumns
-from fairopt.instance.rules import Sense
 from fairopt.program.text import limit_name, lines_of
 from fairopt.show.drawing import ShowsItself
 

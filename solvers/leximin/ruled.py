@@ -1,7 +1,7 @@
 """Leximins and totals over any polytope A x <= b, x >= 0, which need not contain 0: rules have coefficients and bounds of any sign.
 
-Less of x may be infeasible here, so nobody is scaled down, no user has a cap without a row, and nobody is given exactly its level afterwards:
-each level is one linear program of all rows,
+Less of x may be infeasible here, so nobody is scaled down, no user has a cap without a row, and nobody is given exactly its level
+afterwards. Each level is one linear program of all rows,
 
     maximise t   subject to   A x <= b,   s[n] >= t for users who rise,   s[n] >= L[n] for settled ones,   x, t >= 0,
 

@@ -72,7 +72,8 @@ def solve_exactly(program: ExactProgram, deadline: Deadline, in_floats: Callable
     solve: Callable[..., Solution] = getattr(import_module(f"fairopt.solvers.rational.{module}"), name)
     if not program.program.down_closed:
         ruled: Any = import_module("fairopt.solvers.rational.ruled")
-        return (ruled.solve_ruled if program.goal.has_levels else ruled.total_ruled)(program, deadline)
+        solve = ruled.solve_ruled if program.goal.has_levels else ruled.total_ruled
+        return solve(program, deadline)
     if not program.goal.is_equilibrium:
         return solve(program, deadline)
     assert in_floats is not None

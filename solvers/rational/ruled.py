@@ -1,4 +1,4 @@
-"""Leximins and totals of programs with rules in rational numbers: one linear program a level, of all rows (`fairopt.solvers.leximin.ruled`).
+"""Leximins and totals of programs with rules in rational numbers: one linear program a level, as in `fairopt.solvers.leximin.ruled`.
 
 A user with a positive multiplier is settled; the value of each level enters the next program as a fraction.
 """
@@ -46,7 +46,9 @@ def solve_ruled(program: ExactProgram, deadline: Deadline) -> Solution:
     while any(rising):
         check()
         of_t = [(m + a, n, one) for a, up in enumerate(rising) if up]
-        found = largest([*[zero] * n, one], [*_entries(program), *shares, *of_t], [*program.bounds.tolist(), *(-each for each in level)], deadline)
+        found = largest(
+            [*[zero] * n, one], [*_entries(program), *shares, *of_t], [*program.bounds.tolist(), *(-each for each in level)], deadline
+        )
         if found is None:
             raise NoSolution("nothing is feasible", {"infeasible": True})
         z, prices = found
