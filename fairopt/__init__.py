@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from fairopt.histories.job_log import JobLog
     from fairopt.histories.result import History
     from fairopt.histories.running import history
-    from fairopt.instance import Instance, Queue, Quota, Rule, tasks
+    from fairopt.instance import Instance, Limit, Queue, Quota, Rule, tasks
     from fairopt.kubernetes.importing import import_kubernetes
     from fairopt.kubernetes.kai_export import export_kai
     from fairopt.kubernetes.kueue_export import export_kueue
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from fairopt.slurm.exporting import export_slurm
     from fairopt.slurm.importing import import_slurm
     from fairopt.solvers import PLACEMENTS, SOLVERS
-    from fairopt.solving import formulate, solve, to_pyomo
+    from fairopt.solving import formulate, solve, to_cvxpy, to_pyomo
     from fairopt.studies.paper_tables import StudyTable, study_table
     from fairopt.studies.sweep import study
     from fairopt.trace import Trace
@@ -97,6 +97,7 @@ __all__ = [
     "InvalidInstance",
     "JobLog",
     "Level",
+    "Limit",
     "NoSolution",
     "Notion",
     "Program",
@@ -155,6 +156,7 @@ __all__ = [
     "study",
     "study_table",
     "tasks",
+    "to_cvxpy",
     "to_pyomo",
     "trace_google2011",
     "trace_swf",
@@ -191,7 +193,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "histories.job_log": ["JobLog"],
         "histories.result": ["History"],
         "histories.running": ["history"],
-        "instance": ["Instance", "Queue", "Quota", "Rule", "tasks"],
+        "instance": ["Instance", "Limit", "Queue", "Quota", "Rule", "tasks"],
         "kubernetes.importing": ["import_kubernetes"],
         "kubernetes.kai_export": ["export_kai"],
         "kubernetes.kueue_export": ["export_kueue"],
@@ -213,7 +215,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "slurm.exporting": ["export_slurm"],
         "slurm.importing": ["import_slurm"],
         "solvers": ["PLACEMENTS", "SOLVERS"],
-        "solving": ["formulate", "solve", "to_pyomo"],
+        "solving": ["formulate", "solve", "to_cvxpy", "to_pyomo"],
         "studies.paper_tables": ["StudyTable", "study_table"],
         "studies.sweep": ["study"],
         "trace": ["Trace"],

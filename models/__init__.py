@@ -28,11 +28,23 @@ from fairopt.models.psdsf import PSDSF
 from fairopt.models.queue_tree import OPTIONS_OF_TREES
 from fairopt.models.rpsdsf import ResidualPSDSF
 from fairopt.models.share_notion import ShareNotion
+from fairopt.models.stated import Stated
 from fairopt.models.tsf import TSF
 from fairopt.models.uniform import Uniform
 from fairopt.registry import Registry
 
-__all__ = ["CRITERIA", "NOTIONS", "OPTIONS_OF_TREES", "Efficiency", "Notion", "Property", "ShareNotion", "Sharing", "default_sharing"]
+__all__ = [
+    "CRITERIA",
+    "NOTIONS",
+    "OPTIONS_OF_TREES",
+    "Efficiency",
+    "Notion",
+    "Property",
+    "ShareNotion",
+    "Sharing",
+    "Stated",
+    "default_sharing",
+]
 
 
 def _wrong(entry: object) -> str:

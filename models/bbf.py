@@ -61,6 +61,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.fractions import rationals
 from fairopt.instance.shared import refuse_shared
+from fairopt.instance.task_limits import as_tasks
 from fairopt.models.notion import Notion, Property, Sharing
 from fairopt.models.preference import check_preference, preference_per_task, restricted_preference
 from fairopt.program import AlphaFair, Disjunctive, Goal, LimitKind, Limits, Program
@@ -127,6 +128,11 @@ class BBF(Notion):
                 f'the notion "bbf" limits a user only by its request, but user "{instance.users[int(instance.limited.argmax())]}" has a '
                 "parallelism smaller than the pool; give the user fewer tasks, and leave parallelism out"
             )
+        for limit in as_tasks(instance).limits:
+            raise Unsupported(
+                f'the notion "bbf" has no place for limit "{limit.name}": no fair allocation need exist, as nobody has a bottleneck there; '
+                "limit the tasks of one user, or leave it out"
+            )
         check_preference(self.prefer, instance, self.name)
 
     def describe_measure(self, instance: Instance, user: int) -> str:
@@ -136,6 +142,7 @@ class BBF(Notion):
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Return the program: the weighted Nash optimum, or the union of polytopes of all fair allocations."""
+        instance = as_tasks(instance)
         requests = instance.replace(tasks=np.where(np.isfinite(instance.tasks), instance.tasks, 1.0))
         users, servers = eligible_pairs(requests)
         weights = requests.weights / requests.weights[users].sum() if users.size else requests.weights
@@ -156,6 +163,7 @@ class BBF(Notion):
 
     def in_fractions(self, instance: Instance, program: Program) -> ExactProgram:
         """Return the program in fractions: the weighted Nash optimum."""
+        instance = as_tasks(instance)
         requests = instance.replace(tasks=np.where(instance.tasks < np.inf, instance.tasks, 1)).exact
         weights = rationals(requests.weights)
         part = weights[program.pair_users].sum() if program.n_pairs else 1

@@ -33,9 +33,11 @@ import numpy as np
 
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.shared import refuse_shared
+from fairopt.instance.task_limits import as_tasks, refuse_across_servers
 from fairopt.models.notion import Property, Sharing
 from fairopt.models.share_notion import ShareNotion, alone_on_each
-from fairopt.program import Goal, Leximin, Separate
+from fairopt.program import Goal, Leximin, Program, Separate
+from fairopt.program.exact import ExactProgram
 
 __all__ = ["PerServerDRF"]
 
@@ -55,13 +57,22 @@ class PerServerDRF(ShareNotion):
 
     def merges(self, instance: Instance) -> bool:
         """Return False if tasks or parallelism are limited: servers take turns in order, and merged servers would take theirs together."""
-        return bool(np.isinf(instance.tasks).all() and not instance.limited.any())
+        return bool(np.isinf(as_tasks(instance).tasks).all() and not instance.limited.any())
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
-        """Refuse resources of the cluster, and what every notion refuses."""
+        """Refuse resources of the cluster, named limits on several servers, and what every notion refuses."""
         super().check(instance, sharing)
         instead = 'use "drfh", "cdrf" or another notion that looks at all servers together'
         refuse_shared(instance, f'"{self.name}" decides server by server', instead)
+        refuse_across_servers(instance, self.name)
+
+    def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
+        """Return the program; limits on the tasks of one user are numbers of tasks."""
+        return super().formulate(as_tasks(instance), sharing=sharing, integral=integral)
+
+    def in_fractions(self, instance: Instance, program: Program) -> ExactProgram:
+        """Return the program in fractions."""
+        return super().in_fractions(as_tasks(instance), program)
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return 1 / gamma0[n,i] = max_r d[n,r] / (counts[i] c[i,r]), (users, servers)."""

@@ -70,6 +70,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.fractions import rationals
 from fairopt.instance.shared import refuse_shared
+from fairopt.instance.task_limits import as_tasks, refuse_across_servers
 from fairopt.instance.tolerances import NOTHING
 from fairopt.models.notion import Condition, Property, Sharing
 from fairopt.models.preference import check_preference, preference_per_task, restricted_preference
@@ -189,6 +190,7 @@ class PSDSF(ShareNotion):
                 'formulation="market" is the program of time division, and resource division has none; '
                 'use sharing="tdm", or leave formulation out'
             )
+        refuse_across_servers(instance, self.name)
         check_preference(self.prefer, instance, self.name)
 
     def share_per_task(self, instance: Instance) -> FloatArray:
@@ -214,6 +216,7 @@ class PSDSF(ShareNotion):
 
     def in_fractions(self, instance: Instance, program: Program) -> ExactProgram:
         """Return the program in fractions: the equilibrium, or the market."""
+        instance = as_tasks(instance)
         if self.prefer is not None and program.n_pairs:
             equilibrium = dataclasses.replace(program, goal=self.goal(np.ones(len(program.users))))
             exact = super().in_fractions(instance, equilibrium)
@@ -233,6 +236,7 @@ class PSDSF(ShareNotion):
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Return the program: the equilibrium, the market, or with ``prefer`` the union of all PS-DSF allocations."""
+        instance = as_tasks(instance)
         program = super().formulate(instance, sharing=sharing, integral=integral)
         if self.formulation == "market":  # its U[n] is x[n]: a task counts the same wherever it runs
             return dataclasses.replace(program, utilities=np.ones(program.n_pairs))

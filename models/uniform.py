@@ -34,10 +34,12 @@ import scipy.sparse as sp
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.fractions import rationals
+from fairopt.instance.selections import is_own
 from fairopt.models.notion import Notion, Property, Sharing
 from fairopt.program import LimitKind, Limits, Program, Total
 from fairopt.program.cluster_limits import eligible_pairs, user_limits
 from fairopt.program.exact import ExactProgram
+from fairopt.program.queue_limits import queue_limits
 from fairopt.wording import joined, percent
 
 __all__ = ["Uniform"]
@@ -93,6 +95,13 @@ class Uniform(Notion):
                 "give weights of shape (users,), or use sharing='rdm'"
             )
 
+        for selection in instance.selections:
+            if not is_own(selection):
+                raise Unsupported(
+                    f'"uniform" gives everybody a slice of its own, and limit "{selection.limit.name}" is about several users together; '
+                    'limit each user by itself (each="user"), or leave it out'
+                )
+
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return its slice as text."""
         part = (instance.weights / instance.weights.sum(axis=0))[user]
@@ -117,6 +126,7 @@ class Uniform(Notion):
         first = np.searchsorted(users, np.arange(instance.n_users + 1))
         tasks = sp.csr_array((np.ones(users.size), np.arange(users.size), first), shape=(instance.n_users, users.size))
         of_cluster = Limits.of(LimitKind.SLICE, tasks[whose[:, 0]], shared, whose + np.array([0, instance.n_servers]))
+        of_limits, names = queue_limits(instance, users, servers)
         return Program(
             name=self.name,
             title=self.title,
@@ -126,7 +136,8 @@ class Uniform(Notion):
             pair_users=users,
             pair_servers=servers,
             utilities=np.ones(users.size),
-            limits=Limits.stack([slices, of_cluster, user_limits(instance, users, servers)]),
+            limits=Limits.stack([slices, of_cluster, user_limits(instance, users, servers), of_limits]),
             goal=Total(np.ones(instance.n_users)),
             integral=integral,
+            queue_limits=names,
         )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fairopt.solvers.filling.progressive_filling import Filled, fill
     from fairopt.solvers.polishing import polishes
     from fairopt.solvers.rational import EXACT_GOALS, largest_exactly, points_near, seconds_of_a_level, solve_exactly
+    from fairopt.solvers.via_cvxpy.engine import to_problem
     from fairopt.solvers.via_highs.contradictions import contradiction
     from fairopt.solvers.via_highs.memory import RememberedLevels
     from fairopt.solvers.via_highs.pareto import Pareto, pareto_frontier
@@ -71,6 +72,7 @@ __all__ = [
     "seconds_of_a_level",
     "solve_exactly",
     "to_model",
+    "to_problem",
 ]
 
 __getattr__ = door(  # a name is imported when it is first used: nobody needs every engine
@@ -89,6 +91,7 @@ __getattr__ = door(  # a name is imported when it is first used: nobody needs ev
         "polishing": ["polishes"],
         "rational": ["EXACT_GOALS", "largest_exactly", "points_near", "seconds_of_a_level", "solve_exactly"],
         "via_highs.contradictions": ["contradiction"],
+        "via_cvxpy.engine": ["to_problem"],
         "via_highs.memory": ["RememberedLevels"],
         "via_highs.pareto": ["Pareto", "pareto_frontier"],
         "via_highs.placement": ["Placed", "pack_servers", "place_numbers", "place_whole"],

@@ -14,7 +14,7 @@ from fairopt.solvers.equilibrium.engine import BestResponse
 from fairopt.solvers.interior_point.engine import InteriorPoint
 from fairopt.solvers.large.engine import Large
 from fairopt.solvers.trajectory.engine import Trajectory
-from fairopt.solvers.via_cvxpy import CVXPY
+from fairopt.solvers.via_cvxpy.engine import CVXPY
 from fairopt.solvers.via_highs.engine import HiGHS
 from fairopt.solvers.via_pyomo.engine import Pyomo
 from fairopt.solvers.water_filling import WaterFilling

@@ -36,6 +36,7 @@ from typing import Any, Literal
 import numpy as np
 from instances import demands_with_zeros, with_lenders
 from reference.kept import all_rows, kept_of
+from reference.named_limits import rows_of_limits
 from scipy.optimize import linprog
 
 import fairopt as fo
@@ -160,6 +161,7 @@ class Cluster:
             for quota, servers in quotas_of(node.queue, instance):
                 for name, amount in quota.limit.items():
                     self.rows.append(self.row(node.users, instance.resources.index(name), servers, number(amount)))
+        self.rows += [Row(row.use, row.bound) for row in rows_of_limits(instance, number)]
         self.kept = kept_of(instance, number)
 
     def row(self, users: Sequence[int], resource: int, servers: Sequence[int], bound: Number) -> Row:

@@ -15,7 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from fairopt.formats import schema
 
-_TITLES = {"Server": "A server", "User": "A user", "Queue": "A queue", "Quota": "One of the quotas of a queue"}
+_TITLES = {"Server": "A server", "User": "A user", "Queue": "A queue", "Quota": "One of the quotas of a queue", "Limit": "A named limit"}
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -66,8 +66,8 @@ class Allocation(ShowsItself):
         Dual price of capacity (of a server's time): an upper bound on what the goal gains with one more unit, and exactly its gain if the
         prices are unique. For a leximin, of the lowest level that a bottleneck stops; ``levels`` has all.
     queue_prices : dict
-        The same of the limits of queues and of shared resources ("licences of the cluster"), by name, as in `Level`; of a goal with
-        levels, the price at the first level where the limit has one.
+        The same of the limits of queues, of shared resources ("licences of the cluster") and of rows of one's own
+        (`fairopt.Program.with_limit`), by name, as in `Level`; of a goal with levels, the price at the first level where it has one.
     levels : tuple of Level
         Ascending: the distinct final levels, with all users; empty if the goal has none.
     certificate : Certificate

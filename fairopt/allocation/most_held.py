@@ -68,7 +68,8 @@ def _of_users(instance: Instance, pairs: list[tuple[int, int]], tasks: ExactArra
 def _of_queues(instance: Instance, pairs: list[tuple[int, int]]) -> Iterator[Line]:
     """Yield the limits of queues. What other queues keep of their guarantees does not lessen what a queue asks for."""
     for row in limit_rows(instance):
-        yield _used(instance, pairs, row.users, row.servers, row.resource), row.bound
+        each = row.per_task(instance.demands)
+        yield {j: each[n] if each.ndim == 1 else each[n, i] for j, (n, i) in enumerate(pairs) if row.users[n] and row.servers[i]}, row.bound
 
 
 def _used(instance: Instance, pairs: list[tuple[int, int]], users: BoolArray, servers: BoolArray, r: int) -> dict[int, Any]:

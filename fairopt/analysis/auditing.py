@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, Any
 from fairopt.allocation import Allocation
 from fairopt.allocation.records import question_of
 from fairopt.analysis.measures import Violation
-from fairopt.analysis.properties import CHECKS, OF_FLAT_LISTS, OF_TREES, OF_WHOLE_TASKS, Case, Verdict
+from fairopt.analysis.properties import CHECKS, OF_FLAT_LISTS, OF_SERVERS_ALONE, OF_TREES, OF_WHOLE_TASKS, Case, Verdict
 from fairopt.analysis.properties.case import quietly
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.instance.limits import refuse_limits
 from fairopt.instance.rule_rows import refuse_rules
-from fairopt.instance.shared import refuse_shared
 from fairopt.models import Property
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself
@@ -198,18 +198,20 @@ def audit(
             "(fairopt.analysis.rerun.given makes one of an array of tasks)"
         )
     refuse_rules(allocation.instance, "no property of an audit knows them")
-    refuse_shared(allocation.instance, "an audit does not count them", "leave them out")
     check_whole_number("effort", effort, 1)
     check_whole_number("seed", seed, 0)
     workers = workers if jobs is None else jobs
     check_number_of_workers(workers)
     check_time_limit(time_limit)
+    refuse_limits(allocation.instance.limits, "an audit")
     case = Case.of(allocation, int(effort), int(seed), int(workers), time_limit)
     verdicts = {}
     tree = allocation.instance.is_tree
     for name in _names(properties, tree=tree):
         if tree and name in OF_FLAT_LISTS:
             verdicts[name] = does_not_apply(name, _ABOUT_FLAT_LISTS)
+        elif name in OF_SERVERS_ALONE and case.own_rows:
+            verdicts[name] = does_not_apply(name, f"Does not apply: it knows of no limit but those of servers, and there is {_rows(case)}.")
         else:
             with quietly():
                 verdicts[name] = dataclasses.replace(_judged(case, name), promised=_promise(case, name))
@@ -219,6 +221,10 @@ def audit(
         "allocation": question_of(allocation), "properties": list(verdicts), "effort": effort, "seed": seed, "time_limit_s": time_limit
     }  # fmt: skip
     return Audit(allocation, verdicts, tuple(case.limits_exceeded), plain(question))
+
+
+def _rows(case: Case) -> str:
+    return f'"{case.own_rows[0].name}"' + (f" and {len(case.own_rows) - 1} more" if len(case.own_rows) > 1 else "")
 
 
 def _judged(case: Case, name: str) -> Verdict:

@@ -314,8 +314,7 @@ def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> fl
     if some.size:
         worst = max(worst, _relative(servers_at_once(instance, tasks)[some], instance.parallelism[some]))
     for row in counted_rows(instance, tasks):
-        used = (tasks[row.users][:, row.servers].sum(axis=1) * instance.demands[row.users, row.resource]).sum()
-        worst = max(worst, _relative(np.array([used]), np.array([row.bound])))
+        worst = max(worst, _relative(np.array([row.used(instance.demands, tasks)]), np.array([row.bound])))
     if instance.shared_capacity.size:
         worst = max(worst, _relative(per_user @ instance.shared_demands, instance.shared_capacity))
     worst = max(worst, rule_excess(instance, tasks))

@@ -51,7 +51,11 @@ class Export:
     def of(cls, kind: str, files: Mapping[str, str], holdings: Holdings, names: Mapping[str, str], notes: Iterable[str]) -> Export:
         """Return an export whose notes begin with what rounding changed and how units are understood."""
         whole = holdings.whole
-        return cls(kind, dict(files), whole, dict(names), (*whole.notes, *notes_of_units(holdings.measures), *notes))
+        of_limits = (
+            f'limit "{limit.name}" is not written: {kind} has no such limit; the whole tasks keep it, and nothing here will later'
+            for limit in whole.instance.limits
+        )
+        return cls(kind, dict(files), whole, dict(names), (*whole.notes, *notes_of_units(holdings.measures), *of_limits, *notes))
 
     @property
     def text(self) -> str:

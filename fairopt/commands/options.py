@@ -51,6 +51,7 @@ __all__ = [
     "Top",
     "Workers",
     "at_least_one",
+    "change",
     "max_bytes",
     "read_instance",
     "read_period",
@@ -65,16 +66,15 @@ EFFORT = "Search budget: misreports (strategy-proofness) and removed users (popu
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="A .yaml, .json, .xlsx or .ods file, or a folder with servers.csv and users.csv.")
 ]
-Changes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="PATH=VALUE",
-        autocompletion=completion.changes,
-        help="Run on a copy of FILE with this change, as in users.vision.weight=3, servers.new.count+=2 or "
-        "queues.lab.limit.gpu=8. Can be repeated.",
-    ),
-]
+
+
+def change(help: str, name: str = "--set") -> Any:
+    """Return an option for changes of an instance, each by names."""
+    return typer.Option(name, metavar="PATH=VALUE", autocompletion=completion.changes, help=help)
+
+
+_AS_IN = "as in users.vision.weight=3, servers.new.count+=2 or queues.lab.limit.gpu=8"
+Changes = Annotated[list[str] | None, change(f"Run on a copy of FILE with this change, {_AS_IN}. Can be repeated.")]
 Rules = Annotated[
     list[str] | None,
     typer.Option(
@@ -84,14 +84,7 @@ Rules = Annotated[
     ),
 ]
 ClusterChanges = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="PATH=VALUE",
-        autocompletion=completion.changes,
-        help="Run on a copy of the cluster of --cluster with this change, as in users.vision.weight=3, servers.new.count+=2 or "
-        "queues.lab.limit.gpu=8. Can be repeated.",
-    ),
+    list[str] | None, change(f"Run on a copy of the cluster of --cluster with this change, {_AS_IN}. Can be repeated.")
 ]
 Notions = Annotated[
     str,

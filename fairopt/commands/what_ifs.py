@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 import fairopt as fo
-from fairopt.commands import completion
 from fairopt.commands.console import Bar, Form, choose_form, draw, hand_over, work
 from fairopt.commands.options import (
     Everything,
@@ -23,6 +22,7 @@ from fairopt.commands.options import (
     Shown,
     Sort,
     Top,
+    change,
     read_instance,
     with_rules,
     words,
@@ -39,23 +39,12 @@ def what_if(
     other: Annotated[Path | None, typer.Argument(metavar="OTHER", help="Compare FILE with this file instead of a changed copy.")] = None,
     changed: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="PATH=VALUE",
-            autocompletion=completion.changes,
-            help="What changes, by names, as in users.vision.weight=3, servers.new.count+=2 or queues.lab.limit.gpu=8. With "
-            "OTHER: a change of OTHER. Can be repeated; the files stay as they are.",
+        change(
+            "What changes, by names, as in users.vision.weight=3, servers.new.count+=2 or queues.lab.limit.gpu=8. With "
+            "OTHER: a change of OTHER. Can be repeated; the files stay as they are."
         ),
     ] = None,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--given",
-            metavar="PATH=VALUE",
-            autocompletion=completion.changes,
-            help="A change of both sides, before and after. Can be repeated.",
-        ),
-    ] = None,
+    changes: Annotated[list[str] | None, change("A change of both sides, before and after. Can be repeated.", "--given")] = None,
     notions: Notions = "drfh",
     schedules: Schedules = "",
     integral: Annotated[bool, typer.Option("--integral", help="Also compute the best allocations of whole tasks.")] = False,

@@ -169,6 +169,7 @@ def save(instance: Instance, path: str | os.PathLike[str]) -> None:
     """
     path = Path(path)
     queues = [name for queue in instance.queues for name in (queue.name, *(quota.name for quota in queue.quotas))]
+    queues += [name for limit in instance.limits for name in (limit.name, *([limit.servers] if isinstance(limit.servers, str) else []))]
     facts = [text for each in instance.attributes for pair in each.items() for text in pair if isinstance(text, str)]
     facts += [owner for owner in instance.owners if owner is not None]
     for label in itertools.chain(instance.users, instance.servers, instance.resources, queues, facts, *instance.hosts):
@@ -194,7 +195,7 @@ def schema() -> dict[str, Any]:
     """Return the JSON Schema of instance files, for editors and other programs.
 
     >>> sorted(schema()["properties"])
-    ['description', 'queues', 'resources', 'servers', 'shared', 'title', 'units', 'users']
+    ['description', 'limits', 'queues', 'resources', 'servers', 'shared', 'title', 'units', 'users']
     """
     from fairopt.formats import entries
 

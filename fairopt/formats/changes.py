@@ -8,9 +8,10 @@
 ``queues.lab.quotas.model = A100.limit.gpu=8``  names a quota by its name, by its ``on``, or by its number: 1, 2, ...
 ``users.vision.tasks=``                         removes the key, so that its default holds
 ``servers.big={capacity: {gpu: 8}}``            adds an entry, or replaces the present one
+``limits.licences.bound+=5``                    so too named limits
 ``users.vision=``                               removes the entry
 ``queues.lab=``                                 removes the queue, the queues in it, and their users
-``servers.old=``                                removes the servers, also where users and quotas name them
+``servers.old=``                                removes the servers, also where users, quotas and limits name them
 ``shared.ansys=12``                             another amount of a resource of the whole cluster; a new name adds one
 ``resources.gpu=``                              removes the resource everywhere, and so does ``shared.ansys=`` of a shared one
 ==============================================  ==========================================================================
@@ -254,7 +255,7 @@ class Changed:
         refuse = _Refusal(f"{self._source.place(())} with {brief(change.text)}")
         kind, *rest = change.path
         if kind == "resources" and rest:
-            without_resource(self.data, rest[0])
+            without_resource(self.data, self._origin, rest[0])
             return
         if kind == "shared" and rest:
             self._put_shared(refuse, rest[0], change)
@@ -295,7 +296,7 @@ class Changed:
         if name not in amounts and (change.sign or change.value is None):
             refuse.unknown("shared resource", name, amounts)
         if change.value is None:
-            without_resource(self.data, name)
+            without_resource(self.data, self._origin, name)
             return
         _put(refuse, amounts, name, None, change)
         self.data["shared"] = amounts
@@ -433,4 +434,5 @@ def _names(data: Any, path: Path) -> tuple[str, ...]:
 def _example(data: Any, kind: str) -> str:
     """Return an example of a change to an entry of this kind."""
     name = next((each["name"] for each in data.get(kind) or [] if "name" in each), "NAME")
-    return f"{brief(str(name))}.{'count=4' if kind == 'servers' else 'weight=3'}"
+    key = {"servers": "count=4", "limits": "bound=8"}.get(kind, "weight=3")
+    return f"{brief(str(name))}.{key}"

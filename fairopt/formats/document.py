@@ -21,7 +21,7 @@
         owner: lab                        # optional: whose tasks they are; left out: the queue's, or those of alice
         guarantee: 3                      # optional: tasks that it gets first
         servers: [A]                      # optional: the only servers that it may use
-        requires: "gpu_model in V100|T4; cores >= 4"          # optional: see fairopt.formats.requirements
+        requires: "gpu_model in V100|T4; cores >= 4"          # optional: see fairopt.instance.requirements
         rates: {A: 3}                     # optional, for all users or none: tasks on one server alone; left out: 0
     queues:                               # optional: a tree; the order does not matter
       - name: research
@@ -36,6 +36,14 @@
           - {on: gpu_model = V100, guarantee: {cpu: 4}}       # the language of "requires", or servers: [A]
     rules:                                # optional: linear conditions of any sign on tasks, see fairopt.Rule
       - "x[alice] >= 2 * x['vision', 'ssd = true']"
+    limits:                               # optional: what some users hold together, wherever they are in the tree
+      - name: big-memory                  # of all that it selects together
+        bound: 8                          # of the resource; without resource and amounts, a number of tasks
+        resource: memory                  # optional; or amounts: {alice: 2}, what a task of alice counts
+        users: [alice]                    # optional: these users only
+        queues: [vision]                  # optional: users below these queues only
+        servers: gpu_model = V100         # optional: these servers only, by conditions or names
+        each: user                        # optional: a limit for each user, queue or server, not one for all
 
 Numbers may have a unit: ``memory: 256GiB``, ``cpu: 500m``, ``weight: 1/3`` (:mod:`fairopt.instance.quantities` lists the units). They are
 kept as they are written: 0.1 is 1/10, and 1/3 is no rounded number, for ``solve(..., exact=True)``. A byte unit means bytes, and if one
@@ -73,14 +81,15 @@ from pydantic import BaseModel, ValidationError
 from fairopt.errors import InvalidInstance
 from fairopt.files.limits import check_array
 from fairopt.formats.as_written import AsWritten
-from fairopt.formats.entries import ENTRIES, Document, Queue, Quota, Server, User
+from fairopt.formats.entries import ENTRIES, Document, Limit, Queue, Quota, Server, User
 from fairopt.formats.messages import Path, Source, check_known, check_unique, keep_invalid, mistakes_of, refuse
-from fairopt.formats.requirements import Attributes
 from fairopt.formats.units import with_plain_numbers
 from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.instance import limits as named_limits
 from fairopt.instance import queues as asked
 from fairopt.instance.hosts import Hosts, misplaced, named_by
 from fairopt.instance.queues import misfits
+from fairopt.instance.requirements import Attributes
 from fairopt.instance.rule_rows import check_rules
 from fairopt.instance.rules import Rule
 from fairopt.instance.shared import CLUSTER
@@ -115,6 +124,7 @@ def instance_from(source: Source) -> Instance:
     check_unique(source, ("servers",), (s.name for s in servers), ("name",), mistakes)
     check_unique(source, ("users",), (u.name for u in users), ("name",), mistakes)
     check_unique(source, ("queues",), (q.name for q in document.queues), ("name",), mistakes)
+    check_unique(source, ("limits",), (limit.name for limit in document.limits), ("name",), mistakes)
 
     resources, shared = document.resources, document.shared
     if resources is None:
@@ -153,7 +163,8 @@ def instance_from(source: Source) -> Instance:
             for name, amount in user.demand.items():
                 demands[n, column[name]] = amount
                 numbers.keep("demands", (n, column[name]), "users", n, "demand", name)
-            if user.rates is None and user.tasks == math.inf and not any(user.demand.values()):
+            endless = user.rates is None and user.tasks == math.inf and not any(user.demand.values())
+            if endless and not document.limits:  # limits may bound it
                 refuse(
                     source,
                     ("users", n),
@@ -165,6 +176,9 @@ def instance_from(source: Source) -> Instance:
     attributes = Attributes([server.attributes for server in servers])
     with mistakes:
         queues = _queues(source, document, column, attributes, numbers)
+    limits = [
+        _limit(source, ("limits", k), document, limit, column, attributes, numbers, mistakes) for k, limit in enumerate(document.limits)
+    ]
     known = dict.fromkeys(queue.name for queue in document.queues)
     for n, user in enumerate(users):
         with mistakes:
@@ -197,6 +211,7 @@ def instance_from(source: Source) -> Instance:
             guarantees=numbers.of_users("guarantees", "guarantee", [u.guarantee for u in users]),
             queues=queues,
             queue_of=[u.queue for u in users],
+            limits=[limit for limit in limits if limit is not None],
             shared={name: numbers.at("shared", name, given=amount) for name, amount in shared.items()},
             hosts=hosts,
             attributes=[s.attributes for s in servers],
@@ -401,6 +416,58 @@ def _made(source: Source, path: Path, kind: type[_Kind], **values: Any) -> _Kind
         return kind(**values)
     except InvalidInstance as error:  # what nothing above has refused: numbers that are too large or too small
         refuse(source, path, str(error).removeprefix(f'queue "{values["name"]}": ').removeprefix(f"the quota on {values['name']}: "))
+
+
+def _limit(
+    source: Source,
+    path: Path,
+    document: Document,
+    limit: Limit,
+    resources: dict[str, int],
+    attributes: Attributes,
+    numbers: AsWritten,
+    mistakes: Mistakes,
+) -> named_limits.Limit | None:
+    """Return a named limit; None if it has a mistake."""
+    users, servers = ({entry.name: None for entry in entries} for entries in (document.users, document.servers))
+    queues = {queue.name: None for queue in document.queues}
+    with mistakes:
+        check_known(source, (*path, "resource"), [limit.resource] if limit.resource else [], resources, "resource")
+        listed = limit.servers if isinstance(limit.servers, list) else None
+        for word, names, known in (("users", limit.users, users), ("queues", limit.queues, queues), ("servers", listed, servers)):
+            if names == []:
+                refuse(source, (*path, word), f"the list is empty, so that nothing is selected; leave {word} out to select all")
+            check_known(source, (*path, word), names or [], known, word[:-1])
+            check_unique(source, (*path, word), names or [])
+        if isinstance(limit.servers, str) and limit.servers not in servers:
+            _check_conditions(source, (*path, "servers"), limit.servers, attributes)
+        amounts: dict[str, Any] | None = None
+        if limit.amounts is not None:
+            check_known(source, (*path, "amounts"), limit.amounts, users, "user")
+            amounts = {}
+            for user, own in limit.amounts.items():
+                of_user = (*path, "amounts", user)
+                if isinstance(own, dict):
+                    check_known(source, of_user, own, servers, "server")
+                    amounts[user] = {server: numbers.at(*of_user, server, given=amount) for server, amount in own.items()}
+                else:
+                    amounts[user] = numbers.at(*of_user, given=own)
+        plain = {word: getattr(limit, word) for word in ("name", "resource", "users", "queues", "servers", "each")}
+        try:
+            return named_limits.Limit(**plain, bound=numbers.at(*path, "bound", given=limit.bound), amounts=amounts)
+        except InvalidInstance as error:
+            refuse(source, path, str(error).removeprefix(f'limit "{limit.name}": '))
+    return None
+
+
+def _check_conditions(source: Source, path: Path, conditions: str, attributes: Attributes) -> None:
+    """Refuse conditions that cannot be read, or that no server meets."""
+    try:
+        met = attributes.where(conditions)
+    except InvalidInstance as error:
+        refuse(source, path, str(error))
+    if not met.any():
+        refuse(source, path, f'no server meets "{conditions}", so that nothing is selected; compare it with the attributes of the servers')
 
 
 def _no_queue(name: str, known: dict[str, None]) -> str:

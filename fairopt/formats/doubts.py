@@ -27,9 +27,9 @@ import numpy as np
 from fairopt.formats.changes import Changed, weights_without_effect
 from fairopt.formats.document import instance_from
 from fairopt.formats.messages import Source
-from fairopt.formats.requirements import Attributes, Clause, parse
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.doubts import doubts
+from fairopt.instance.requirements import Attributes, Clause, parse
 from fairopt.instance.tolerances import NOTHING
 from fairopt.wording import joined, named
 

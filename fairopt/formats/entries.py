@@ -6,7 +6,7 @@ names exist and are unique, :mod:`fairopt.formats.document` checks.
 >>> User.model_validate({"name": "alice", "demand": {"cpu": 1}}).tasks
 inf
 >>> sorted(schema()["$defs"])
-['Queue', 'Quota', 'Server', 'User']
+['Limit', 'Queue', 'Quota', 'Server', 'User']
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import inspect
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -36,7 +36,7 @@ from pydantic_core import PydanticCustomError
 from fairopt.instance.attributes import Value, is_attribute
 from fairopt.instance.quantities import BYTES_PATTERN, PATTERN, SHARE_PATTERN
 
-__all__ = ["ENTRIES", "Document", "Each", "Queue", "Quota", "Server", "User", "each_of", "schema", "single_values"]
+__all__ = ["ENTRIES", "Document", "Each", "Limit", "Queue", "Quota", "Server", "User", "each_of", "schema", "single_values"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,24 @@ def _hosts(value: object) -> str | list[str]:
     return value
 
 
+def _places(value: object) -> str | list[str] | None:
+    if value is None or isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value)):
+        return value
+    raise PydanticCustomError("not_places", "neither text nor a list of text")
+
+
+def _amounts_of_tasks(value: object) -> dict[str, Any] | None:
+    def fine(amount: object) -> bool:
+        return isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount < math.inf
+
+    by_user = value.values() if isinstance(value, dict) else ()
+    each = [amount for own in by_user for amount in (own.values() if isinstance(own, dict) else [own])]
+    names = [name for own in (value, *by_user) if isinstance(own, dict) for name in own]
+    if value is None or (isinstance(value, dict) and all(map(fine, each)) and all(isinstance(name, str) for name in names)):
+        return value
+    raise PydanticCustomError("not_amounts", "no mapping from users to numbers")
+
+
 def _or_quantity(number: dict[str, Any], pattern: str = PATTERN) -> WithJsonSchema:
     """Return the JSON Schema of a number, or of a quantity in its place: :mod:`fairopt.formats.units` makes numbers of them first."""
     words = "A number with a unit, such as 500m or 1/3."
@@ -93,6 +111,12 @@ def _or_quantity(number: dict[str, Any], pattern: str = PATTERN) -> WithJsonSche
 _AT_LEAST_0: dict[str, Any] = {"type": "number", "minimum": 0}
 _ABOVE_0: dict[str, Any] = {"type": "number", "exclusiveMinimum": 0}
 
+
+def _by_name(value: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of a mapping from names to such values."""
+    return {"type": "object", "patternProperties": {r"\S": value}, "additionalProperties": False}
+
+
 Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"\S")]
 Finite: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Number: TypeAlias = Annotated[Finite, _or_quantity(_AT_LEAST_0)]
@@ -100,16 +124,26 @@ Amount: TypeAlias = Annotated[Finite, _or_quantity(_AT_LEAST_0, BYTES_PATTERN)] 
 Share: TypeAlias = Annotated[Finite, _or_quantity(_AT_LEAST_0, SHARE_PATTERN)]
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False), _or_quantity(_ABOVE_0)]
 Count: TypeAlias = Annotated[Finite, AfterValidator(_whole), WithJsonSchema({"type": "integer", "minimum": 0})]
-Limit: TypeAlias = Annotated[float, Field(ge=0), _or_quantity(_AT_LEAST_0, BYTES_PATTERN)]
+AtMost: TypeAlias = Annotated[float, Field(ge=0), _or_quantity(_AT_LEAST_0, BYTES_PATTERN)]
 Endless: TypeAlias = Annotated[float, Field(ge=0), _or_quantity(_AT_LEAST_0)]
 Amounts: TypeAlias = Annotated[dict[Name, Amount], Each("resource")]
-Limits: TypeAlias = Annotated[dict[Name, Limit], Each("resource", missing=math.inf)]
+Limits: TypeAlias = Annotated[dict[Name, AtMost], Each("resource", missing=math.inf)]
 Tier: TypeAlias = Annotated[int, BeforeValidator(_integer)]
 Attribute: TypeAlias = Annotated[Value, PlainValidator(_attribute), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Hosts: TypeAlias = Annotated[
     str | list[str],
     PlainValidator(_hosts),
     WithJsonSchema({"anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "array", "items": {"type": "string", "pattern": r"\S"}}]}),
+]
+Places: TypeAlias = Annotated[
+    str | list[str] | None,
+    PlainValidator(_places),
+    WithJsonSchema({"anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "array", "items": {"type": "string"}}, {"type": "null"}]}),
+]
+AmountsOfTasks: TypeAlias = Annotated[
+    dict[str, Any] | None,
+    PlainValidator(_amounts_of_tasks),
+    WithJsonSchema({"anyOf": [_by_name({"anyOf": [_AT_LEAST_0, _by_name(_AT_LEAST_0)]}), {"type": "null"}]}),
 ]
 Weight: TypeAlias = Annotated[
     Annotated[Share, Tag("number")] | Annotated[dict[Name, Positive], Tag("mapping")],
@@ -204,6 +238,27 @@ class Queue(_Entry):
     """Guarantees and limits on groups of servers."""
 
 
+class Limit(_Entry):
+    """What the users whom it selects hold together on the servers that it selects, or how many tasks they run there."""
+
+    name: Name
+    """Its label, unique among the limits, without a dot."""
+    bound: Amount
+    """The most that they hold of the resource, or the largest sum of amounts, or number of tasks; with "each", each of them by itself."""
+    resource: Name | None = None
+    """What counts is the demand for this resource; left out: the amounts, or each task as 1."""
+    amounts: AmountsOfTasks = None
+    """What a task counts, by user, or by user and server; who is left out counts 0. Not together with "resource"."""
+    users: list[str] | None = None
+    """The users that it selects; left out: all."""
+    queues: list[str] | None = None
+    """The queues whose users it selects; left out: all users."""
+    servers: Places = None
+    """The servers that it selects, by name, or by conditions on their attributes such as "model = A100"; left out: all."""
+    each: Literal["user", "queue", "server"] | None = None
+    """One such limit for each user, queue or server by itself; left out: one for all together."""
+
+
 class Document(_Entry):
     """A cluster and the users who share it."""
 
@@ -223,11 +278,13 @@ class Document(_Entry):
     """The tree of queues that the users are in, in any order."""
     rules: list[str] = []
     """Linear conditions of any sign that every allocation obeys, such as "x['lab/alice'] >= 2 * x['course']"."""
+    limits: list[Limit] = []
+    """What some users hold together, wherever they are in the tree: named limits."""
     users: Annotated[list[User], Field(min_length=1)]
     """Who shares it."""
 
 
-ENTRIES: dict[str, type[BaseModel]] = {"servers": Server, "users": User, "queues": Queue}
+ENTRIES: dict[str, type[BaseModel]] = {"servers": Server, "users": User, "queues": Queue, "limits": Limit}
 """The lists of a document, and the model of an entry of each."""
 
 
@@ -264,7 +321,7 @@ def schema() -> dict[str, Any]:
     definition = Document.model_json_schema(schema_generator=Untitled)
     for model, described in (
         (Document, definition),
-        *((kind, definition["$defs"][kind.__name__]) for kind in (Server, User, Queue, Quota)),
+        *((kind, definition["$defs"][kind.__name__]) for kind in (Server, User, Queue, Quota, Limit)),
     ):
         for key, words in _docstrings(model).items():
             described["properties"][key] = dict(sorted({**described["properties"][key], "description": words}.items()))

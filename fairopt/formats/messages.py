@@ -31,7 +31,9 @@ Path: TypeAlias = tuple[Any, ...]
 
 # Examples of values, for messages; in flow style, which YAML and JSON share except for quotes.
 EXAMPLES = {
+    "amounts": "{alice: 2, bob: 1}",
     "attributes": "{gpu_model: V100, cores: 4}",
+    "bound": "8",
     "capacity": "{cpu: 9, memory: 12}",
     "demand": "{cpu: 1, memory: 2}",
     "guarantee": "{cpu: 4}",
@@ -164,6 +166,12 @@ def _need(kind: str, context: Mapping[str, Any], path: Path, value: object) -> t
         return "text, a finite number, true or false", "give it such a value or leave the key out"
     if kind == "not_hosts":
         return "names of hosts such as cn[1,3,5], or a list of names", "give it such a value or leave the key out"
+    if kind == "not_places":
+        return 'names of servers such as [A, B], or conditions such as "model = A100"', "give it such a value or leave the key out"
+    if kind == "not_amounts":
+        return f"numbers >= 0 by user, or by user and server, such as {EXAMPLES['amounts']}", ""
+    if kind == "literal_error":
+        return str(context["expected"]), "give it such a value or leave the key out"
     if kind == "not_whole":
         return "a whole number >= 0", ""
     if kind in ("not_an_integer", "int_type"):
@@ -199,7 +207,7 @@ def in_words(data: object, path: Path) -> str:
     words = []
     for depth, step in enumerate(path):
         above = path[depth - 1] if depth else None
-        if depth == 1 and above in ("users", "servers", "queues") and isinstance(step, int):
+        if depth == 1 and above in ("users", "servers", "queues", "limits") and isinstance(step, int):
             name = _at(data, (above, step, "name"))
             kind = str(above)[:-1]
             words = [f'{kind} "{brief(name)}"' if isinstance(name, str) else f"{kind} {step + 1}"]

@@ -27,6 +27,7 @@ def leave_out(data: dict[str, Any], origin: Mapping[str, list[Any]], removed: Ma
     while more:
         more = {each["name"] for each in data.get("queues", ()) if each.get("parent") in gone and each["name"] not in gone}
         gone |= more
+    _leave_out_of_limits(data, origin, {**removed, "queues": gone})
     if gone:
         _keep(data, origin, "queues", lambda each: each["name"] not in gone)
         _keep(data, origin, "users", lambda each: each.get("queue") not in gone)
@@ -37,16 +38,36 @@ def leave_out(data: dict[str, Any], origin: Mapping[str, list[Any]], removed: Ma
                 data["queues"][j] = {**queue, "quotas": list(_quotas(queue["quotas"], servers))}
 
 
-def without_resource(data: dict[str, Any], resource: str) -> None:
-    """Leave a resource out of a document: of its list, of the units, of what is shared, and of every amount."""
+def without_resource(data: dict[str, Any], origin: Mapping[str, list[Any]], resource: str) -> None:
+    """Leave a resource out of a document: of its list, the units, what is shared, every amount, and with it the limits of it."""
     for key, kind in (("resources", list), ("units", dict), ("shared", dict)):
         if isinstance(data.get(key), kind):
             data[key] = _without(data[key], resource)
+    if data.get("limits"):
+        _keep(data, origin, "limits", lambda limit: limit.get("resource") != resource)
     for name, model in ENTRIES.items():
         for j, entry in enumerate(data.get(name, ())):
             data[name][j] = _amounts(entry, model, resource)
             if entry.get("quotas"):
                 data[name][j]["quotas"] = [_amounts(quota, Quota, resource) for quota in entry["quotas"]]
+
+
+def _leave_out_of_limits(data: dict[str, Any], origin: Mapping[str, list[Any]], removed: Mapping[str, Collection[str]]) -> None:
+    """Leave removed names out of what named limits select; a limit that then selects nothing goes with them."""
+    if not data.get("limits"):
+        return
+    users = {*removed.get("users", ()), *(each["name"] for each in data.get("users", ()) if each.get("queue") in removed["queues"])}
+    gone = {"users": users, "queues": removed["queues"], "servers": removed.get("servers", ())}
+    for k, limit in enumerate(data.get("limits", ())):
+        lists = {word: _without(limit[word], *names) for word, names in gone.items() if isinstance(limit.get(word), list)}
+        if isinstance(amounts := limit.get("amounts"), Mapping):
+            lists["amounts"] = {
+                user: _without(own, *gone["servers"]) if isinstance(own, Mapping) else own
+                for user, own in _without(amounts, *users).items()
+            }
+        if any(left != limit[word] for word, left in lists.items()):
+            data["limits"][k] = {**limit, **lists}
+    _keep(data, origin, "limits", lambda limit: all(limit.get(word) != [] for word in gone) and limit.get("amounts") != {})
 
 
 def _keep(data: dict[str, Any], origin: Mapping[str, list[Any]], kind: str, stays: Any) -> None:

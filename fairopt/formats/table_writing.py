@@ -11,6 +11,7 @@ from typing import Any
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import write_files
+from fairopt.formats import limit_tables
 from fairopt.formats.queue_tables import LONGEST_CELL, check, columns_of
 from fairopt.formats.tables import SERVERS, TABLES, USERS, is_total
 from fairopt.instance import Instance
@@ -97,6 +98,7 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
     """
     check(instance, place, longest)
     refuse_rules(instance, "tables hold none", "save a .yaml or .json file, or leave the rules out")
+    limit_tables.check(instance, place, longest)
     queues = [queue.name for queue in instance.queues]
     for kind, labels in (("resource", instance.resources), ("server", instance.servers), ("user", instance.users), ("queue", queues)):
         for label in labels:
@@ -121,7 +123,7 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
             {
                 "name": [server["name"] for server in servers],
                 **{r: [server["capacity"][r] for server in servers] for r in instance.server_resources},
-                **_optional("count", [server.get("count", "") for server in servers]),
+                **_optional("count", [server.get("count", "" if instance.server_resources else 1) for server in servers]),
                 **_optional("hosts", [server.get("hosts", "") for server in servers]),
                 **_attribute_columns(servers),
             }
@@ -147,6 +149,8 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
         tables["units"] = _table({"name": list(units), "unit": list(units.values())})
     if instance.queues:
         tables["queues"] = _table(columns_of(document["queues"], instance.resources))
+    if instance.limits:
+        tables["limits"] = _table(limit_tables.columns_of(document["limits"]))
     for name, needed, labels, matrix in (
         ("eligibility", not by_name, instance.servers, instance.eligibility.astype(int)),
         ("rates", rates is not None, instance.servers, rates),

@@ -11,6 +11,7 @@ Each table is a file of the folder, such as ``servers.csv`` or ``servers.parquet
 ``shared``           optional: ``name`` and ``capacity`` of each resource of the whole cluster, which no server has; if all are such,
                      ``servers`` may be left out
 ``queues``           optional: the tree of queues; :mod:`fairopt.formats.queue_tables` describes it
+``limits``           optional: named limits; :mod:`fairopt.formats.limit_tables` describes it
 ``eligibility``      optional: ``user``, a column per server, 1 where the user may run and 0 where not
 ``rates``            optional: ``user``, a column per server, tasks on one server alone
 ``weights``          optional: ``user``, a column per resource
@@ -47,11 +48,12 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.formats.doubts import read_and_doubt
 from fairopt.formats.entries import Server, User
+from fairopt.formats.limit_tables import LIMITS, entries_of
 from fairopt.formats.messages import Source
 from fairopt.formats.queue_tables import AMOUNTS, QUEUES, QueueTable, own_columns
-from fairopt.formats.requirements import parse
 from fairopt.instance import Instance
 from fairopt.instance.numerals import numeral
+from fairopt.instance.requirements import parse
 from fairopt.instance.shared import CLUSTER
 from fairopt.tables import Column, Mistakes, Schema, Table, aligned, read_book
 from fairopt.tables import read as read_file
@@ -67,7 +69,7 @@ MATRIX = Schema(Column("user", "name"), matrix=True)
 UNITS = Schema(Column("name", "name"), Column("unit"))
 SHARED = Schema(Column("name", "name"), Column("capacity", "number"))
 TABLES = {
-    **{"servers": SERVERS, "users": USERS, "shared": SHARED, "queues": QUEUES},
+    **{"servers": SERVERS, "users": USERS, "shared": SHARED, "queues": QUEUES, "limits": LIMITS},
     **{"eligibility": MATRIX, "rates": MATRIX, "weights": MATRIX, "units": UNITS},
 }
 """The tables by name, and the columns of each."""
@@ -115,7 +117,7 @@ class Tables:
         for name in ("servers", "users", "shared", "queues"):
             if name in tables:
                 _without_totals(tables[name], name)
-            if name in ("servers", "users"):  # a queue needs no more than a name
+            if name in ("servers", "users") and name in tables:  # a queue needs no more than a name
                 _without_sentences(tables[name])
         self._users, self._shared = tables["users"], tables.get("shared")
         self._servers = tables["servers"] if "servers" in tables else Table(self._users.file, SERVERS, ["name"], [[CLUSTER]], [1])
@@ -129,12 +131,15 @@ class Tables:
         self._unit_of = {} if self._units is None else _units(self._units, self._resources)
         self._queues = QueueTable(tables["queues"], self._resources, self._unit_of) if "queues" in tables else None
         names = self._servers.cells("name")
+        self._limits = tables.get("limits")
+        limits = None if self._limits is None else entries_of(self._limits, names, self._unit_of)
         self.data: object = {
             "resources": self._resources,
             **({} if self._units is None else {"units": self._unit_of}),
             "servers": self._server_entries(names),
             **({} if self._shared is None else {"shared": self._shared_amounts(self._shared)}),
             **({} if self._queues is None else {"queues": self._queues.entries}),
+            **({} if limits is None else {"limits": limits}),
             "users": self._user_entries(names),
         }
 
@@ -143,6 +148,8 @@ class Tables:
         """What is implausible in these tables, as sentences: columns of numbers that are read as attributes of servers."""
         data: Any = self.data
         asked = {clause.attribute for user in data["users"] for clause in parse(user.get("requires") or "")}
+        conditions = (limit["servers"] for limit in data.get("limits", ()) if isinstance(limit.get("servers"), str))
+        asked |= {clause.attribute for each in conditions for clause in parse(each)}
         quotas = (quota for queue in data.get("queues", ()) for quota in queue.get("quotas", ()))
         asked |= {clause.attribute for quota in quotas for clause in parse(quota.get("on") or "")}
         read = [column for column in self._attributes() if column not in asked and self._servers.is_numeric(column)]
@@ -164,6 +171,8 @@ class Tables:
         """Return the file, line and column."""
         if path[:1] == ("queues",) and self._queues is not None:
             return self._queues.place(path)
+        if path[:1] == ("limits",) and self._limits is not None:
+            return self._limits.place(path[1] if len(path) > 1 else None, str(path[2]) if len(path) > 2 else None)
         if path[:1] == ("shared",) and self._shared is not None:
             row = [*self._shared_names].index(path[1]) if len(path) > 1 else None
             return self._shared.place(row, "capacity" if len(path) > 1 else None)
@@ -201,12 +210,14 @@ class Tables:
             found[name] = spelled(name, self._users.columns)
             if found[name] not in self._users:
                 self._shared.wrong(row, f"{self._users.file} has no column for {named(name)}; add what a task needs of it", "name")
+                del found[name]
         return found
 
     def _shared_amounts(self, table: Table) -> dict[str, float | str]:
         """Return how much there is of each shared resource."""
         cells = zip(table.cells("name"), table.plain("capacity"), strict=True)
-        return {name: table.amount(cell, row, "capacity", self._unit_of.get(name, "")) for row, (name, cell) in enumerate(cells)}
+        there = [(row, name, cell) for row, (name, cell) in enumerate(cells) if name in self._shared_names]
+        return {name: table.amount(cell, row, "capacity", self._unit_of.get(name, "")) for row, name, cell in there}
 
     def _common_resources(self) -> dict[str, str]:
         """Return the resources of servers, each with its column of servers: the columns of users without a meaning of their own.

@@ -9,7 +9,7 @@ Jobs, in order of submission:
 ``job``, optional               its name, unique; default: 1, 2, ...
 ``tasks``, optional             how many identical tasks it has; default 1
 ``queue``, optional             the queue that the job is submitted to, the same for all jobs of a user; an empty cell is the root
-``requires``, optional          conditions on the attributes of its servers, as in instance files: :mod:`fairopt.formats.requirements`
+``requires``, optional          conditions on the attributes of its servers, as in instance files: :mod:`fairopt.instance.requirements`
 ``servers``, optional           the only servers where it may run: ``A|B``
 ``estimate_s``, optional        how long its user expects a task to run, in seconds > 0; an empty cell is as long as it runs
 ``gang``, optional              ``yes`` if all its tasks start at one instant, as those of a parallel job, else ``no`` or an empty cell
@@ -35,8 +35,8 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.files.limits import check_array
-from fairopt.formats.requirements import Attributes
 from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.instance.requirements import Attributes
 from fairopt.tables import Column, Rows, Schema
 from fairopt.tables import read as read_table
 from fairopt.tables.schema import spelled

@@ -67,6 +67,10 @@ def with_plain_numbers(source: Source, mistakes: Mistakes | None = None) -> obje
             new = [_entry(kind, each, (kind, j), in_bytes) for j, each in enumerate(entries)]
             if any(a is not b for a, b in zip(new, entries, strict=True)):
                 changed[kind] = new
+    if isinstance(limits := data.get("limits"), list):
+        plain_limits = [_limit(each, ("limits", k), in_bytes) for k, each in enumerate(limits)]
+        if any(a is not b for a, b in zip(plain_limits, limits, strict=True)):
+            changed["limits"] = plain_limits
     if isinstance(shared := data.get("shared"), dict):
         changed["shared"] = {name: _amount(each, name, ("shared", name), in_bytes) for name, each in shared.items()}
     totals = _Totals(changed.get("servers", data.get("servers")), changed.get("shared"))
@@ -179,6 +183,24 @@ def _entry(kind: str, entry: object, path: Path, in_bytes: _InBytes) -> object:
     return {**entry, **new} if new else entry
 
 
+def _limit(entry: object, path: Path, in_bytes: _InBytes) -> object:
+    """Return a named limit with plain numbers: the same object if nothing changes. Its bound is an amount of its resource."""
+    if not isinstance(entry, dict):
+        return entry
+    new: dict[object, object] = {}
+    bound, resource, amounts = entry.get("bound"), entry.get("resource"), entry.get("amounts")
+    if isinstance(bound, str):
+        new["bound"] = _number(bound, share=False) if resource is None else _amount(bound, resource, (*path, "bound"), in_bytes)
+    if isinstance(amounts, dict):
+        new["amounts"] = {
+            user: {server: _number(each, share=False) for server, each in own.items()}
+            if isinstance(own, dict)
+            else _number(own, share=False)
+            for user, own in amounts.items()
+        }
+    return {**entry, **new} if new else entry
+
+
 def _number(value: object, *, share: bool) -> object:
     if share and isinstance(value, str) and (part := percentage(value)) is not None:
         return written(part)
@@ -250,8 +272,8 @@ def _of_cluster(source: Source, queue: object, path: Path, totals: _Totals, mist
 
 def _check(source: Source, in_bytes: dict[object, tuple[Path, str]], mistakes: Mistakes) -> None:
     """Keep a mistake for each amount without a byte unit of a resource that has one elsewhere."""
-    for path, value in _amounts(source.data):
-        first = in_bytes.get(path[-1])
+    for path, resource, value in _amounts(source.data):
+        first = in_bytes.get(resource)
         if first is None or isinstance(value, StandIn):
             continue
         if isinstance(value, str):
@@ -273,10 +295,13 @@ def _check(source: Source, in_bytes: dict[object, tuple[Path, str]], mistakes: M
             refuse(source, path, f"{shown} has no byte unit, but {in_words(source.data, where)} has: {text.strip()}; {instead}")
 
 
-def _amounts(data: Any) -> Iterator[tuple[Path, object]]:
-    """Yield every amount of a resource, with its path."""
+def _amounts(data: Any) -> Iterator[tuple[Path, object, object]]:
+    """Yield every amount of a resource, with its path and the resource."""
     if isinstance(shared := data.get("shared"), dict):
-        yield from ((("shared", name), value) for name, value in shared.items())
+        yield from ((("shared", name), name, value) for name, value in shared.items())
+    for k, limit in enumerate(_list(data.get("limits"))):
+        if isinstance(limit, dict) and isinstance(limit.get("resource"), str):
+            yield ("limits", k, "bound"), limit["resource"], limit.get("bound")
     for kind, keys in _OF_RESOURCES.items():
         for j, entry in enumerate(_list(data.get(kind))):
             parts: list[tuple[Path, Any]] = [((kind, j), entry)]
@@ -286,7 +311,7 @@ def _amounts(data: Any) -> Iterator[tuple[Path, object]]:
                 for key in keys:
                     amounts = part.get(key) if isinstance(part, dict) else None
                     if isinstance(amounts, dict):
-                        yield from (((*path, key, name), value) for name, value in amounts.items())
+                        yield from (((*path, key, name), name, value) for name, value in amounts.items())
 
 
 def _list(value: Any) -> list[Any]:

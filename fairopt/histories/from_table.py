@@ -9,7 +9,7 @@
 ``tasks``, optional             how many identical tasks it has; default 1
 ``queue``, optional             the queue that it was submitted to
 ``server``, optional            the server on which it ran: one of the hosts of the cluster, or the label of a row of servers
-``requires``, optional          conditions on the attributes of its servers, as in instance files: :mod:`fairopt.formats.requirements`
+``requires``, optional          conditions on the attributes of its servers, as in instance files: :mod:`fairopt.instance.requirements`
 ``servers``, optional           the only servers where it may run: ``A|B``, named in the same way
 ``why``, optional               why its waiting time is excluded: held, a dependency, a limit; empty: it counts
 any other column                a resource: the demand of one task, in the units of the cluster; an empty cell is 0
@@ -31,8 +31,8 @@ from fairopt.clusters.clock import Clock
 from fairopt.clusters.log_records import Records, Unjudged, distinct, row_places, unknown_server
 from fairopt.errors import InvalidInstance
 from fairopt.files.limits import check_array
-from fairopt.formats.requirements import Attributes
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.requirements import Attributes
 from fairopt.tables import Column, Mistakes, Schema, Table, read
 from fairopt.tables.schema import spelled
 from fairopt.wording import did_you_mean, joined

@@ -22,6 +22,7 @@ from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.histories.job_log import JobLog
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import number_distinct
+from fairopt.instance.limits import refuse_limits
 from fairopt.instance.queues import Queue
 from fairopt.instance.tolerances import NOTHING
 from fairopt.models import Notion
@@ -147,6 +148,7 @@ def setting_of(log: JobLog, cluster: Instance, notion: Notion, *, lenient: bool 
         raise Unsupported("the cluster gives rates, so its servers are shared by time; a history divides resources: leave the rates out")
     if cluster.weights.ndim == 2:
         raise Unsupported("the cluster gives a weight per resource; a history takes one per user, shape (users,)")
+    refuse_limits(cluster.limits, "a history")
     log, owner_of, names, found = _owners(log, cluster, lenient)
     eligibility, stream, owner, demands = _streams(log, cluster, owner_of, found)
     several = np.bincount(owner, minlength=len(names)) > 1

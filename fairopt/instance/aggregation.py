@@ -4,7 +4,7 @@ For divisible tasks the following merges are exact:
 
 * servers with the same capacity, the same eligibility column, the same rates (and utilities) become one row with the sum of their counts;
 * users with the same demand, eligibility, rates (and utilities) and the same tasks and parallelism per weight become one user, whose
-  weight, tasks and parallelism are the sums of theirs.
+  weight, tasks and parallelism are the sums of theirs. Named limits keep rows apart as `fairopt.instance.limit_merging` says.
 
 Hosts, attributes and owners keep no rows apart. A merged row has all hosts of its rows (:mod:`fairopt.instance.facts`).
 
@@ -35,6 +35,8 @@ import numpy.typing as npt
 from fairopt.instance.facts import expanded_facts, merged_facts
 from fairopt.instance.fractions import ExactArray, fraction_of
 from fairopt.instance.instance import FloatArray, Instance, IntArray
+from fairopt.instance.limit_merging import limit_keys, merged_limits, moved
+from fairopt.instance.limits import Limit
 from fairopt.instance.queues import Queue, Quota
 
 __all__ = ["Merging", "best_server", "expand", "known_rates", "merge", "number_distinct", "on_rows", "single_servers", "unmerged"]
@@ -127,6 +129,8 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     if instance.is_tree:
         user_keys += [instance.tree.user_node[:, None], weightless[:, None], (instance.guarantees / pull)[:, None]]
         server_keys += [_in_quota(instance, quota)[:, None] for queue in instance.queues for quota in queue.quotas]
+    for keys, of_limits in zip((user_keys, server_keys), limit_keys(instance, pull), strict=True):
+        keys += of_limits
     at_once = np.where(instance.limited, instance.parallelism, np.inf)
     user_keys += [(instance.tasks / pull)[:, None], (at_once / pull)[:, None]]
     if not one_weight or steep:
@@ -170,6 +174,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
         queues=on_rows(instance, first_server[server_group].tolist()),
         queue_of=[instance.queue_of[n] for n in first_user.tolist()],
         shared=instance.shared,
+        limits=merged_limits(instance, user_group, server_group, pull),
         **merged_facts(instance, server_group, user_group),
         users=[instance.users[n] for n in first_user.tolist()],
         servers=[instance.servers[i] for i in first_server],
@@ -234,6 +239,7 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
             queues=_on_single_servers(instance, row, names),
             queue_of=instance.queue_of,
             shared=instance.shared,
+            limits=_limits_of_single_servers(instance, row, names),
             **expanded_facts(instance, row),
             users=instance.users,
             servers=names,
@@ -265,6 +271,14 @@ def _on_single_servers(instance: Instance, row: IntArray, names: Sequence[str]) 
     for i, name in zip(row, names, strict=True):
         of_row[instance.servers[i]].append(name)
     return [_renamed(queue, lambda servers: [name for server in servers for name in of_row[server]]) for queue in instance.queues]
+
+
+def _limits_of_single_servers(instance: Instance, row: IntArray, names: Sequence[str]) -> list[Limit]:
+    """Return the named limits on single servers; one on rows that stand for no server is dropped."""
+    of_row: dict[str, list[str]] = {server: [] for server in instance.servers}
+    for i, name in zip(row, names, strict=True):
+        of_row[instance.servers[i]].append(name)
+    return moved(instance.limits, servers=of_row)
 
 
 def _renamed(queue: Queue, rename: Callable[[Sequence[str]], list[str]]) -> Queue:

@@ -18,6 +18,7 @@ from fairopt.instance.queues import Queue, Quota, amounts
 from fairopt.instance.ratios import lacking
 from fairopt.instance.rule_rows import check_rules
 from fairopt.instance.rules import rules_of
+from fairopt.instance.selections import bounded, selections_of
 from fairopt.instance.shared import arranged, as_given, check_quotas, shared_of, too_scarce
 from fairopt.instance.tree import Tree
 from fairopt.instance.units import units_of
@@ -50,6 +51,7 @@ def fields_of(
     queues: Any,
     queue_of: Any,
     shared: Any,
+    limits: Any,
     hosts: Any,
     attributes: Any,
     owners: Any,
@@ -97,8 +99,8 @@ def fields_of(
         *((eligibility, "eligibility", server_labels), (rates, "rates", server_labels)),
     ):
         require_labels(values, what, user_labels, columns)
-    for of_rows, what in ((counts, "counts"), (hosts, "hosts"), (attributes, "attributes")):
-        require_labels(of_rows, what, server_labels)
+    for of_servers_alone, what in ((counts, "counts"), (hosts, "hosts"), (attributes, "attributes")):
+        require_labels(of_servers_alone, what, server_labels)
     require_labels(owners, "owners", user_labels)
     check(c, np.isfinite(c) & (c >= 0), "capacity", "finite and >= 0", server_labels, resource_labels[:m])
     check(d, np.isfinite(d) & (d >= 0), "demand", "finite and >= 0", user_labels, resource_labels)
@@ -123,8 +125,10 @@ def fields_of(
     if placement is not None:
         allowed &= placement
 
+    of_rows = attributes_of(attributes, server_labels)
+    selected = selections_of(limits, number, promised, tree, places, of_rows, user_labels, server_labels, resource_labels)
     if given is None:
-        refuse_endless(d, work, user_labels)
+        refuse_endless(d, work, user_labels, bounded(selected, allowed))
     arguments = {
         **{"capacities": (capacities, c), "demands": (demands, d), "weights": (weights, phi), "counts": (counts, number)},
         **{"tasks": (tasks, work), "parallelism": (parallelism, at_once), "guarantees": (guarantees, promised)},
@@ -142,6 +146,8 @@ def fields_of(
         "placement": placement,
         "queues": tree,
         "queue_of": places,
+        "limits": tuple(each.limit for each in selected),
+        "selections": selected,
         "hosts": hosts_of(hosts, number, server_labels),
         "attributes": of_rows,
         "owners": owners_of(owners, user_labels),
@@ -229,9 +235,10 @@ def rates_of(rates: npt.ArrayLike, users: tuple[str, ...], servers: tuple[str, .
     return given
 
 
-def refuse_endless(demands: FloatArray, work: FloatArray, users: tuple[str, ...]) -> None:
-    """Refuse a user who demands nothing and has no task limit."""
-    endless = np.flatnonzero((demands == 0).all(axis=1) & np.isinf(work))
+def refuse_endless(demands: FloatArray, work: FloatArray, users: tuple[str, ...], bounded: BoolArray | None = None) -> None:
+    """Refuse a user who demands nothing and has no task limit, unless limits bound it wherever it may run (``bounded``, (users,))."""
+    endless = (demands == 0).all(axis=1) & np.isinf(work)
+    endless = np.flatnonzero(endless if bounded is None else endless & ~bounded)
     if endless.size:
         raise InvalidInstance(
             f'user "{users[endless[0]]}" demands nothing and has no task limit, so it could run any number of tasks; '

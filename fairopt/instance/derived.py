@@ -11,6 +11,7 @@ import numpy as np
 
 from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import lacking
+from fairopt.instance.selections import Selection
 from fairopt.instance.tree import Tree
 from fairopt.validation import BoolArray, FloatArray
 
@@ -32,6 +33,7 @@ class Derived:
     guarantees: FloatArray
     queues: tuple[Queue, ...]
     queue_of: tuple[str | None, ...]
+    selections: tuple[Selection, ...]
     users: tuple[str, ...]
     servers: tuple[str, ...]
     resources: tuple[str, ...]
@@ -134,7 +136,7 @@ class Derived:
         limited: BoolArray = at_once < np.inf
         if not limited.any():
             return limited
-        limited &= ~self.zero_demand
+        limited &= (self.server_demands > 0).any(axis=1) | (self.rates_per_server is not None)
         limited[limited] = at_once[limited] < self.eligibility[limited] @ self.counts
         return limited
 
@@ -145,10 +147,13 @@ class Derived:
 
     @property
     def zero_demand(self) -> BoolArray:
-        """Which users demand nothing of any resource, (users,). All their (finitely many) tasks fit on any server."""
+        """Which users demand nothing, of any resource or named limit, (users,). All their (finitely many) tasks fit on any server."""
         if self.rates_per_server is not None:
             return np.zeros(self.n_users, bool)
         zero_demand: BoolArray = (self.demands == 0).all(axis=1)
+        for selection in self.selections:
+            if selection.resource < 0:
+                zero_demand &= ~selection.counted
         return zero_demand
 
     @property

@@ -23,6 +23,7 @@ from fairopt.instance.aggregation import Merging, number_distinct, on_rows, unme
 from fairopt.instance.facts import merged_facts
 from fairopt.instance.fractions import ExactArray
 from fairopt.instance.instance import Instance, IntArray
+from fairopt.instance.limit_merging import limit_keys, merged_limits
 
 __all__ = ["coded", "merge_exactly", "unmerged_exactly"]
 
@@ -47,6 +48,8 @@ def merge_exactly(instance: Instance, pair_data: ExactArray | None = None, by_we
     at_once = np.where(exact.limited, exact.parallelism, np.inf)
     user_keys: list[npt.NDArray[Any]] = [exact.demands, exact.eligibility, (exact.tasks / pull)[:, None], (at_once / pull)[:, None]]
     server_keys: list[npt.NDArray[Any]] = [exact.capacities, exact.eligibility.T]
+    for keys, of_limits in zip((user_keys, server_keys), limit_keys(exact, pull), strict=True):
+        keys += of_limits
     if not (one_weight and by_weight):
         user_keys.append(exact.weights.reshape(exact.n_users, -1))
     if exact.is_tree:
@@ -87,6 +90,7 @@ def merge_exactly(instance: Instance, pair_data: ExactArray | None = None, by_we
         queues=on_rows(exact, first_server[server_group].tolist()),
         queue_of=[exact.queue_of[n] for n in first_user.tolist()],
         shared=exact.shared,
+        limits=merged_limits(exact, user_group, server_group, pull),
         **merged_facts(exact, server_group, user_group),
         users=[exact.users[n] for n in first_user.tolist()],
         servers=[exact.servers[i] for i in first_server],

@@ -18,7 +18,7 @@ from fairopt.wording import written
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
 
-__all__ = ["OF_SERVERS", "OF_USERS", "changed_by_label", "changed_facts", "expanded_facts", "merged_facts", "owners_of"]
+__all__ = ["OF_SERVERS", "OF_USERS", "changed_by_label", "changed_facts", "expanded_facts", "merged_facts", "owners_of", "places_after"]
 
 OF_SERVERS, OF_USERS = ("hosts", "attributes"), ("owners",)
 
@@ -83,7 +83,7 @@ def changed_facts(instance: Instance, changes: Mapping[str, Any]) -> dict[str, A
     Where capacities or demands are given anew they go with the labels, else each row keeps its own. A row of servers whose count changes
     has no hosts any more: nobody knows which of them are there.
     """
-    servers, users = (_places(instance, changes, *names) for names in (("servers", "capacities"), ("users", "demands")))
+    servers, users = (places_after(instance, changes, *names) for names in (("servers", "capacities"), ("users", "demands")))
     found: dict[str, Any] = {
         "hosts": [() if i is None else instance.hosts[i] for i in servers] if any(instance.hosts) else None,
         "attributes": [None if i is None else instance.attributes[i] for i in servers] if any(instance.attributes) else None,
@@ -101,7 +101,7 @@ def changed_facts(instance: Instance, changes: Mapping[str, Any]) -> dict[str, A
     return found
 
 
-def _places(instance: Instance, changes: Mapping[str, Any], labels: str, numbers: str) -> list[int | None]:
+def places_after(instance: Instance, changes: Mapping[str, Any], labels: str, numbers: str) -> list[int | None]:
     """Return where each label of the changed instance is in the present one; None: nowhere."""
     present = getattr(instance, labels)
     after = present if changes.get(labels) is None else list(changes[labels])

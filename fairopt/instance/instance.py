@@ -35,12 +35,14 @@ from fairopt.instance.attributes import RowAttributes
 from fairopt.instance.derived import Derived
 from fairopt.instance.fractions import ExactArray, fractions_of
 from fairopt.instance.hosts import Hosts
+from fairopt.instance.limits import Limit
 from fairopt.instance.pooling import pooled
 from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import safe_ratio
 from fairopt.instance.records import labelled_arrays, plain_data, summary
 from fairopt.instance.replacing import changed_arguments
 from fairopt.instance.rules import Rule
+from fairopt.instance.selections import Selection
 from fairopt.instance.units import amount
 from fairopt.show.drawing import ShowsItself
 from fairopt.validation import BoolArray, FloatArray, IntArray, restore_read_only
@@ -98,6 +100,9 @@ class Instance(Derived, ShowsItself):
         Resources of the whole cluster, which no server has: licences, the bandwidth of a file system, a power budget. Finite, >= 0, and
         not multiplied by ``counts``. Where all resources are shared, ``capacities`` may be None: then there is one row, "cluster". The
         columns of frames go by their labels.
+    limits : sequence of Limit, optional
+        What users hold together, or how many tasks they run together, wherever they are in the tree (`Limit`). The attribute
+        ``selections`` has what each of them selects.
     hosts : sequence (servers,), optional
         Names of the hosts of each row, ``counts[i]`` of them or none: a list, or text with ranges in brackets, ``"cn[1,3,5]"``. A host is
         in one row. Logs of a cluster name hosts (`fairopt.history`). Default: none.
@@ -143,6 +148,7 @@ class Instance(Derived, ShowsItself):
     guarantees: FloatArray
     queues: tuple[Queue, ...]
     queue_of: tuple[str | None, ...]
+    limits: tuple[Limit, ...]
     placement: BoolArray | None
     hosts: Hosts
     attributes: tuple[RowAttributes, ...]
@@ -151,6 +157,7 @@ class Instance(Derived, ShowsItself):
     users: tuple[str, ...]
     servers: tuple[str, ...]
     resources: tuple[str, ...]
+    selections: tuple[Selection, ...] = field(init=False, repr=False)
     _units: tuple[tuple[str, str], ...] = field(init=False, repr=False)
     _written: dict[str, ExactArray] | None = field(init=False, repr=False)
     """Of arrays that were given in numbers other than their floats, these numbers, by the names of the arrays."""
@@ -169,6 +176,7 @@ class Instance(Derived, ShowsItself):
         queues: Sequence[Queue] | None = None,
         queue_of: Sequence[str | None] | Mapping[str, str | None] | None = None,
         shared: Mapping[str, Any] | None = None,
+        limits: Sequence[Limit] | None = None,
         hosts: Sequence[str | Sequence[str] | None] | Mapping[str, Any] | None = None,
         attributes: Sequence[Mapping[str, Any] | None] | Mapping[str, Any] | None = None,
         owners: Sequence[str | None] | Mapping[str, str | None] | None = None,
@@ -180,7 +188,7 @@ class Instance(Derived, ShowsItself):
     ) -> None:
         fields = fields_of(
             *(capacities, demands, weights, eligibility, counts, tasks, rates, parallelism, guarantees, queues, queue_of),
-            *(shared, hosts, attributes, owners, units, users, servers, resources, rules),
+            *(shared, limits, hosts, attributes, owners, units, users, servers, resources, rules),
         )
         for name, value in fields.items():
             if isinstance(value, np.ndarray):
@@ -215,6 +223,9 @@ class Instance(Derived, ShowsItself):
                 value.setflags(write=False)
             object.__setattr__(view, name, value)
         object.__setattr__(view, "queues", tuple(queue.exact for queue in self.queues))
+        selected = tuple(each.exact for each in self.selections)
+        object.__setattr__(view, "limits", tuple(each.limit for each in selected))
+        object.__setattr__(view, "selections", selected)
         return view
 
     def given(self, name: str) -> Any:
@@ -224,7 +235,8 @@ class Instance(Derived, ShowsItself):
     @property
     def in_fractions(self) -> bool:
         """Was some number given that is not the shortest decimal of its float, such as Fraction(1, 3)?"""
-        return self._written is not None or any(queue.in_fractions for queue in self.queues)
+        limits = any(limit.in_fractions for limit in self.limits)
+        return self._written is not None or limits or any(queue.in_fractions for queue in self.queues)
 
     @property
     def units(self) -> dict[str, str]:
@@ -276,6 +288,7 @@ class Instance(Derived, ShowsItself):
         weights: Any = None,
         units: Any = None,
         shared: Any = None,
+        limits: Any = None,
     ) -> Instance:
         """Return the instance that pandas frames describe; their columns are those of the tables of a folder.
 
@@ -292,6 +305,8 @@ class Instance(Derived, ShowsItself):
             A row for each resource whose unit is known: ``name`` (or the index) and ``unit``.
         shared : DataFrame, optional
             A row for each resource of the whole cluster: ``name`` (or the index) and ``capacity``. With it, ``servers`` may be None.
+        limits : DataFrame, optional
+            A row for each named limit: ``name`` (or the index), bound, resource, users, queues, servers and each.
 
         Raises
         ------
@@ -306,8 +321,9 @@ class Instance(Derived, ShowsItself):
         >>> Instance.from_frame(users, servers)
         Instance(2 users, 3 servers in 2 rows, 1 resource: 20 gpu; 1 user cannot run on every server)
         """
-        more = {"queues": queues, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units, "shared": shared}
+        more = {"queues": queues, "limits": limits, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units}
         frames = {} if servers is None and shared is not None else {"servers": servers}
+        more["shared"] = shared
         frames |= {"users": users} | {name: frame for name, frame in more.items() if frame is not None}
         made: Instance = import_module("fairopt.formats.tables").from_frames(frames)  # formats are a floor above
         return made
@@ -323,6 +339,7 @@ class Instance(Derived, ShowsItself):
         ``queue_of={"ines": "vision"}``                       None: the root
         ``shared={"licences": 12}``                           None leaves one out, for all users
         ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None leaves the queue out
+        ``limits={"licences": {"bound": 12}}``                arguments of `Limit`; None leaves the limit out
         ``attributes={"new": {"ssd": True}}``                 by name; None leaves one out. So too ``hosts`` and ``owners``
         ====================================================  =========================================================
 
@@ -370,7 +387,7 @@ class Instance(Derived, ShowsItself):
         return plain_data(self)
 
     def to_frame(
-        self, of: Literal["users", "servers", "shared", "queues", "eligibility", "rates", "weights", "units"] = "users"
+        self, of: Literal["users", "servers", "shared", "queues", "limits", "eligibility", "rates", "weights", "units"] = "users"
     ) -> pd.DataFrame:
         """Return a table that `from_frame` reads: users, servers, or, where the instance has them, queues, matrices and units.
 
@@ -403,7 +420,7 @@ class Instance(Derived, ShowsItself):
         if not isinstance(other, Instance):
             return NotImplemented
         for name in self.__slots__:
-            if name in ("placement", "_written"):
+            if name in ("placement", "selections", "_written"):
                 continue
             mine, theirs = self.given(name), other.given(name)
             if mine is None or theirs is None:

@@ -18,11 +18,12 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance.fractions import is_exact
+from fairopt.instance.limits import Limit
 from fairopt.instance.queues import Queue
 from fairopt.validation import BoolArray, FloatArray
 from fairopt.wording import did_you_mean, joined, plural, written
 
-__all__ = ["changed_places", "changed_queues", "changed_rows", "rows_of"]
+__all__ = ["changed_limits", "changed_places", "changed_queues", "changed_rows", "rows_of"]
 
 
 def rows_of(what: str, given: Any, labels: Sequence[str], kind: str, present: Sequence[Any] | None = None) -> list[Any]:
@@ -129,6 +130,31 @@ def changed_queues(given: Mapping[str, Any], present: Sequence[Queue]) -> list[Q
             arguments[word] = value
         queues[name] = Queue(name, **arguments)
     return list(queues.values())
+
+
+def changed_limits(given: Mapping[str, Any], present: Sequence[Limit]) -> list[Limit]:
+    """Return limits with some of them changed: by a mapping of arguments of `Limit`; a limit of None is left out, a new one is added.
+
+    >>> changed_limits({"licences": {"bound": 12}}, [Limit("licences", 10, users=["a"])])
+    [Limit('licences', 12, users=['a'])]
+    """
+    limits = {limit.name: limit for limit in present}
+    for name, change in given.items():
+        if isinstance(change, Limit):
+            limits[name] = change
+            continue
+        _position("limits", name, list(limits), "limit")
+        if change is None:
+            del limits[name]
+            continue
+        known = [word for word in Limit.__dataclass_fields__ if word != "name"]
+        if not isinstance(change, Mapping):
+            raise InvalidInstance(f'limits: "{name}" is {written(change)}; give a mapping such as {{"bound": 2}}, a fairopt.Limit, or None')
+        for word in change:
+            if word not in known:
+                raise InvalidInstance(f'limits: "{name}" has no "{word}"{did_you_mean(word, known) or f"; it has {joined(known)}"}')
+        limits[name] = limits[name].replace(**change)
+    return list(limits.values())
 
 
 def _numbers_in(value: Any) -> Iterator[object]:

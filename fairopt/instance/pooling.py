@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairopt.errors import InvalidInstance
+from fairopt.instance.limits import Limit
 from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import safe_ratio
+from fairopt.instance.selections import Selection
 
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
@@ -40,6 +42,7 @@ def pooled(instance: Instance) -> Instance:
         eligibility=None,
         parallelism=np.multiply(instance.parallelism, part, out=np.full_like(pool, np.inf), where=limited),
         queues=[_without_groups(queue, instance) for queue in instance.queues],
+        limits=[_of_the_pool(selection, instance) for selection in instance.selections],
         servers=["pool"],
     )
 
@@ -64,3 +67,37 @@ def _without_groups(queue: Queue, instance: Instance) -> Queue:
             limit[resource] = min(limit.get(resource, np.inf), most + elsewhere.sum())
     limit = {r: max(amount, guarantee.get(r, 0)) for r, amount in limit.items()}
     return Queue(queue.name, queue.parent, queue.weight, guarantee, limit, lending, queue.tier)
+
+
+def _of_the_pool(selection: Selection, instance: Instance) -> Limit:
+    """Return a named limit without servers: one of each server adds up; of a resource on some servers, what the others have is added."""
+    limit, r = selection.limit, selection.resource
+    there = selection.servers & (instance.counts > 0)
+    bound = limit.bound * instance.counts[there].sum() if limit.each == "server" else limit.bound
+    amounts = limit.amounts
+    if isinstance(selection.amounts, tuple):
+        amounts = _equal_everywhere(selection, instance)
+    elif not there[instance.counts > 0].all():
+        if r < 0:
+            raise InvalidInstance(
+                f'limit "{limit.name}" is about some servers alone, which one pool does not tell apart; select all servers, or leave it out'
+            )
+        m = instance.n_server_resources
+        elsewhere = instance.row_capacity[~selection.servers, r].sum() if r < m else instance.shared_capacity[r - m]
+        bound = bound + elsewhere
+    return limit.replace(bound=bound, amounts=amounts, servers=None, each=None if limit.each == "server" else limit.each)
+
+
+def _equal_everywhere(selection: Selection, instance: Instance) -> dict[str, Any]:
+    """Return amounts by user, which must not differ between servers."""
+    found: dict[str, Any] = {}
+    there = int((instance.counts > 0).sum())
+    for n in np.unique(selection.amounts[0]).tolist():
+        amounts = selection.amounts[2][selection.amounts[0] == n]
+        if amounts.size < there or len(set(amounts.tolist())) > 1:
+            raise InvalidInstance(
+                f'limit "{selection.limit.name}" counts the tasks of "{instance.users[n]}" differently on its servers, which one pool '
+                "does not tell apart; give one amount for each user, or leave the limit out"
+            )
+        found[instance.users[n]] = amounts[0]
+    return found

@@ -30,12 +30,13 @@ def plain_data(instance: Instance) -> dict[str, Any]:
         for user, row in zip(users, rates, strict=True):
             user["rates"] = dict(zip(instance.servers, map(plain, row.tolist()), strict=True))
     queues = {"queues": [queue.to_dict() for queue in instance.queues]} if instance.queues else {}
+    limits = {"limits": [limit.to_dict() for limit in instance.limits]} if instance.limits else {}
     units = {resource: unit for resource, unit in instance.units.items() if unit != unit_in_name(resource)}
     document = {"resources": list(instance.resources), **({"units": units} if units else {})}
     amounts = map(plain, instance.given("shared_capacity").tolist())
     shared = {"shared": dict(zip(instance.shared, amounts, strict=True))} if instance.shared else {}
     rules = {"rules": [rule.text for rule in instance.rules]} if instance.rules else {}
-    return {**document, "servers": servers, **shared, **queues, **rules, "users": users}
+    return {**document, "servers": servers, **shared, **queues, **limits, **rules, "users": users}
 
 
 def _server(instance: Instance, i: int, capacity: FloatArray | ExactArray) -> dict[str, Any]:
@@ -120,6 +121,8 @@ def summary(instance: Instance) -> str:
         notes.append(f"{plural(len(instance.queues), 'queue')} of {plural(int(instance.tree.depth.max()), 'level')}")
     if instance.rules:
         notes.append(plural(len(instance.rules), "rule"))
+    if instance.limits:
+        notes.append(plural(len(instance.limits), "named limit"))
     if instance.rates_per_server is not None:
         notes.append("rates given")
     return f"Instance({'; '.join(notes)})"

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.instance.facts import OF_SERVERS, OF_USERS, changed_by_label, changed_facts
-from fairopt.instance.labelled import changed_places, changed_queues, changed_rows
+from fairopt.instance.facts import OF_SERVERS, OF_USERS, changed_by_label, changed_facts, places_after
+from fairopt.instance.labelled import changed_limits, changed_places, changed_queues, changed_rows
+from fairopt.instance.limit_merging import moved
 from fairopt.instance.shared import changed_shared
 from fairopt.wording import did_you_mean
 
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
+    from fairopt.instance.limits import Limit
 
 __all__ = ["changed_arguments"]
 
@@ -37,7 +39,7 @@ def changed_arguments(instance: Instance, changes: Mapping[str, Any]) -> dict[st
     arguments = {
         name: instance.given(name)
         for name in instance.__slots__
-        if name not in ("rates_per_server", "placement", "shared_capacity", "_units", "_written")
+        if name not in ("rates_per_server", "placement", "shared_capacity", "selections", "_units", "_written")
     }
     arguments |= {"rates": instance.given("rates_per_server"), "eligibility": instance.placement, "units": instance.units}
     arguments["shared"] = dict(zip(instance.shared, instance.given("shared_capacity").tolist(), strict=True))
@@ -47,6 +49,8 @@ def changed_arguments(instance: Instance, changes: Mapping[str, Any]) -> dict[st
         arguments["guarantees"] = None  # as many zeros as there are users, whom the changes may add or remove
     if not any(instance.queue_of):
         arguments["queue_of"] = None
+    if instance.limits:
+        arguments["limits"] = _limits_after(instance, changes)
     unknown = set(changes) - set(arguments)
     if unknown:
         word = min(unknown)
@@ -58,10 +62,36 @@ def changed_arguments(instance: Instance, changes: Mapping[str, Any]) -> dict[st
     return changed_shared(instance, changes, changed) if arguments["shared"] or "shared" in changes else changed
 
 
+def _limits_after(instance: Instance, changes: Mapping[str, Any]) -> list[Limit]:
+    """Return the named limits with the labels of the changed instance; what selects nothing there is left out."""
+    after: dict[str, dict[str, list[str]] | None] = {}
+    for word, numbers in (("users", "demands"), ("servers", "capacities")):
+        after[word] = None
+        if word in changes:
+            places = places_after(instance, changes, word, numbers)
+            labels = [f"{word[:-1]}-{j + 1}" for j in range(len(places))] if changes[word] is None else changes[word]
+            present = getattr(instance, word)
+            moved_to: dict[str, list[str]] = {name: [] for name in present}
+            for place, label in zip(places, labels, strict=True):
+                if place is not None:
+                    moved_to[present[place]].append(label)
+            after[word] = moved_to
+    queues = None
+    if "queues" in changes and not isinstance(changes["queues"], Mapping):
+        queues = {queue.name: [queue.name] for queue in changes["queues"] or ()}
+    renamed = None
+    if "resources" in changes and len(labels := list(changes["resources"] or ())) == instance.n_resources:
+        renamed = dict(zip(instance.resources, labels, strict=True))
+    limits = moved(instance.limits, after["users"], after["servers"], queues)
+    return [limit.replace(resource=renamed[limit.resource]) if renamed and limit.resource in renamed else limit for limit in limits]
+
+
 def _by_label(instance: Instance, name: str, given: Mapping[str, Any]) -> Any:
     """Return the argument of that name with the values of some labels changed."""
     if name == "queues":
         return changed_queues(given, instance.queues)
+    if name == "limits":
+        return changed_limits(given, instance.limits)
     if name == "units":
         return instance.units | dict(given)
     if name == "queue_of":

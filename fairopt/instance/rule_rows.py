@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance.queues import Queue
+from fairopt.instance.requirements import Attributes
 from fairopt.instance.rules import Rule, Term
 from fairopt.instance.tree import Tree
 from fairopt.validation import BoolArray, FloatArray, IntArray
@@ -123,9 +123,8 @@ def rows_of(
             return np.ones(len(servers), bool)
         if term.servers in servers:
             return np.array([name == term.servers for name in servers], bool)
-        of_attributes: Any = import_module("fairopt.formats.requirements").Attributes(attributes)
         try:
-            chosen = np.asarray(of_attributes.where(term.servers), bool)
+            chosen = Attributes(attributes).where(term.servers)
         except InvalidInstance as error:
             raise InvalidInstance(f'{_of(rule)}: there is no server "{brief(term.servers)}", and as a requirement: {error}') from None
         if not chosen.any():

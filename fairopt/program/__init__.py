@@ -9,11 +9,14 @@
 ``tree_filling``    the goal of a tree of queues: the rates of users
 ``stop_times``      the same as a leximin of stop times, for whole tasks
 ``nested``          the goal of a tree that is fair among queues first
+``stated_rows``     rows that somebody states by name: `Program.with_limit`
+``checking``        a program of a notion of one's own, checked
 ``queue_limits``    limits and guarantees of queues as rows
 ``kept_parts``      what queues keep of their guarantees: a family of rows, made where they are needed
 ``cluster_limits``  the columns and limits that all notions share
 ``scaling``         a program in scaled units, and the way back
 ``reduction``       a program with rows and columns that are alike taken together, and the way back
+``exact_reduction`` the same in fractions
 ``text``            a program as text: what ``print(program)`` shows
 ``own_limits``      upper bounds on a user's level from its limits on tasks and on parallelism
 ``parallelism``     how many servers a user runs on at once

@@ -35,7 +35,7 @@ def has_all_pairs(instance: Instance, sharing: str) -> bool:
     """Are all users eligible everywhere, with positive demands and weights and no limits of their own, and are there many pairs?"""
     if sharing != "rdm" or instance.n_users * instance.n_servers < _MANY:
         return False
-    if instance.is_tree or instance.weights.ndim > 1 or instance.shared:
+    if instance.is_tree or instance.weights.ndim > 1 or instance.shared or instance.limits:
         return False
     endless = bool(np.isinf(instance.tasks).all() and np.isinf(instance.parallelism).all())
     positive = bool((instance.demands > 0).all() and (instance.weights > 0).all())
@@ -87,6 +87,7 @@ class AllPairs(Program):
         program: AllPairs = object.__new__(cls)
         fields: dict[str, Any] = {"name": name, "title": title, "goal": goal, "integral": False, "queue_limits": (), "kept": None}
         fields |= {"users": users, "servers": servers, "resources": resources, "kept_rows": (), "_largest": None}
+        fields |= {"stated": (), "source": None}
         fields |= {"capacities": capacities, "demands": demands, "worths": worths}
         fields |= {"limits": _Rows.of_tables(capacities, demands)}
         for field, value in fields.items():

@@ -50,7 +50,7 @@ def capacity_limits(instance: Instance, users: IntArray, servers: IntArray) -> L
 def time_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
     """sum_n x[n,i] / gamma[n,i] <= 1, a row for each server i."""
     rates, pairs = instance.rates[users, servers], np.arange(users.size)
-    if instance.shared_capacity.size:  # who needs nothing of servers takes none of their time
+    if instance.shared_capacity.size or instance.limits:  # who needs nothing of servers takes none of their time
         pairs = np.flatnonzero(rates < np.inf)
     matrix = _by_rows(1.0 / rates[pairs], servers[pairs], pairs, (instance.n_servers, users.size))
     return Limits.of(LimitKind.TIME, matrix, np.ones(instance.n_servers), np.arange(instance.n_servers))
@@ -82,7 +82,7 @@ def task_limits(instance: Instance, users: IntArray) -> Limits:
 def parallelism_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
     """sum_i x[n,i] / rho[n,i] <= P[n], a row for each user n with limited parallelism. rho[n,i] is its rate on one server of row i."""
     mine = np.flatnonzero(instance.limited[users])  # for the other users the rows follow from the limits of the servers
-    if mine.size and instance.shared_capacity.size:  # who needs nothing of servers is on none
+    if mine.size and (instance.shared_capacity.size or instance.limits):  # who needs nothing of servers is on none
         mine = mine[instance.rates_of_one[users[mine], servers[mine]] < np.inf]
     if not mine.size:
         return Limits.none(users.size)

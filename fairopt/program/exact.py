@@ -11,6 +11,7 @@ tasks          1                                                 T[n]
 parallelism    counts[i] / gamma[n,i]                            P[n]
 slice          1                                                 given by the notion
 queue          d[n,r] of the limit's resource                    the limit, or what a set of queues leaves (`kept_parts`)
+limit          d[n,r], the amount given, or 1                    that of the named limit
 shared         d[n,r]                                            S[r]
 named          as the notion gives it, by its shortest decimal   the same
 =============  ================================================  ===================
@@ -289,6 +290,8 @@ def exact_rows(
             sign, rule = known
             values = rationals(rule.coefficients(instance, users[pairs], servers[pairs]) * sign)
             bound = rule.rule.bound * sign
+        elif kind == LimitKind.LIMIT and (row := rows_of_queues[keys[0]]) is not None:
+            values, bound = rationals(row.coefficients(instance.demands, users[pairs], servers[pairs])), row.bound
         else:
             values, bound = rationals(fractions_of(matrix.data[span])), fraction_of(limits.bounds[k])
         data[span], bounds[k] = values, rational(bound)

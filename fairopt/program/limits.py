@@ -29,12 +29,13 @@ class LimitKind(IntEnum):
     NAMED = 6  # (position in Program.queue_limits, -1): a row of the notion's own
     PAST = 7  # (user, -1): the past of a user, `fairopt.program.past`
     WITH_PAST = 8  # (user, -1): the tasks that a user has, in units of its share, and its past
+    LIMIT = 11  # (position in Program.queue_limits, -1): a named limit of the instance, `fairopt.Limit`
     LARGE_TASKS = 9  # (number, -1): tasks of which only a few fit on one server, `fairopt.program.placement`
     SHARED = 10  # (resource, -1): what all tasks take of a resource of the cluster, which no server has
     RULE = 12  # (position in Program.queue_limits, -1): a row of any sign, `fairopt.Rule`
 
 
-ACROSS_SERVERS = (LimitKind.QUEUE, LimitKind.SHARED)
+ACROSS_SERVERS = (LimitKind.QUEUE, LimitKind.SHARED, LimitKind.LIMIT)
 """Rows of amounts over several servers: of a user's tasks it does not matter on which of these servers they run."""
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.instance.rules import Sense
@@ -29,6 +30,7 @@ from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.objective import Feature, Objective
 from fairopt.program.queue_limits import stack_rows
 from fairopt.program.scaling import ScaledColumns
+from fairopt.program.stated_rows import StatedRow, with_rows
 from fairopt.program.text import limit_name, lines_of
 from fairopt.show.drawing import ShowsItself
 
@@ -69,6 +71,10 @@ class Program(ShowsItself):
     kept_rows : tuple of KeptRow
         Those of the family that are among the limits, in their order: they are the last of ``queue_limits``. The others are made where an
         answer exceeds them (`with_broken`).
+    stated : tuple of StatedRow
+        The limits that `with_limit` added, as they were given.
+    source : Source or None
+        What `fairopt.formulate` made it of (`fairopt.solving.formulation.Source`): `fairopt.solve` needs it.
     """
 
     name: str
@@ -85,6 +91,8 @@ class Program(ShowsItself):
     queue_limits: tuple[str, ...] = ()
     kept: KeptParts | None = None
     kept_rows: tuple[KeptRow, ...] = ()
+    stated: tuple[StatedRow, ...] = ()
+    source: Any = None
     _largest: FloatArray | None = field(default=None, init=False, repr=False)  # cache of `largest`; `replace` returns a program without it
 
     @property
@@ -265,6 +273,34 @@ class Program(ShowsItself):
     def _tasks_on(self, x: FloatArray, servers: BoolArray) -> FloatArray:
         counted = np.append(servers, False)[np.minimum(self.pair_servers, servers.size)]  # see `stack_rows`
         return self.per_user(np.where(counted, x, 0.0))
+
+    def with_limit(self, name: str, coefficients: Mapping[tuple[str, str], Any] | npt.ArrayLike, bound: Any) -> Program:
+        """Return the program with one more limit, sum of a[n,i] x[n,i] <= b, which `fairopt.solve` solves.
+
+        Parameters
+        ----------
+        name : str
+            Of which prices, explanations and errors speak. No other limit of the program has it.
+        coefficients : mapping (user, server) -> a, or array (pairs,)
+            a >= 0; 0 of pairs that are not named. An array is in the order of ``pair_users`` and ``pair_servers``. A pair that is not
+            eligible has no column, and its coefficient no meaning. Ints and Fractions stay what they are with ``exact=True``, and a float
+            is its shortest decimal.
+        bound : number
+            b >= 0.
+
+        Raises
+        ------
+        InvalidInstance
+            The name is taken, a user or a server is unknown, or a number is negative or not finite.
+
+        >>> import fairopt as fo
+        >>> lab = fo.Instance([[8], [8]], [[1], [1]], users=["a", "b"], servers=["new", "old"], resources=["gpu"])
+        >>> budget = {("a", "new"): 3, ("a", "old"): 1}
+        >>> program = fo.formulate(lab, "drfh").with_limit("budget of a", budget, 6)
+        >>> fo.solve(program, exact=True).exact.tasks_per_user
+        array([Fraction(6, 1), Fraction(10, 1)], dtype=object)
+        """
+        return with_rows(self, [StatedRow.of(self, name, coefficients, bound)])
 
     def scaled(self) -> ScaledColumns:
         """Return the columns with room in units in which each reaches 1 and every limit is 1, and the way back."""

@@ -1,6 +1,7 @@
-"""The limits of queues as rows, and their guarantees as the extra rows of the parts of a filling.
+"""Rows across servers: the limits of queues and named limits, and guarantees as the extra rows of the parts of a filling.
 
 sum over users n below the queue, servers i in the group, of d[n,r] x[n,i] <= L            limit of resource r
+sum over users n and servers i that it selects of a[n,i] x[n,i] <= bound                   named limit (`fairopt.Limit`)
 
 The rows of what queues keep of their guarantees, by lending limits, are those of `fairopt.program.kept_parts`.
 """
@@ -16,6 +17,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.keeping import groups_of
+from fairopt.instance.selections import Selection
 from fairopt.instance.tree import Tree
 from fairopt.program.limits import LimitKind, Limits
 
@@ -24,10 +26,11 @@ __all__ = ["Row", "guarantee_rows", "guarantees_of", "limit_name", "limit_rows",
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """A limit of a queue: its users, its servers, its resource, its bound.
+    """A row across servers: its users, its servers, its resource, its bound.
 
     ``of`` has the node of the queue, and which of `fairopt.Queue.everywhere_and_on_groups` names the limit. A row of what queues keep
-    (`fairopt.program.kept_parts`) has these two numbers of each of its ``keepers``, and the amount that it keeps.
+    (`fairopt.program.kept_parts`) has these two numbers of each of its ``keepers``, and the amount that it keeps. A row of a named limit
+    has its ``selection``; where no demand counts, its ``resource`` is -1. It is about the user ``only`` if that is >= 0.
     """
 
     name: str
@@ -37,10 +40,59 @@ class Row:
     bound: float
     of: tuple[int, int] = (0, 0)
     keepers: tuple[tuple[int, int, Any], ...] = ()
+    selection: Selection | None = None
+    only: int = -1
+
+    @property
+    def kind(self) -> LimitKind:
+        """What limit it is in a program."""
+        return LimitKind.QUEUE if self.selection is None else LimitKind.LIMIT
+
+    def per_task(self, demands: FloatArray) -> FloatArray:
+        """Return what a task of each user counts, (users,), or (users, servers) where that depends on the server; 0 outside of the row."""
+        if self.selection is None:
+            return np.where(self.users, demands[:, self.resource], 0)
+        each = self.selection.per_task(demands)
+        outside = ~self.users if each.ndim == 1 else ~(self.users[:, None] & self.servers)
+        each[outside] = 0
+        return np.asarray(each)
+
+    def used(self, demands: FloatArray, tasks: FloatArray) -> Any:
+        """Return what tasks, (users, servers), count together."""
+        if self.selection is None or not isinstance(self.selection.amounts, tuple):
+            members = np.flatnonzero(self.users)
+            return self.per_task(demands)[members] @ tasks[np.ix_(members, self.servers)].sum(axis=1)
+        users, servers, amounts = self.selection.amounts
+        mine = self.users[users] & self.servers[servers]
+        return amounts[mine] @ tasks[users[mine], servers[mine]]
+
+    def members(self, demands: FloatArray) -> IntArray:
+        """Return the users whose tasks count on some server, ascending."""
+        if self.only >= 0 and self.selection is not None:
+            mine = np.array([self.only])
+            return np.asarray(mine[demands[mine, self.resource] > 0 if self.resource >= 0 else self.selection.counted[mine]])
+        if self.resource >= 0:
+            return np.flatnonzero(self.users & (demands[:, self.resource] > 0))
+        assert self.selection is not None
+        return np.flatnonzero(self.users & self.selection.counted)
+
+    def coefficients(self, demands: FloatArray, users: IntArray, servers: IntArray) -> FloatArray:
+        """Return what a task counts on pairs whose users and servers are in the row, (pairs,)."""
+        if self.resource >= 0:
+            return np.asarray(demands[users, self.resource])
+        assert self.selection is not None
+        return np.asarray(self.selection.coefficients(users, servers, demands.dtype))
 
 
 def limit_rows(instance: Instance) -> Iterator[Row]:
-    """Yield the limits of all queues."""
+    """Yield the limits of all queues, then the named limits."""
+    yield from _of_queues(instance)
+    for selection in instance.selections:
+        for row in selection.rows():
+            yield Row(row.name, row.users, row.servers, selection.resource, row.bound, selection=selection, only=row.only)
+
+
+def _of_queues(instance: Instance) -> Iterator[Row]:
     if not instance.queues:
         return
     tree = instance.tree
@@ -78,7 +130,7 @@ def guarantees_of(instance: Instance, tree: Tree, node: int) -> Iterator[Row]:
 
 
 def queue_limits(instance: Instance, users: IntArray, servers: IntArray) -> tuple[Limits, tuple[str, ...]]:
-    """Return the limits of queues over these pairs, and the names that their keys number."""
+    """Return the limits of queues and the named limits over these pairs, and the names that their keys number."""
     rows = list(limit_rows(instance))
     return stack_rows(instance.demands, rows, users, servers), tuple(row.name for row in rows)
 
@@ -94,12 +146,15 @@ def stack_rows(demands: FloatArray, rows: Sequence[Row], users: IntArray, server
     first = np.searchsorted(users, np.arange(len(demands) + 1))
     largest = int(servers.max(initial=-1))
     for row in rows:
-        mine = np.flatnonzero(row.users & (demands[:, row.resource] > 0))
+        mine = row.members(demands)
         lengths = first[mine + 1] - first[mine]
         pairs = np.arange(lengths.sum()) + np.repeat(first[mine] - np.cumsum(lengths) + lengths, lengths)
         if largest >= row.servers.size or not row.servers.all():
             pairs = pairs[np.append(row.servers, False)[np.minimum(servers[pairs], row.servers.size)]]
-        entries.append((demands[users[pairs], row.resource].astype(np.float64), pairs))
+        values = row.coefficients(demands, users[pairs], servers[pairs])
+        if row.selection is not None and isinstance(row.selection.amounts, tuple):
+            pairs, values = pairs[values > 0], values[values > 0]
+        entries.append((values.astype(np.float64), pairs))
     sizes = [pairs.size for _, pairs in entries]
     matrix = sp.csr_array(
         (
@@ -109,7 +164,9 @@ def stack_rows(demands: FloatArray, rows: Sequence[Row], users: IntArray, server
         ),
         shape=(len(rows), users.size),
     )
-    return Limits.of(LimitKind.QUEUE, matrix, np.array([float(row.bound) for row in rows]), np.arange(len(rows)))
+    kinds = np.array([int(row.kind) for row in rows])
+    found = Limits.of(LimitKind.QUEUE, matrix, np.array([float(row.bound) for row in rows]), np.arange(len(rows)))
+    return found if (kinds == LimitKind.QUEUE).all() else Limits(found.matrix, found.bounds, kinds[found.keys[:, 0]], found.keys)
 
 
 def _by_resource(instance: Instance, given: Mapping[str, float]) -> Iterator[tuple[int, float]]:

@@ -213,7 +213,7 @@ class Reduction:
             return None
         if isinstance(program, AllPairs):
             return cls._of_tables(program, classes, weights)
-        return cls._of_rows(program, classes, weights)
+        return cls.over(program, classes, weights)
 
     @classmethod
     def _of_tables(cls, program: AllPairs, classes: Classes, weights: FloatArray) -> Reduction:
@@ -234,7 +234,8 @@ class Reduction:
         return cls(program, reduced if reduced.is_large else replace(reduced), classes, place)
 
     @classmethod
-    def _of_rows(cls, program: Program, classes: Classes, weights: FloatArray) -> Reduction:
+    def over(cls, program: Program, classes: Classes, weights: FloatArray) -> Reduction:
+        """Return the program over classes, as columns and rows; ``weights`` are those of the classes of users."""
         users, servers, pairs = _first(classes.users), _first(classes.servers), _first(classes.pairs)
         user, server = classes.users[program.pair_users[pairs]], classes.servers[program.pair_servers[pairs]]
         # Two classes of columns may have the same classes of users and of servers: the second has a server of its own.
@@ -386,7 +387,8 @@ def _rows(
     named: list[str] = []
     for row in np.flatnonzero(~(of_server | of_user | (kinds == LimitKind.SHARED))) if not names else ():
         named.append(program.limit_name(int(first[row])))
-        kinds[row], keys[row] = LimitKind.QUEUE if kinds[row] == LimitKind.QUEUE else LimitKind.NAMED, (len(named) - 1, -1)
+        same = kinds[row] in (LimitKind.QUEUE, LimitKind.LIMIT)
+        kinds[row], keys[row] = kinds[row] if same else LimitKind.NAMED, (len(named) - 1, -1)
     keys[of_user, 0] = classes.users[keys[of_user, 0]]
     beyond = keys[:, 1] - classes.servers.size  # >= 0: a slice of a resource of the cluster
     slices = kinds == LimitKind.SLICE

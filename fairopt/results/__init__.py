@@ -80,9 +80,14 @@ def options_of(notion: Any) -> dict[str, Any]:
     >>> options_of(NOTIONS["drfh"]())
     {'guarantees': 'surplus', 'queue_share': None, 'tree': 'filling', 'formulation': 'leximin'}
     """
-    if isinstance(notion, type) or not dataclasses.is_dataclass(notion):
+    if isinstance(notion, type):
         return {}
-    return {each.name: plain(getattr(notion, each.name)) for each in dataclasses.fields(notion) if not each.name.startswith("_")}
+    if not dataclasses.is_dataclass(notion):
+        options = getattr(notion, "options", {})
+        return {name: plain(value) for name, value in options.items()} if isinstance(options, Mapping) else {}
+    fields = [each.name for each in dataclasses.fields(notion)]
+    own = [name for name in getattr(notion, "__dict__", ()) if name not in fields]  # of a class with an __init__ of its own
+    return {name: plain(getattr(notion, name)) for name in (*fields, *own) if not name.startswith("_")}
 
 
 def finite(value: Any) -> Any:

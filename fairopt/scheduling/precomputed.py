@@ -30,6 +30,7 @@ from fairopt.allocation import Allocation, ExactAnswer
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import CertificateError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance, safe_ratio
+from fairopt.instance.limits import refuse_limits
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.shared import refuse_shared
 from fairopt.instance.tolerances import CERTIFIED, FITS
@@ -215,6 +216,7 @@ def _share_per_task(instance: Instance) -> FloatArray:
             'precomputed DRF and EDRF do not support queues, guarantees or weights of 0; use schedule or solve with "drf", '
             "or leave them out"
         )
+    refuse_limits(instance.limits, "precomputed DRF or EDRF")
     notion.check(instance, "rdm")
     share = notion.share_per_task(instance)
     return share / instance.weights if instance.weights.ndim == 1 else share

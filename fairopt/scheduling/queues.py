@@ -1,4 +1,7 @@
-"""The tree of an instance for progressive filling: its queues, and accounts for guarantees, for limits and for what queues keep."""
+"""The tree of an instance for progressive filling: its queues, and accounts for guarantees, for limits and for what queues keep.
+
+Named limits are accounts, too. A flat list of users with named limits is a tree of one node.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from fairopt.instance.keeping import Keeping
 from fairopt.models import Notion
 from fairopt.program.filling import Kind, Measure, Queues
 from fairopt.program.kept_parts import KeptParts
-from fairopt.program.queue_limits import guarantees_of, limit_rows
+from fairopt.program.queue_limits import Row, guarantees_of, limit_rows
 
 __all__ = ["queues_of"]
 
@@ -21,7 +24,7 @@ __all__ = ["queues_of"]
 def queues_of(
     instance: Instance, seen: Instance, chosen: Notion, leaf: IntArray | None = None, demands: FloatArray | None = None
 ) -> Queues | None:
-    """Return the tree of an instance, None for a flat list of users.
+    """Return the tree of an instance, None for a flat list of users without named limits.
 
     Parameters
     ----------
@@ -39,21 +42,23 @@ def queues_of(
     Raises
     ------
     Unsupported
-        The criterion has no share that can be compared between queues.
+        The criterion has no share that can be compared between queues. A task counts in a named limit as no account can count it.
     """
-    if not instance.is_tree:
+    if not (instance.is_tree or instance.limits):
         return None
     if getattr(chosen, "tree", "filling") != "filling":
         raise Unsupported('a greedy schedule fills a tree of queues; tree="nested" is a reading of exact allocations, so leave tree out')
     if chosen.criterion(seen).measure is not Measure.OWN:
+        what = "queues, guarantees and weights of 0 are" if instance.is_tree else "named limits are"
         raise Unsupported(
-            f'queues, guarantees and weights of 0 are followed by one share of each user, and the shares of "{chosen.name}" differ between '
+            f'{what} followed by one share of each user, and the shares of "{chosen.name}" differ between '
             'servers; use a criterion such as "drfh", or leave them out'
         )
     tree = instance.tree
     leaf = np.arange(instance.n_users) if leaf is None else leaf
     demands = instance.demands if demands is None else demands
-    accounts = [_Account(Kind.LIMIT, 0, row.resource, row.bound, row.servers, row.users) for row in limit_rows(instance)]
+    columns = _Columns(instance, demands, leaf)
+    accounts = [_Account(Kind.LIMIT, 0, columns.of(row), row.bound, row.servers, row.users) for row in limit_rows(instance)]
     for node in range(1, tree.n_nodes):
         for row in guarantees_of(instance, tree, node):
             accounts.append(_Account(Kind.GUARANTEE, node, row.resource, row.bound, row.servers, row.users))
@@ -70,9 +75,9 @@ def queues_of(
         leaf_tiers=tree.tiers[tree.user_node],
         leaf_guarantees=instance.guarantees,
         parts=safe_ratio(seen.demands, seen.total_capacity) if share == "dominant" else None,
-        demands=demands,
-        totals=instance.total_capacity,
-        of_server=instance.capacities,
+        demands=columns.demands,
+        totals=np.append(instance.total_capacity, np.ones(columns.more, instance.capacities.dtype)),
+        of_server=np.hstack([instance.capacities, np.zeros((instance.n_servers, columns.more), instance.capacities.dtype)]),
         kinds=np.array([int(each.kind) for each in accounts], np.int64),
         nodes=np.array([each.node for each in accounts], np.int64),
         resources=np.array([each.resource for each in accounts], np.int64),
@@ -83,6 +88,40 @@ def queues_of(
         rows=np.array([each.rows for each in accounts], bool).reshape(-1, instance.n_servers),
         counted=np.array([each.users[leaf] for each in accounts], bool).reshape(-1, leaf.size),
     )
+
+
+class _Columns:
+    """What a task of each user adds to accounts: its demands, and behind them what else named limits count."""
+
+    def __init__(self, instance: Instance, demands: FloatArray, leaf: IntArray) -> None:
+        self.demands, self.leaf, self.instance, self.more = demands, leaf, instance, 0
+        self._of: dict[str, int] = {}
+
+    def of(self, row: Row) -> int:
+        """Return the column that a row counts."""
+        if row.resource >= 0:
+            return row.resource
+        assert row.selection is not None
+        selection = row.selection
+        limit, amounts = selection.limit, selection.amounts
+        if isinstance(amounts, tuple):
+            raise Unsupported(
+                f'a greedy schedule counts a task alike on all servers, and limit "{limit.name}" does not; give one amount for each user, '
+                "or use solve with integral=True"
+            )
+        if limit.each == "server" and (self.instance.counts[selection.servers] > 1).any():
+            i = int(np.flatnonzero(selection.servers & (self.instance.counts > 1))[0])
+            raise Unsupported(
+                f'a greedy schedule counts the tasks on all servers of "{self.instance.servers[i]}" together, and limit "{limit.name}" is '
+                "one of each server; give each server a row of its own"
+            )
+        key = "" if amounts is None else limit.name
+        if key not in self._of:
+            self._of[key] = self.demands.shape[1]
+            added = np.ones(self.leaf.size, self.demands.dtype) if amounts is None else amounts[self.leaf]
+            self.demands = np.hstack([self.demands, added[:, None]])
+            self.more += 1
+        return self._of[key]
 
 
 class _Account(NamedTuple):

@@ -34,6 +34,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import number_distinct
+from fairopt.instance.limits import refuse_limits
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.shared import refuse_shared
 from fairopt.instance.tolerances import FITS, SAME
@@ -115,6 +116,7 @@ def arrivals(
     Three tasks of 3 cores arrive first. No further task fits.
     """
     began = time.perf_counter()
+    refuse_limits(instance.limits if isinstance(instance, Instance) else (), "a simulation of arriving tasks")
     measured, carded = _checked(instance, resource, cards, until, step)
     chosen = {name: check_arrivals(instance, placement, carded) for name, placement in map(read_placement, placements)}
     numbers = list(dict.fromkeys(seeds))

@@ -13,6 +13,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import number_distinct
+from fairopt.instance.limits import refuse_limits
 from fairopt.program.events import Change
 from fairopt.trace import Trace
 from fairopt.wording import did_you_mean, joined, plural
@@ -88,6 +89,7 @@ def streams_of(trace: Trace, cluster: Instance) -> Streams:
         raise Unsupported("the cluster gives rates, so its servers are shared by time; a simulation divides resources: leave the rates out")
     if cluster.weights.ndim == 2:
         raise Unsupported("the cluster gives a weight per resource; a simulation takes one per user, shape (users,)")
+    refuse_limits(cluster.limits, "a simulation")
     demands = trace.demands[:, _columns(trace, cluster)]
     users, weights, placement = _users(trace, cluster)
     position = {name: n for n, name in enumerate(users)}

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from fairopt.solving.formulation import checked, formulate, notion_of, to_pyomo
+from fairopt.solving.formulation import checked, formulate, notion_of, to_cvxpy, to_pyomo
 from fairopt.solving.optimum import best_found, solve, without_remarks
 
-__all__ = ["best_found", "checked", "formulate", "notion_of", "solve", "to_pyomo", "without_remarks"]
+__all__ = ["best_found", "checked", "formulate", "notion_of", "solve", "to_cvxpy", "to_pyomo", "without_remarks"]

@@ -12,15 +12,62 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import expand
 from fairopt.instance.rule_rows import refuse_rules, rule_rows
-from fairopt.models import NOTIONS, Notion, ShareNotion, Sharing, default_sharing
+from fairopt.models import NOTIONS, Notion, ShareNotion, Sharing, Stated, default_sharing
 from fairopt.program import Feature, Program
 from fairopt.program.rule_limits import obeying
 from fairopt.wording import did_you_mean, figure
 
-__all__ = ["checked", "columns", "expanded", "formulate", "notion_of", "to_pyomo", "with_utility"]
+__all__ = ["Source", "checked", "columns", "expanded", "formulate", "notion_of", "question_of", "to_cvxpy", "to_pyomo", "with_utility"]
 
 _MOST_WHOLE_PAIRS = 2_000_000
 _RULED = (Feature.LEXIMIN, Feature.TOTAL)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """What a program was formulated from, and the program as it was then."""
+
+    notion: Notion
+    instance: Instance
+    sharing: Sharing
+    program: Program
+
+    def asked_by(self, program: Program) -> Notion:
+        """Return the notion whose program this is, formulated here and changed since."""
+        if program is self.program:
+            return self.notion
+        return Stated(self.notion, program.stated, self.instance, None if self._only_grew(program) else program)
+
+    def _only_grew(self, program: Program) -> bool:
+        """Is the program the one that was formulated here, with its stated rows behind the others?"""
+        before, after = self.program, program
+        kept = ("goal", "utilities", "pair_users", "pair_servers", "kept", "users", "servers", "integral")
+        if any(getattr(before, name) is not getattr(after, name) for name in kept):
+            return False
+        rows, entries = len(before.limits), before.limits.matrix.nnz
+        more = sum(bool(row.over(program)[0].size) for row in program.stated)
+        arrays = (
+            (limits.bounds[:rows], limits.matrix.data[:entries], limits.matrix.indices[:entries])
+            for limits in (before.limits, after.limits)
+        )
+        return len(after.limits) == rows + more and all(map(np.array_equal, *arrays))
+
+
+def question_of(program: Program) -> tuple[Instance, Notion, Sharing]:
+    """Return the instance, the notion and the sharing that a program stands for.
+
+    Raises
+    ------
+    Unsupported
+        `formulate` did not make it.
+    """
+    source = program.source
+    if not isinstance(source, Source):
+        raise Unsupported(
+            f'the program "{program.name}" does not say which instance it is of; take it from fairopt.formulate(instance, notion), where '
+            "notion may be a class of your own whose formulate returns this program"
+        )
+    return source.instance, source.asked_by(program), source.sharing
 
 
 def notion_of(notion: str | Notion | type[Notion], **options: Any) -> Notion:
@@ -88,12 +135,14 @@ def formulate(
         refuse_rules(instance, "no engine finds whole tasks that obey them", "leave integral or the rules out")
         instance, row = expanded(instance)
         chosen = with_utility(chosen, None if chosen.utility is None else columns(chosen.utility, row))
-    return obeying(chosen.formulate(instance, sharing=how, integral=integral), instance)
+    program = obeying(chosen.formulate(instance, sharing=how, integral=integral), instance)
+    object.__setattr__(program, "source", Source(chosen, instance, how, program))  # not a copy, which would have tables written out
+    return program
 
 
 def to_pyomo(
-    instance: Instance,
-    notion: str | Notion | type[Notion],
+    instance: Instance | Program,
+    notion: str | Notion | type[Notion] | None = None,
     *,
     sharing: Sharing | None = None,
     integral: bool = False,
@@ -115,6 +164,8 @@ def to_pyomo(
 
     Parameters
     ----------
+    instance : Instance, or Program
+        A program has its notion, its sharing and its options already.
     transformation : {"bigm", "hull", None}
         What turns the alternatives of a union of polytopes (bbf and psdsf with ``prefer``) into a MILP. None leaves them as disjunctions,
         for ``pyomo.environ.TransformationFactory("gdp.bigm").apply_to(model)`` or another of pyomo.gdp.
@@ -132,7 +183,71 @@ def to_pyomo(
     """
     from fairopt.solvers import to_model
 
-    return to_model(formulate(instance, notion, sharing=sharing, integral=integral, **options), transformation)
+    return to_model(_program_of(instance, notion, sharing, integral, options), transformation)
+
+
+def to_cvxpy(
+    instance: Instance | Program,
+    notion: str | Notion | type[Notion] | None = None,
+    *,
+    sharing: Sharing | None = None,
+    integral: bool = False,
+    **options: Any,
+) -> Any:
+    """Return the program of a notion as a CVXPY problem with names, to extend, to change and to solve.
+
+    ``model.problem`` is the `cvxpy.Problem`. Its parts are ``model.x[user, server]`` (all of them: ``model.x.vector``),
+    ``model.utility[user]``, and ``model.limits``, one constraint of all limits, named by ``model.names``; after a solve, ``model.prices``
+    has their multipliers by name.
+
+    The goal of a leximin is its smallest level, with ``model.level``, and ``model.share``, the rows U[n] / phi[n] >= floor[n] + rises[n]
+    level: the first of the programs that find it. The parameters ``model.floor`` and ``model.rises`` make the others, in a loop:
+
+    >>> import numpy as np
+    >>> pool = Instance([[8], [6]], [[1], [1], [1]], users=["a", "b", "c"], eligibility=[[1, 0], [1, 0], [0, 1]])
+    >>> model = to_cvxpy(pool, "max-min")
+    >>> while model.rises.value.any():
+    ...     value = model.problem.solve(solver="HIGHS")
+    ...     stop = (model.rises.value > 0) & (model.share.dual_value > 1e-9)  # a user whose row has a price cannot rise
+    ...     model.floor.value = np.where(stop, model.level.value, model.floor.value)
+    ...     model.rises.value = np.where(stop, 0.0, model.rises.value)
+    >>> {user: round(float(each.value), 6) for user, each in model.utility.items()}
+    {'a': 4.0, 'b': 4.0, 'c': 6.0}
+
+    What the problem gives is not certified.
+
+    Parameters
+    ----------
+    instance : Instance, or Program
+        A program has its notion, its sharing and its options already.
+
+    Raises
+    ------
+    SolverUnavailable
+        Without CVXPY.
+    Unsupported
+        For notions that are no single convex program.
+    """
+    from fairopt.solvers import to_problem
+
+    return to_problem(_program_of(instance, notion, sharing, integral, options))
+
+
+def _program_of(
+    instance: Instance | Program,
+    notion: str | Notion | type[Notion] | None,
+    sharing: Sharing | None,
+    integral: bool,
+    options: dict[str, Any],
+) -> Program:
+    """Return a program as it is, or that of an instance and a notion."""
+    if not isinstance(instance, Program):
+        if notion is None:
+            raise Unsupported("give a notion with an instance, or a program alone")
+        return formulate(instance, notion, sharing=sharing, integral=integral, **options)
+    if notion is not None or sharing is not None or integral or options:
+        raise Unsupported("a program has its notion, its sharing and its options; leave them out, or give them to fairopt.formulate")
+    return instance
 
 
 def checked(

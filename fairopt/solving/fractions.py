@@ -24,7 +24,9 @@ from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rational, rationals
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Equilibrium, Feature, Solution, Stage, Tradeoff
+from fairopt.program.checking import check_program
 from fairopt.program.exact import ExactProgram
+from fairopt.program.exact_reduction import ExactReduction
 from fairopt.program.rule_limits import obeying
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level, solve_exactly
 from fairopt.solvers.backend import Deadline
@@ -64,11 +66,15 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     small = merging.instance
     reduced = notion if utility is None else notion.changed(utility=merging.restrict(utility))
     floats = notion if utility is None else notion.changed(utility=merging.restrict(utility.astype(np.float64)))
-    program = reduced.in_fractions(small.exact, obeying(floats.formulate(small, sharing=sharing, integral=False), instance))
+    structure = floats.formulate(small, sharing=sharing, integral=False)
+    if not notion.is_symmetric:
+        check_program(structure)
+    program = reduced.in_fractions(small.exact, obeying(structure, instance))
     choice = program.goal.feature is Feature.DISJUNCTIVE
     if type(program.goal) not in EXACT_GOALS and not is_enclosed(program) and not choice:
         raise Unsupported(f'"{notion.name}" has no answer in fractions with these options; leave exact out')
-    _refuse_too_large(program)
+    reduction = None if notion.is_symmetric else ExactReduction.of(program)
+    _refuse_too_large(program if reduction is None else reduction.program)
     if deadline.left == 0.0:
         raise deadline.passed({"levels": []})
     formulated = time.perf_counter()
@@ -81,7 +87,10 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         solved = time.perf_counter()
     else:
         try:
-            program, solution = within_kept(program, deadline)
+            if reduction is None:
+                program, solution = within_kept(program, deadline)
+            else:
+                solution = reduction.spread(within_kept(reduction.program, deadline)[1])
         except NoSolution as error:
             raise with_contradiction(program.program, error) from None
         solved = time.perf_counter()

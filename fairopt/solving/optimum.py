@@ -24,6 +24,7 @@ from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Program
+from fairopt.program.checking import check_program
 from fairopt.program.rule_limits import obeying
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
@@ -37,7 +38,7 @@ from fairopt.solving.answer import (
     unexpanded,
 )
 from fairopt.solving.contradictions import with_contradiction as why_nothing
-from fairopt.solving.formulation import checked, columns, expanded, with_utility
+from fairopt.solving.formulation import checked, columns, expanded, question_of, with_utility
 from fairopt.solving.policy import Found, find, find_by_classes, other_engines
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 from fairopt.wording import SMALLER_RATIOS, joined
@@ -61,7 +62,7 @@ def without_remarks() -> Iterator[None]:
 
 
 def solve(
-    instance: Instance,
+    instance: Instance | Program,
     notion: str | Notion | type[Notion] = "drfh",
     *,
     solver: str | None = None,
@@ -77,7 +78,9 @@ def solve(
 
     Parameters
     ----------
-    instance : Instance
+    instance : Instance, or Program
+        A program of `fairopt.formulate`, such as one with limits of your own (`fairopt.Program.with_limit`), has its notion, its sharing
+        and its options already. The answer is over its users and servers: single servers, where it was formulated for whole tasks.
     notion : str or Notion
         An identifier of ``fairopt.NOTIONS``, or a notion of your own.
     solver : str, optional
@@ -126,6 +129,12 @@ def solve(
     >>> exact = solve(Instance([[9]], [[1], [3]]), "proportional", alpha=2, exact=True, digits=20).exact
     >>> float(exact.tasks_per_user[0]), exact.radius < Fraction(1, 10**20)
     (3.294228634059948, True)
+
+    With a limit of your own:
+
+    >>> program = formulate(Instance([[4], [4]], [[1], [1]], users=["a", "b"], servers=["s", "t"]), "drfh")
+    >>> solve(program.with_limit("a on both", {("a", "s"): 1, ("a", "t"): 1}, 3)).tasks_per_user
+    array([3., 5.])
     """
     check_time_limit(time_limit)
     check_tolerance(tolerance)
@@ -136,6 +145,11 @@ def solve(
             raise Unsupported("digits= needs exact=True; floats have about 15")
     started = time.perf_counter()
     deadline = Deadline(time_limit)
+    if isinstance(instance, Program):
+        if notion != "drfh" or sharing is not None or options:
+            raise Unsupported("a program has its notion, its sharing and its options; leave them out, or give them to fairopt.formulate")
+        integral = integral or instance.integral
+        instance, notion, sharing = question_of(instance)
     chosen, how = checked(instance, notion, sharing, options)
     question = Optimum(chosen, solver, integral, tolerance, exact, digits, time_limit)
     if _SAYS.get():
@@ -158,7 +172,10 @@ def solve(
         merging = merge(instance, chosen.utility, alpha) if alpha is not None else unmerged(instance)
         small, row = merging.instance, np.empty(0, np.int64)
         reduced = with_utility(chosen, merging.restrict(chosen.utility))
-    program = obeying(reduced.formulate(small, sharing=how, integral=integral), instance, row if integral else None)
+    program = reduced.formulate(small, sharing=how, integral=integral)
+    if not chosen.is_symmetric:
+        check_program(program)
+    program = obeying(program, instance, row if integral else None)
     if integral:
         _check_whole(program)
     engines = candidates(program, solver)

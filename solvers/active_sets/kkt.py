@@ -109,10 +109,13 @@ def _dense(B_kept: FloatArray, B_rest: FloatArray, D_kept: FloatArray, D_rest: F
     matrix[n:, n:] -= (B_rest / D_rest) @ B_rest.T
     matrix[n:, :n] = B_kept
     matrix[:n, n:] = B_kept.T
-    units, size = np.ones(sign.size), np.abs(matrix)
+    units, size, product = np.ones(sign.size), np.abs(matrix), np.empty_like(matrix)
     for _ in range(SETTINGS.equilibrations):
-        units = _smaller_units(units, (size * units).max(axis=1) * units)
-    return units, _factorised(matrix * units * units[:, None] + np.diag(SETTINGS.regular * sign))
+        units = _smaller_units(units, np.multiply(size, units, out=product).max(axis=1) * units)
+    matrix *= units
+    matrix *= units[:, None]
+    np.einsum("ii->i", matrix)[:] += SETTINGS.regular * sign
+    return units, _factorised(matrix)
 
 
 def _sparse(

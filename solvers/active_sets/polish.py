@@ -10,6 +10,7 @@ Polishing neither certifies nor chooses: whether the polished answer is better t
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -18,9 +19,11 @@ from fairopt.errors import Unsupported
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 from fairopt.solvers.active_sets.active_sets import solve_near
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.settings import SETTINGS
 from fairopt.solvers.active_sets.stopped import with_full_weights, with_lower_weights
 from fairopt.solvers.active_sets.tradeoff import find_total_worth
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.structure.threads import one_thread
 
 __all__ = ["polish"]
 
@@ -65,7 +68,12 @@ def _polished(program: Program, goal: AlphaFair | Tradeoff, solution: Solution) 
     near = Point(np.maximum(near.x, 0.0), np.maximum(near.p, 0.0))
     if not (problem.utility(near.x) > 0).all():
         return None
-    exact = solve_near(problem, near) if isinstance(goal, AlphaFair) else find_total_worth(problem, goal, Deadline(None), solve_near, near)
+    small = problem.B.shape[0] * problem.B.shape[1] <= SETTINGS.small
+    with one_thread() if small else nullcontext():
+        if isinstance(goal, AlphaFair):
+            exact = solve_near(problem, near)
+        else:
+            exact = find_total_worth(problem, goal, Deadline(None), solve_near, near)
     if exact is None:
         return None
     try:

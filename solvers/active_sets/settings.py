@@ -31,7 +31,7 @@ class Settings:
     nearly_cheapest: float = 1e-3  # relative excess over the lowest cost up to which a pair may turn out to be the cheapest
 
     # The linear system of a step (kkt).
-    small: int = 40_000  # entries of B, zeros included, up to which everything is dense: benchmarks/results/choices.md
+    small: int = 40_000  # entries of B, zeros included, up to which everything is dense, and in one thread: benchmarks/results/choices.md
     dense: int = 1500  # unknowns up to which the factorisation is dense
     regular: float = 1e-14  # relative; refinement takes it out again
     refinements: int = 4

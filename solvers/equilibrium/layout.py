@@ -70,10 +70,8 @@ class Layout:
         tasks = np.full(len(program.users), np.inf)
         owned = limits.kinds == LimitKind.TASKS
         tasks[limits.keys[owned, 0]] = limits.bounds[owned]
-        rows = np.flatnonzero((limits.kinds == LimitKind.CAPACITY) | (limits.kinds == LimitKind.TIME))
-        if rows.size + int(owned.sum()) != len(limits):
-            raise Unsupported("best-response knows limits of servers and of users' tasks only")
-        server = limits.keys[rows, 0]
+        rows = np.flatnonzero(~owned)
+        server = _server_of(program, rows)
         first = np.searchsorted(np.sort(server), np.arange(number))
         by_server = np.argsort(server, kind="stable")
         slot = np.empty(rows.size, np.int64)
@@ -121,6 +119,25 @@ class Layout:
         excess = limits.matrix @ x - limits.bounds
         relative = np.divide(excess, limits.bounds, out=excess.copy(), where=limits.bounds > 0).max(initial=0.0)
         return max(float(relative), float(-x.min(initial=0.0)), bottleneck_violation(self.program, self.goal, x))
+
+
+def _server_of(program: Program, rows: IntArray) -> IntArray:
+    """Return the server of each of these limits, all of whose pairs are there.
+
+    Raises
+    ------
+    Unsupported
+        A limit is about several servers.
+    """
+    limits = program.limits
+    server = limits.keys[rows, 0]
+    others = np.flatnonzero(~limits.of_kinds(LimitKind.CAPACITY, LimitKind.TIME)[rows])
+    for k in others.tolist():
+        there = np.unique(program.pair_servers[limits.matrix.indices[slice(*limits.matrix.indptr[rows[k] : rows[k] + 2])]])
+        if there.size != 1:
+            raise Unsupported("best-response knows limits of single servers and of users' tasks only")
+        server[k] = there[0]
+    return np.asarray(server)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

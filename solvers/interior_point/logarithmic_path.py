@@ -145,18 +145,35 @@ class _Money:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Outcome:
+    """What an attempt led to: its problem in the unit of money that it ended in, the point and its KKT violation.
+
+    ``products`` is the least that the largest product was on the way.
+    """
+
+    problem: AlphaFairProblem
+    point: Point
+    violation: float
+    products: float
+
+
 def follow(problem: AlphaFairProblem, deadline: Deadline) -> Point:
     """Return the solution of a problem, by the best of several attempts if the first one ends below full precision.
+
+    If the first two attempts get stuck long before their ends, there is no third: weights, or what users have to the power of alpha, are
+    then beyond double precision, and no attempt gets there (benchmarks/results/choices.md).
 
     Raises
     ------
     NoSolution
         At the deadline.
     """
-    best, least, steps = Point(np.empty(0), np.empty(0)), np.nan, 0
+    best, least, steps, nearest = Point(np.empty(0), np.empty(0)), np.nan, 0, np.inf
     for attempt in _ATTEMPTS:
         with np.errstate(all="ignore"):
-            there, point, violation = _follow(problem.with_alpha(attempt.part * problem.alpha), attempt, deadline)
+            end = _follow(problem.with_alpha(attempt.part * problem.alpha), attempt, deadline)
+            there, point, violation = end.problem, end.point, end.violation
             steps += point.steps
             here = there.with_alpha(problem.alpha)
             if attempt.part != 1:  # the active sets are often the same
@@ -169,12 +186,16 @@ def follow(problem: AlphaFairProblem, deadline: Deadline) -> Point:
                 best, least = Point(point.x, point.p * np.exp(here.shift - problem.shift)), violation  # in the given unit of money
         if violation <= SETTINGS.good_attempt or steps > SETTINGS.steps_of_attempts:
             break
+        nearest = min(nearest, end.products)
+        if attempt is _ATTEMPTS[1] and nearest > SETTINGS.hopeless_products:
+            log.info("the path got stuck at products of %.1e: alpha or weights are beyond double precision", nearest)
+            break
         log.info("the path at alpha = %g left a KKT violation of %.1e; trying another", there.alpha, violation)
     return replace(best, steps=steps)
 
 
-def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) -> tuple[AlphaFairProblem, Point, float]:
-    """Follow the path once; return the problem in the unit of money that it ended in, the end, and its KKT violation."""
+def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) -> _Outcome:
+    """Follow the path once."""
     entries = problem.A.tocoo()
     rule = _Money(attempt, entries.row.astype(np.int64), entries.col.astype(np.int64))
     iterate = _Iterate.of(problem, _start(problem))
@@ -184,6 +205,7 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
     stalled, least = 0, np.inf
     quiet, stuck, lowest = 0, 0, (np.inf, np.inf)
     best: tuple[Point, float] | None = None
+    nearest = np.inf
     for step in range(SETTINGS.steps_of_attempt):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": step})
@@ -197,7 +219,7 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
             problem = problem.with_shift(problem.shift - middle)
             r_worth = r_worth - middle
         off, worst = float(np.abs(r_worth).max()), float(products.max())
-        spread = worst - float(products.min())
+        spread, nearest = worst - float(products.min()), min(nearest, worst)
         if settling and off < 0.1 and worst < np.log(SETTINGS.first_mu) + 1 and (problem.alpha > 1 or spread < 2):
             settling = False
         targets = replace(targets, mu=min(targets.mu, float(np.median(products))))
@@ -215,7 +237,7 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
             )
             quiet = 0
             if found is not None:
-                return problem, replace(found, steps=step), problem.kkt_violation(found.x, found.p)
+                return _Outcome(problem, replace(found, steps=step), problem.kkt_violation(found.x, found.p), float(np.exp(nearest)))
         if stuck >= SETTINGS.stuck:
             break
         if not settling and worst <= np.log(3 * SETTINGS.last_mu):
@@ -240,7 +262,7 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
     found = _on_active_sets(problem, iterate, limits, SETTINGS.steps_on_sets)
     if found is not None:
         best = found, problem.kkt_violation(found.x, found.p)
-    return problem, replace(best[0], steps=step), best[1]
+    return _Outcome(problem, replace(best[0], steps=step), best[1], float(np.exp(nearest)))
 
 
 def _start(problem: AlphaFairProblem) -> _Variables:

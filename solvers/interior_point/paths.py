@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from fairopt.errors import NoSolution
 from fairopt.program import AlphaFair, Equalize, Leximin, Program, Solution, Total, Tradeoff, TreeFilling
@@ -28,6 +26,7 @@ from fairopt.solvers.interior_point.settings import SETTINGS
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.interior_point.tree import solve_filling
 from fairopt.solvers.structure.arrays import Arrays
+from fairopt.solvers.structure.threads import one_thread
 from fairopt.wording import SMALLER_RATIOS
 
 __all__ = [
@@ -48,15 +47,6 @@ class Path:
     follow: Callable[[Program, float, Deadline, Solution | None], Solution | None]
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    """Find the libraries once; this takes longer than limiting their threads.
-
-    The steps of a path are many small products, in which threads only wait for each other (benchmarks/results/choices.md).
-    """
-    return ThreadpoolController()
-
-
 def structured_path(arrays: Arrays) -> Path:
     """Return the one path to levels, a tree or a total."""
     return Path("", lambda program, tolerance, deadline, _: _structured(program, tolerance, deadline, arrays))
@@ -66,7 +56,7 @@ def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: 
     """Follow the path to levels or to a total."""
     goal = program.goal
     assert isinstance(goal, Leximin | Equalize | TreeFilling | Total)
-    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):  # a path that overflows fails, and says so
+    with np.errstate(all="ignore"), one_thread():  # a path that overflows fails, and says so
         if isinstance(goal, Total):
             return solve_total(program, tolerance, deadline, arrays)
         if isinstance(goal, TreeFilling):
@@ -104,7 +94,7 @@ def _alpha_fair(program: Program, tolerance: float, arrays: Arrays, deadline: De
     """Follow the path of ``alpha_fair``, for a trade-off once for each weight of the total that is tried; None if it does not converge."""
     goal = program.goal
     assert isinstance(goal, AlphaFair | Tradeoff)
-    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
+    with np.errstate(all="ignore"), one_thread():
         if isinstance(goal, AlphaFair):
             return solve_alpha_fair(program, goal, tolerance, deadline, arrays)
         problem = AlphaFairProblem.of(program, goal)
@@ -117,7 +107,7 @@ def _in_logarithms(program: Program, deadline: Deadline) -> Solution:
     """Follow the path in logarithms."""
     assert isinstance(program.goal, AlphaFair)
     problem = AlphaFairProblem.of(program, program.goal)
-    with _blas().limit(limits=1, user_api="blas"):  # in thousands of small products, threads cost more time than they save
+    with one_thread():
         return problem.solution(follow_in_logarithms(problem, deadline))
 
 

@@ -127,6 +127,7 @@ class Settings:
     last_mu: float = 1e-11  # below, rounding moves tasks between equally good servers
     products_of_sets: float = 1e-4  # from which on the active sets may show
     residuals_of_sets: float = 1e-3  # the same
+    hopeless_products: float = 1e-7  # two attempts that get stuck above are all: benchmarks/results/choices.md
     good_attempt: float = 1e-9  # KKT violation at which no other attempt is made
     allowed_residual: float = 0.3  # of a linear condition on the way, in logarithms
     first_change: float = 1.5  # largest change of a logarithm in the first step,

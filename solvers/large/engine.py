@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -135,27 +132,14 @@ def _in_regions_again(program: Program, tolerance: float, deadline: Deadline, ro
     return None if rough is None else solve_in_regions(program, program.goal, rough, tolerance, deadline)
 
 
-@cache
-def _blas() -> Any:
-    """Find the libraries once; this takes longer than limiting their threads."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Many small products, in which threads only wait for each other; and a path that overflows fails, and says so."""
-    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
-        yield
-
-
 def _guarded(solve: _Solve) -> _Solve:
     """Return the same in one thread, with None where memory runs out: an engine after this one says so."""
 
     def guarded(program: Program, tolerance: float, deadline: Deadline, best: Solution | None) -> Solution | None:
+        from fairopt.solvers.structure.threads import one_thread
+
         try:
-            with _one_thread():
+            with np.errstate(all="ignore"), one_thread():  # a path that overflows fails, and says so
                 return solve(program, tolerance, deadline, best)
         except MemoryError:
             return None

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from fairopt.errors import SolverUnavailable, Unsupported
 
@@ -100,8 +100,15 @@ class Arrays:
             if int(failed):
                 raise np.linalg.LinAlgError("the matrix is not positive definite")
             return lambda right: self.xp.cholesky_solve(right[:, None], factor)[:, 0]
-        of_scipy = scipy.linalg.cho_factor(self.numpy(matrix).T, lower=True, check_finite=False)  # in the order of LAPACK
-        return lambda right: self.floats(scipy.linalg.cho_solve(of_scipy, self.numpy(right), check_finite=False))
+        if not matrix.shape[0]:
+            return lambda right: right
+        # LAPACK itself, in its order: a step solves several small systems, and what SciPy checks before each takes longer than solving it.
+        lower, failed = dpotrf(self.numpy(matrix).T, lower=1, clean=0)
+        if failed:
+            raise np.linalg.LinAlgError("the matrix is not positive definite")
+        if self.are_numpy:
+            return lambda right: dpotrs(lower, right, lower=1)[0]
+        return lambda right: self.floats(dpotrs(lower, self.numpy(right), lower=1)[0])
 
 
 NUMPY = Arrays(np)

@@ -32,7 +32,7 @@ def obstacle(program: Program) -> str:
         return "users who are limited to some servers at once"
     if (limits.of_kinds(LimitKind.NAMED) & (limits.bounds > 0)).any():
         return "rows of the notion's own that are not limits on shares"
-    if ((limits.kinds == LimitKind.QUEUE) & (limits.bounds > 0)).any():
+    if (limits.of_kinds(LimitKind.QUEUE, LimitKind.LIMIT) & (limits.bounds > 0)).any():
         return "limits of queues that are not limits on shares, but on some servers alone"
     if ((limits.kinds == LimitKind.SHARED) & (limits.bounds > 0)).any():
         return "resources of the whole cluster, which no server has"

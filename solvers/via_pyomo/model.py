@@ -57,6 +57,7 @@ COMPONENT = {
     LimitKind.SLICE: "slices",
     LimitKind.PARALLELISM: "parallelism",
     LimitKind.QUEUE: "queues",
+    LimitKind.LIMIT: "named_limits",
     LimitKind.SHARED: "shared",
     LimitKind.NAMED: "rows",
     LimitKind.RULE: "rules",

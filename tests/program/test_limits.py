@@ -68,8 +68,8 @@ def test_a_row_of_the_notions_own() -> None:
     assert exact.exact.tasks[:2, 0].sum() == Fraction(1, 10)
     np.testing.assert_allclose(floats.tasks_per_user, exact.tasks_per_user, rtol=1e-9)
     assert floats.queue_prices["a and b on server-1"] > 0
-    assert 'What apart itself allows is used up, too: "a and b on server-1".' in str(fo.explain(floats, "a"))
-    assert "itself allows" not in str(fo.explain(floats, "c"))
+    assert 'Bottleneck: "a and b on server-1" of 0.1 is used up.' in str(fo.explain(floats, "a"))
+    assert "used up" not in str(fo.explain(floats, "c"))
     with pytest.raises(fo.Unsupported, match="rows of the notion's own"):
         fo.solve(instance, Apart(), solver="interior-point")
 

@@ -130,7 +130,8 @@ def test_a_program_over_classes_has_the_same_answer(instance: fo.Instance, which
         return  # the users of an optimal total are not unique
     whole = find(program, candidates(program, None), 1e-8, Deadline(None))
     mine, other = (program.per_user(program.utilities * each.solution.x) for each in (found, whole))
-    np.testing.assert_allclose(mine, other, rtol=1e-5, atol=1e-9)
+    near = 1e-6 + sum(each.certificate.distance or 0.0 for each in (found, whole))  # smooth goals are flat at the optimum
+    np.testing.assert_allclose(mine, other, rtol=near, atol=1e-9)
 
 
 def test_two_columns_of_one_user_and_one_kind_of_server() -> None:

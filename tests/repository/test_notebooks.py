@@ -6,6 +6,7 @@ import os
 import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -35,6 +36,16 @@ def kernel() -> Iterator[KernelManager]:
     manager.cleanup_resources()
 
 
+def run(notebook: Any, kernel: KernelManager) -> None:
+    """Run all cells of a notebook, which keep what they show."""
+    client = NotebookClient(notebook, km=kernel, timeout=PATIENCE, startup_timeout=PATIENCE, iopub_timeout=PATIENCE)
+    try:
+        client.execute()
+    finally:
+        if client.kc is not None:
+            client.kc.stop_channels()
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs_and_ends_with_a_figure(path: Path, kernel: KernelManager) -> None:
     """The last cell answers the notebook's question with a picture. It finds no name that an earlier notebook has left.
@@ -44,12 +55,7 @@ def test_notebook_runs_and_ends_with_a_figure(path: Path, kernel: KernelManager)
     notebook = read(path)
     afresh = '%reset -f\n__import__("fairopt.solvers.compiled", fromlist=["_spent"])._spent.clear()'
     notebook.cells.insert(0, nbformat.v4.new_code_cell(afresh))  # type: ignore[no-untyped-call]
-    client = NotebookClient(notebook, km=kernel, timeout=PATIENCE, startup_timeout=PATIENCE, iopub_timeout=PATIENCE)
-    try:
-        client.execute()
-    finally:
-        if client.kc is not None:
-            client.kc.stop_channels()
+    run(notebook, kernel)
     last = [cell for cell in notebook.cells if cell.cell_type == "code"][-1]
     assert any("image/png" in output.get("data", {}) for output in last.outputs)
 
@@ -60,12 +66,7 @@ def test_a_picture_is_displayed_once(before: str, kernel: KernelManager) -> None
     draw = "fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), 'drf').plot()"
     cells = [f"%reset -f\n{before}\nimport fairopt as fo", draw, f"{draw};"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])  # type: ignore[no-untyped-call]
-    client = NotebookClient(notebook, km=kernel, timeout=PATIENCE, startup_timeout=PATIENCE, iopub_timeout=PATIENCE)
-    try:
-        client.execute()
-    finally:
-        if client.kc is not None:
-            client.kc.stop_channels()
+    run(notebook, kernel)
     shown, hidden = ([each for each in cell.outputs if each.output_type != "stream"] for cell in notebook.cells[1:])  # matplotlib may warn
     (output,) = shown
     assert {"image/png", "image/svg+xml"} <= output.data.keys()

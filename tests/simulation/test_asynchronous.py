@@ -188,7 +188,7 @@ def test_they_settle_on_an_allocation_that_is_psdsf(seed: int) -> None:
     """Random servers and users, resources divided: the theorem's condition is met in the end, of whichever allocation."""
     rng = np.random.default_rng(seed)
     cluster = fo.Instance(rng.uniform(1, 9, (5, 2)), rng.uniform(0.1, 1, (5, 2)), weights=rng.uniform(0.5, 2, 5), counts=[1, 2, 3, 1, 2])
-    found = fo.simulate(endless(cluster), cluster, f"psdsf:period=1:seed={seed}", until=2000.0)
+    found = fo.simulate(endless(cluster), cluster, f"psdsf:period=1:seed={seed}", until=500.0)
     assert found.regret is not None
     assert found.regret["condition"].iloc[-1] < 1e-6
 
@@ -272,7 +272,7 @@ def test_a_seed_is_a_simulation() -> None:
 def test_a_short_period_comes_near_to_the_exact_fluid() -> None:
     """A thousandth of a second: jobs end when they do under the allocation that is exact at each event."""
     _, cluster = some()
-    own = fo.Trace(["A", "B"], [0, 1], [40, 30], [[1, 0.5], [0.5, 1]], [10, 10])
+    own = fo.Trace(["A", "B"], [0, 0.1], [40, 30], [[1, 0.5], [0.5, 1]], [1, 1])
     exact, near = (fo.simulate(own, cluster, scheduler).finished for scheduler in ("psdsf", ("psdsf", {"period": 0.001})))
     np.testing.assert_allclose(near, exact, rtol=1e-3)
     assert (near > exact - 1e-9).all()

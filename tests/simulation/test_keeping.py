@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from fairopt.simulation import courses, flow_state, fluid, keeping, memory
 from fairopt.simulation.baselines import events
 from fairopt.solvers import compiled
 from fairopt.solvers.filling import event_loop
+from fairopt.solvers.filling.settings import SETTINGS
 
 SCHEDULERS = [
     *("drfh", "drfh:half_life=9:period=3", "karma:period=5", "psdsf:period=10"),
@@ -37,8 +38,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (flow_state, fluid, memory):
         monkeypatch.setattr(module, "SECTION", 4)
     monkeypatch.setattr(events, "_BATCH", 1)
-    monkeypatch.setattr(event_loop, "_BATCH", 1)
-    monkeypatch.setattr(event_loop, "_MOMENTS", 1)
+    monkeypatch.setattr(event_loop, "SETTINGS", replace(SETTINGS, moments_at_once=1, moments_of_functions=1))
 
 
 def some(seed: int, tree: bool = False, gangs: bool = False, each: bool = False, resources: int = 2) -> tuple[fo.Trace, fo.Instance]:
@@ -188,7 +188,9 @@ def test_what_is_kept_of_something_else_is_refused(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("scheduler", ["drfh:best-fit", "backfill", "fairtree:half_life=20", "drfh", "psdsf:period=1"])
 def test_a_state_of_somebody_else_is_refused_or_does_no_harm(scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of its arrays left out, of another shape, of texts, or of numbers that point nowhere: a sentence, or a result."""
-    monkeypatch.setattr(compiled, "PATIENCE_IF_KEPT", np.inf)  # arrays of every other kind would be compiled for anew
+    monkeypatch.setattr(compiled, "PATIENCE", np.inf)  # plain Python: for arrays of every other kind a step would be compiled anew
+    monkeypatch.setattr(compiled, "PATIENCE_IF_KEPT", np.inf)
+    monkeypatch.setattr(compiled, "_loaded", set())
     trace, cluster = some(1)
     until = 60.0
     fo.simulate(trace, cluster, scheduler, until=until, resume=tmp_path, stopped=after(9))

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 from support.command_line import flat, run
+from support.latex import check_latex
 
 import fairopt as fo
 from fairopt.reporting.notebook import html_of
@@ -22,6 +23,11 @@ from fairopt.studies.titles import entry_title, instance_title, long_title
 NASTY = ("a_b & 50% #1", "[c] $x^2$ ~{d}", "*e\\f", 'x <y> | "z" `u` -- v', "± ≥ … ∞")
 
 
+def cells(table: fo.StudyTable) -> dict[str, tuple[str, ...]]:
+    """Return the texts of each row, by entry."""
+    return {row[0]: row[1:] for row in table.table.rows}
+
+
 def study(values: dict[str, list[float]], **columns: Any) -> pd.DataFrame:
     """Return the rows of a study of one instance with these tasks, by seed."""
     rows = [
@@ -30,11 +36,6 @@ def study(values: dict[str, list[float]], **columns: Any) -> pd.DataFrame:
         for seed, tasks in enumerate(tasks_of)
     ]
     return pd.DataFrame(rows).assign(**columns)
-
-
-def cells(table: fo.StudyTable) -> dict[str, tuple[str, ...]]:
-    """Return the texts of each row, by entry."""
-    return {row[0]: row[1:] for row in table.table.rows}
 
 
 # The statistics ------------------------------------------------------------------------------------------------------------------
@@ -190,78 +191,6 @@ def test_rows_of_something_else_are_refused() -> None:
 
 
 # Documents -----------------------------------------------------------------------------------------------------------------------
-
-_COMMANDS = {  # what the tables may use, of LaTeX and booktabs alone, and how many arguments it takes
-    **dict.fromkeys(("toprule", "midrule", "bottomrule", "par", "smallskip", "footnotesize", "linewidth", "pm", "Delta", "geq", "leq"), 0),
-    **dict.fromkeys(
-        ("infty", "to", "ldots", "textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar"), 0
-    ),
-    **dict.fromkeys(("textasciigrave", "%", "#", "&", "_", "{", "}", "$", "\\"), 0),
-    **{"textit": 1, "begin": 1, "end": 1, "multicolumn": 3},
-}
-_TOKEN = re.compile(r"\\(?P<command>[a-zA-Z]+|[^a-zA-Z\n])|(?P<special>[{}$&%#_^~\\])|(?P<text>[^\\{}$&%#_^~]+)")
-
-
-def check_latex(text: str) -> list[str]:
-    """Read a table as LaTeX does, strictly: only known commands, balanced groups and formulas, rows of equal width, ASCII alone.
-
-    Returns the cells of all rows.
-    """
-    body = text.replace(r" % \usepackage{booktabs} in the preamble", "", 1)
-    assert body != text
-    assert body.isascii()
-    assert [match.start() for match in _TOKEN.finditer(body)] == [0, *(match.end() for match in _TOKEN.finditer(body))][:-1], "unread"
-    depth, formula, width, cell = 0, False, 1, ""
-    environments: list[str] = []
-    widths: list[int] = []
-    cells: list[str] = []
-    tokens = list(_TOKEN.finditer(body))
-    for place, token in enumerate(tokens):
-        command, special = token["command"], token["special"]
-        inside = environments[-1:] == ["tabular"]
-        if command is not None:
-            assert command in _COMMANDS, command
-            after = body[token.end() :]
-            if _COMMANDS[command]:
-                assert re.match(rf"(\{{[^\n]*?\}}){{{_COMMANDS[command]}}}", after), command
-            if command == "begin":
-                environments.append(after[1:].partition("}")[0])
-            elif command == "end":
-                assert environments.pop() == after[1:].partition("}")[0]
-            elif command == "multicolumn":
-                width += int(after[1:].partition("}")[0]) - 1
-            elif command == "\\":
-                assert inside
-                assert depth == 0
-                assert not after.lstrip().startswith(("[", "*")), "would be an argument of the end of the row"
-                widths.append(width)
-                cells.append(cell.strip())
-                width, cell = 1, ""
-                continue
-        elif special == "{":
-            depth += 1
-        elif special == "}":
-            depth -= 1
-            assert depth >= 0
-        elif special == "$":
-            formula = not formula
-        elif special == "&":
-            assert inside
-            assert depth == 0
-            width += 1
-            cells.append(cell.strip())
-            cell = ""
-            continue
-        else:
-            assert special is None, f"{special} at {body[max(token.start() - 20, 0) : token.end()]!r}"
-        if token["text"] and not formula:
-            assert "--" not in token["text"]
-            assert "''" not in token["text"] or tokens[place - 1]["special"] == "{"
-        cell += token[0]
-    assert (depth, formula, environments) == (0, False, [])
-    (columns,) = re.findall(r"\\begin\{tabular\}\{([lrc]+)\}", body)
-    assert set(widths) == {len(columns)}
-    return cells
 
 
 def test_the_reader_of_latex_is_strict() -> None:

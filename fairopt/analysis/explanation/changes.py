@@ -11,25 +11,33 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Number, number
-from fairopt.analysis.explanation.queues import reached_limits
+from fairopt.analysis.explanation.of_cluster import full_of_cluster
+from fairopt.analysis.explanation.queues import amount_of, reached_limits
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.fractions import fraction_of
 from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.shared import limit_name
 from fairopt.instance.units import bare_amount
+from fairopt.models import Notion, Stated
 from fairopt.program.queue_limits import Row
-from fairopt.wording import named
+from fairopt.wording import figure, named
 
-__all__ = ["Change", "limit_changes", "raised", "step", "step_of", "with_queue"]
+__all__ = ["Change", "limit_changes", "raised", "row_changes", "shared_changes", "step", "step_of", "with_queue"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """A changed instance; ``servers`` has, for each of its rows, the position of the same row in the present instance."""
+    """A changed instance; ``servers`` has, for each of its rows, the position of the same row in the present instance.
+
+    Or the same instance under another ``notion``, whose row has a larger bound.
+    """
 
     words: str
     kind: str
     instance: Callable[[], Instance]
     servers: IntArray | None = None
     hint: Number = 0.0  # ranks changes without a price
+    notion: Notion | None = None
 
 
 def step_of(amount: Any) -> Any:
@@ -44,14 +52,17 @@ def step(amounts: FloatArray) -> FloatArray:
 
 
 def limit_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
-    """Return a larger limit for each reached limit of a queue above some of these users, and more that is lent by queues that keep some.
+    """Return a larger limit for each reached limit of some of these users, and more that is lent by queues that keep some.
 
     The largest price comes first.
     """
     instance, view, found = allocation.instance, allocation.as_known, list[tuple[float, Change]]()
     for stop in reached_limits(view):
         row = stop.row
-        if not (row.users & users & (instance.demands[:, row.resource] > 0)).any():
+        if not np.isin(np.flatnonzero(users), row.members(instance.demands)).any():
+            continue
+        if row.selection is not None:
+            found.append((view.queue_prices.get(row.name, 0), _larger_bound(instance, row)))
             continue
         resource = instance.resources[row.resource]
         for node, group in [each[:2] for each in row.keepers] or [row.of]:
@@ -70,6 +81,52 @@ def limit_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
             make = raised(instance, replace(row, of=(node, group)), which, resource, after)
             found.append((view.queue_prices.get(row.name, 0), Change(words, "limit", make)))
     return [change for _, change in sorted(found, key=lambda each: -each[0])]
+
+
+def _larger_bound(instance: Instance, row: Row) -> Change:
+    """Return a larger bound of a named limit; one of each of several is larger for all of them."""
+    assert row.selection is not None
+    limit = next(each for each in instance.limits if each.name == row.selection.limit.name)
+    before = number(fraction_of(limit.bound)) if isinstance(row.bound, Fraction) else float(limit.bound)
+    after = before + (step_of(before) if before > 0 else 1)
+    words = f"a bound of {amount_of(row, after, instance, 3)} instead of {figure(before)} for limit {named(limit.name)}"
+    return Change(words, "limit", lambda: instance.replace(limits={limit.name: {"bound": after}}))
+
+
+def row_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
+    """Return a larger bound of each row that was stated (`fairopt.Program.with_limit`), has a price and limits one of these users."""
+    question, instance = allocation.question, allocation.instance
+    notion = None if question is None else question.notion
+    if not isinstance(notion, Stated):
+        return []
+    found = []
+    for row in notion.rows_for(instance):
+        if row.name in allocation.queue_prices and users[row.at_users].any():
+            after = row.bound + (step_of(row.bound) if row.bound > 0 else 1)
+            words = f'a bound of {figure(number(after))} instead of {figure(number(row.bound))} for "{row.name}"'
+            raised_row = notion.with_bound(row.name, after)
+            found.append((allocation.queue_prices[row.name], Change(words, "limit", lambda: instance, notion=raised_row)))
+    return [change for _, change in sorted(found, key=lambda each: -each[0])]
+
+
+def shared_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
+    """Return more of each resource of the cluster that leaves some of these users no room; the largest price comes first."""
+    instance, view = allocation.instance, allocation.as_known
+    full = dict.fromkeys(each.resource for n in np.flatnonzero(users).tolist() for each in full_of_cluster(view, n))
+    found = []
+    for r in full:
+        name = instance.resources[r]
+        before = number(view.instance.total_capacity[r])
+        more = step_of(before) if before > 0 else before + 1
+        words = f"+{instance.amount(more, name)} in the cluster"
+        price = number(view.queue_prices.get(limit_name(name), 0))
+        make = _with_shared(instance, name, before + more)
+        found.append(Change(words, "capacity", make, hint=price * more))
+    return sorted(found, key=lambda change: -change.hint)
+
+
+def _with_shared(instance: Instance, name: str, amount: Number) -> Callable[[], Instance]:
+    return lambda: instance.replace(shared={name: amount})
 
 
 def raised(instance: Instance, row: Row, which: str, resource: str, amount: Number) -> Callable[[], Instance]:

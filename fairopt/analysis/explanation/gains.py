@@ -22,7 +22,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Gain, Number, number
-from fairopt.analysis.explanation.changes import Change, limit_changes, step, step_of
+from fairopt.analysis.explanation.changes import Change, limit_changes, row_changes, shared_changes, step, step_of
 from fairopt.analysis.explanation.exact_prices import ExactLevelPrices
 from fairopt.analysis.explanation.level_prices import LevelPrices
 from fairopt.analysis.explanation.weights import weights_of_user
@@ -64,9 +64,13 @@ def gains(
             *weights,
             *_parallelism(allocation, user),
             *limit_changes(allocation, np.arange(allocation.instance.n_users) == user),
+            *row_changes(allocation, np.arange(allocation.instance.n_users) == user),
+            *shared_changes(allocation, np.arange(allocation.instance.n_users) == user),
             *_capacity(allocation, user, cells, prices, 2 * max(resolves, 3)),
         ]
-    estimates = [None if prices is None else prices.tasks(change.instance(), change.servers) for change in changes]
+    estimates = [
+        None if prices is None or change.notion is not None else prices.tasks(change.instance(), change.servers) for change in changes
+    ]
     own = number(view.tasks_per_user[user])
     found = [None if tasks is None else clean(tasks - own, own) for tasks in estimates]
 
@@ -109,8 +113,11 @@ def solved(allocation: Allocation, users: int | BoolArray, change: Change, deadl
     if deadline.left == 0.0:
         return None, "the time limit has passed"
     limit = None if deadline.seconds is None else deadline.left
+    asked = allocation
+    if change.notion is not None and allocation.question is not None:
+        asked = replace(allocation, question=replace(allocation.question, notion=change.notion))
     try:
-        answer = rerun(allocation, change.instance(), servers=change.servers, time_limit=limit)
+        answer = rerun(asked, change.instance(), servers=change.servers, time_limit=limit)
     except FairoptError as error:
         return None, str(error)
     before, after = (number(np.sum(each.tasks_per_user[users])) for each in (allocation.as_known, answer.as_known))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,30 +17,32 @@ from fairopt.allocation import Allocation, Optimum
 from fairopt.allocation.holdings import QueueHoldings
 from fairopt.allocation.promises import Guaranteed
 from fairopt.analysis.explanation import Number, number
+from fairopt.analysis.explanation.of_cluster import FullOfCluster, full_of_cluster
 from fairopt.analysis.measures import takes_part
 from fairopt.analysis.properties.guarantees import held_beyond
 from fairopt.instance import BoolArray, Instance, safe_ratio
 from fairopt.instance.fractions import rounding
 from fairopt.instance.keeping import keepings_of
+from fairopt.instance.selections import Selection
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.instance.units import bare_amount
 from fairopt.program.kept_parts import counted_rows
 from fairopt.program.queue_limits import Row
 from fairopt.wording import figure, joined, named, percent, plural
 
-__all__ = ["Stop", "about_queue", "in_words", "of_weight_0", "path_of", "queue_in_short", "reached_limits", "stops_of"]
+__all__ = ["Stop", "about_queue", "amount_of", "in_words", "of_weight_0", "path_of", "queue_in_short", "reached_limits", "stops_of"]
 
 _NAMES = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stop:
-    """A reached limit of a queue.
+    """A reached limit of a queue, or a reached named limit.
 
     Attributes
     ----------
     queue : str
-        Its name; the names of all queues that keep something, if that is what is reached.
+        Its name; the names of all queues that keep something, if that is what is reached; the name of the row of a named limit.
     row : Row
     """
 
@@ -54,6 +56,8 @@ class Stop:
 
     def words(self, instance: Instance) -> str:
         """Return the limit as the subject of a sentence: "the limit of interns, 4 gpu, is reached"."""
+        if self.row.selection is not None:
+            return self._named_limit(self.row.selection, instance)
         resource = instance.resources[self.row.resource]
         node, k = self.row.keepers[0][:2] if self.keeps else self.row.of
         quota = instance.tree.queues[node - 1].everywhere_and_on_groups[k]
@@ -69,46 +73,70 @@ class Stop:
             return f"{self.queue} {keep} and leave{'s' if one else ''} nothing{on} to others"
         return f"{self.queue} {keep}, and the others hold all {amount}{on} that {'it leaves' if one else 'they leave'}"
 
+    def _named_limit(self, selection: Selection, instance: Instance) -> str:
+        """Return a named limit that is reached: "all 8 gpu of limit long-gpu are in use"."""
+        amount, name = amount_of(self.row, self.row.bound, instance), named(self.row.name)
+        if not self.row.bound:
+            return f"limit {name} allows nothing"
+        return f"all {amount} of limit {name} {'is' if self.row.bound == 1 else 'are'} in use"
+
+
+def amount_of(row: Row, value: Number, instance: Instance, digits: int = 6) -> str:
+    """Return an amount of what a row is about: "8 gpu", "3 tasks"; of what has other amounts, the number alone."""
+    if row.resource >= 0:
+        return instance.amount(value, instance.resources[row.resource], digits)
+    if row.selection is not None and row.selection.limit.counts_tasks:
+        return plural(value, "task", digits=digits)
+    return figure(value, digits)
+
 
 def reached_limits(allocation: Allocation) -> list[Stop]:
-    """Return the limits of queues that are reached, and what they keep; for whole tasks, those with less room than the smallest task."""
+    """Return the limits that are reached, of queues and named ones, and what queues keep; for whole tasks, those without room for one."""
     instance, found = allocation.instance, []
     queues = instance.tree.queues
     for row in counted_rows(instance, allocation.tasks, for_each=True):
-        held = number(instance.demands[row.users, row.resource] @ allocation.tasks[np.ix_(row.users, row.servers)].sum(axis=1))
-        demands = instance.demands[row.users & (instance.demands[:, row.resource] > 0), row.resource]
+        held = number(row.used(instance.demands, allocation.tasks))
+        demands = row.per_task(instance.demands)
+        demands = demands[demands > 0]
         if not demands.size:
             continue
         left, same = row.bound - held, rounding(WRITTEN, allocation.tasks)
         if left < demands.min() * (1 - same) if allocation.certificate.whole_tasks else left <= same * row.bound:
+            if row.selection is not None:
+                found.append(Stop(row.name, row))
+                continue
             nodes = [node for node, *_ in row.keepers] or [row.of[0]]
             found.append(Stop(joined([named(queues[node - 1].name) for node in nodes], _NAMES), row))
     return found
 
 
-def stops_of(allocation: Allocation, user: int, reached: list[Stop] | None = None) -> tuple[list[Stop], BoolArray]:
-    """Return the reached limits that stop a user, and on which servers, (servers,).
+def stops_of(allocation: Allocation, user: int, reached: list[Stop] | None = None) -> tuple[list[Stop | FullOfCluster], BoolArray]:
+    """Return the reached limits that stop a user, full resources of the cluster among them, and on which servers, (servers,).
 
     Of what queues keep, only the row that leaves the least, for each resource and group: the others say less of the same.
     """
     instance = allocation.instance
     there = np.zeros(instance.n_servers, bool)
-    found: list[Stop] = []
+    found: list[Any] = []
     least: dict[tuple[int, bytes], int] = {}  # of what queues keep: where in the list
     for stop in reached_limits(allocation) if reached is None else reached:
         row = stop.row
-        if not (row.users[user] and instance.demands[user, row.resource] > 0 and (row.servers & instance.eligibility[user]).any()):
+        if not row.users[user]:
             continue
-        there |= row.servers
+        counts = row.servers & (row.per_task(instance.demands)[user] > 0)
+        if not (counts & instance.eligibility[user]).any():
+            continue
+        there |= counts
         at = least.setdefault((row.resource, row.servers.tobytes()), len(found)) if stop.keeps else len(found)
         if at == len(found):
             found.append(stop)
         elif row.bound < found[at].row.bound:
             found[at] = stop
-    return found, there
+    of_cluster = [each for each in full_of_cluster(allocation, user) if each.stops]
+    return [*found, *of_cluster], there | bool(of_cluster)
 
 
-def in_words(stops: Sequence[Stop], instance: Instance) -> str:
+def in_words(stops: Sequence[Stop | FullOfCluster], instance: Instance) -> str:
     """Return reached limits as one clause; each is one itself, so that a semicolon is between them."""
     more = [f"{len(stops) - _NAMES:,} more"] if len(stops) > _NAMES else []
     return "; ".join([*(stop.words(instance) for stop in stops[:_NAMES]), *more])
@@ -227,13 +255,13 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
     reached, part = reached_limits(allocation), takes_part(instance)
     least = 1 - rounding(WRITTEN, allocation.tasks)
     full = allocation.utilization >= least if allocation.sharing == "rdm" else allocation.time_utilization[:, None] >= least
-    names = instance.resources if allocation.sharing == "rdm" else ("time",)
+    names = instance.server_resources if allocation.sharing == "rdm" else ("time",)
     counts_whole = allocation.certificate.whole_tasks and allocation.sharing == "rdm"
     left = instance.row_capacity - allocation.usage
     because: dict[str, list[str]] = {}
     in_tree = allocation.equalizes
     for n in np.flatnonzero(tree.below[node]):
-        asks = instance.demands[n] > 0 if allocation.sharing == "rdm" else np.ones(1, bool)
+        asks = instance.server_demands[n] > 0 if allocation.sharing == "rdm" else np.ones(1, bool)
         stops = stops_of(allocation, int(n), reached)[0]
         if not part[n]:
             reason = "cannot run anywhere, or has nothing to run"
@@ -243,7 +271,7 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
             reason = f"is stopped: {in_words(stops, instance)}"
         else:
             there = instance.eligibility[n] & (instance.counts > 0)
-            blocked = asks & (left[there] < instance.demands[n] * (1 - rounding(FITS, left)) if counts_whole else full[there])
+            blocked = asks & (left[there] < instance.server_demands[n] * (1 - rounding(FITS, left)) if counts_whole else full[there])
             free = ~blocked.any(axis=1) & counts_whole & (not isinstance(allocation.question, Optimum))
             what = joined([named(names[r]) for r in np.flatnonzero(blocked.any(axis=0))], _NAMES)
             if free.any():

@@ -38,14 +38,17 @@ import numpy as np
 
 from fairopt.allocation import Allocation, Optimum
 from fairopt.analysis.measures import Violation, takes_part, violations
+from fairopt.analysis.properties.own_rows import most_within, rows_of
 from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.certificate import allocation_excess
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.fractions import from_rationals
+from fairopt.instance.shared import within_shared
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import LimitKind, Program
 from fairopt.program.parallelism import tasks_within
+from fairopt.program.stated_rows import StatedRow
 
 __all__ = ["PATIENCE", "TANGLED", "Case", "as_asked", "capped", "quietly"]
 
@@ -188,12 +191,32 @@ class Case:
         """R[n]: what each user could run alone, (users,); 0 for users who do not take part."""
         return self.at_most(self.rates)
 
-    def at_most(self, possible: FloatArray) -> FloatArray:
-        """Return the largest worth for each user, (users,), of at most ``possible`` tasks, (users, servers), and at most T[n] in all."""
-        limits = self.instance.tasks
+    @cached_property
+    def own_rows(self) -> tuple[StatedRow, ...]:
+        """The rows of the notion's own that the allocation was made within, in the arithmetic of the case."""
+        if self.notion is None or self.notion.is_symmetric or not isinstance(self.allocation.question, Optimum):
+            return ()
+        return rows_of(self.notion, self.in_floats.instance, self.sharing, exactly=self.radius is not None)
+
+    def at_most(self, possible: FloatArray, part: Any = 1) -> FloatArray:
+        """Return the largest worth for each user, (users,), of at most ``possible`` tasks, (users, servers), and at most T[n] in all.
+
+        Of each resource of the cluster, a user has this ``part``, as in `fairopt.instance.shared.within_shared`.
+        """
+        limits = within_shared(self.instance, self.instance.tasks, part)
         if self.worth is None:
-            return np.asarray(np.minimum(tasks_within(self.instance, possible), limits))
-        return np.array([capped(row, worth, limit) for row, worth, limit in zip(possible, self.worth, limits, strict=True)])
+            most = np.asarray(np.minimum(tasks_within(self.instance, possible), limits))
+        else:
+            most = np.array([capped(row, worth, limit) for row, worth, limit in zip(possible, self.worth, limits, strict=True)])
+        for n in np.flatnonzero(most > 0) if self.own_rows else ():
+            within = self.within_rows(int(n), possible[n], limits[n])
+            most[n] = most[n] if within is None else within
+        return most
+
+    def within_rows(self, n: int, possible: FloatArray, limit: Any) -> Any:
+        """Return the largest worth of these tasks, (servers,), of a user, ``limit`` in all, within its `own_rows`; None: none binds."""
+        worth = np.ones(possible.size, possible.dtype) if self.worth is None else self.worth[n]
+        return most_within(self.instance, self.own_rows, n, possible, worth, limit, self.time_limit)
 
     @property
     def tangled(self) -> bool:
@@ -267,7 +290,7 @@ def as_asked(allocation: Allocation) -> Allocation:
     return dataclasses.replace(allocation, instance=instance.replace(tasks=as_given))
 
 
-def capped(possible: FloatArray, worth: FloatArray, limit: float) -> FloatArray:
+def capped(possible: FloatArray, worth: FloatArray, limit: Any) -> FloatArray:
     """Return the worth of at most ``possible`` tasks on each server, (..., servers), and ``limit`` in all; the best servers first.
 
     >>> float(capped(np.array([2.0, 3.0]), np.array([0.5, 1.0]), 4.0))

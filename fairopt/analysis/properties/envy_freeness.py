@@ -5,6 +5,7 @@ The envy of user n towards user m is
     min(T[n], sum over the servers i where n may run of min_r phi[n] / phi[m] x[m,i] d[m,r] / d[n,r]) - x[n]
 
 tasks, counted server by server. Under time division, the sum is sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count.
+Of the resources of the cluster n has phi[n] / phi[m] of what m has of each, for all its tasks together.
 A user with a parallelism fills at most that many servers (Khamse-Ashari et al. 2017, section II-A, server by server;
 `fairopt.analysis.measures`).
 
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from fairopt.analysis.measures import beyond_guarantees, envy_applies, with_what_others_hold
+from fairopt.analysis.measures import beyond_guarantees, envy_applies, with_shared_of_others, with_what_others_hold
 from fairopt.analysis.properties.case import TANGLED, Case, capped
 from fairopt.analysis.properties.in_fractions import largest
 from fairopt.analysis.properties.siblings import Child, Families, named_child
@@ -46,9 +47,10 @@ def check(case: Case) -> Verdict:
     best: Any = 0
     pair, enviers = (0, 0), 0
     node, beyond = instance.tree.user_node, beyond_guarantees(case.allocation)
-    for first, would in with_what_others_hold(case.allocation, beyond) if case.worth is None else _by_worth(case, beyond):
+    by_user = case.worth is not None or bool(case.own_rows)
+    for first, would in _by_worth(case, beyond) if by_user else with_what_others_hold(case.allocation, beyond):
         users = np.arange(first, first + len(would))
-        envy = (would if case.worth is not None else np.minimum(would, instance.tasks[users, None])) - case.value[users, None]
+        envy = (would if by_user else np.minimum(would, instance.tasks[users, None])) - case.value[users, None]
         envy[np.arange(users.size), users] = 0
         envy[~case.part[users]] = 0
         envy[node[users, None] != node] = 0  # of users in other queues
@@ -127,9 +129,9 @@ def _among_queues(case: Case) -> Verdict:
 
 
 def _by_worth(case: Case, beyond: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """Do the same as `with_what_others_hold` where worth differs between servers; user by user, as each has its own order of servers."""
-    assert case.worth is not None
+    """Do the same as `with_what_others_hold` where worth differs between servers, or the notion has rows of its own; user by user."""
     instance, x = case.instance, beyond
+    worths = np.ones(x.shape, x.dtype) if case.worth is None else case.worth
     weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
     for n in case.members:
         scale = weights[n] / weights
@@ -137,16 +139,23 @@ def _by_worth(case: Case, beyond: FloatArray) -> Iterator[tuple[int, FloatArray]
             time = np.divide(x, instance.rates, out=np.zeros_like(x), where=instance.rates > 0)
             could = scale * time * instance.rates[n]
         else:
-            asks = instance.demands[n] > 0
-            ratio = (scale * instance.demands)[:, asks] / instance.demands[n, asks]
-            could = x * ratio.min(axis=1)[:, None]
+            own = instance.server_demands[n]
+            asks = own > 0
+            of_each = scale[:, : own.size] if scale.shape[1] > 1 else scale
+            ratio = (of_each * instance.server_demands)[:, asks] / own[asks]
+            could = x * ratio.min(axis=1)[:, None] if asks.any() else np.full(x.shape, np.inf, x.dtype)
         could = np.where(instance.eligibility[n], could, 0)
-        would = capped(could, case.worth[n], instance.tasks[n])
+        most = np.minimum(with_shared_of_others(instance, x.sum(axis=1), np.array([n]))[0], instance.tasks[n])
+        would = capped(could, worths[n], most[:, None])
         parallelism = instance.parallelism[n]
         if parallelism < np.inf:  # a scaled bundle may fill more servers than there are
             part = np.where(instance.eligibility[n], safe_ratio(1, instance.rates_of_one[n]), 0)
             for m in np.flatnonzero(could @ part > parallelism):
-                would[m] = _best_within(case, could[m], case.worth[n], instance.tasks[n], part, parallelism)
+                would[m] = _best_within(case, could[m], worths[n], most[m], part, parallelism)
+        if case.own_rows:
+            for m in np.flatnonzero(would > case.value[n]):
+                within = case.within_rows(int(n), could[m], most[m])
+                would[m] = would[m] if within is None else within
         yield int(n), would[None, :]
 
 

@@ -32,9 +32,9 @@ from fairopt.certificate import certify
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.instance.tolerances import CERTIFIED
-from fairopt.models import Notion
+from fairopt.models import Notion, Stated
 from fairopt.models.share_notion import dominant_share
-from fairopt.program import Program, Solution, Stage
+from fairopt.program import LimitKind, Program, Solution, Stage
 from fairopt.solving import notion_of, solve, without_remarks
 from fairopt.wording import figure, joined, plural
 
@@ -67,11 +67,11 @@ def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
     if case.whole:
         return (_whole if case.radius is None else _whole_in_fractions)(case, name, share, what)
     exactly = case.radius is not None
-    if case.feasible and not exactly and _proved(case, _leximin(share).formulate(_bare(case), sharing=case.sharing, integral=False)):
+    if case.feasible and not exactly and _proved(case, _leximin(case, share).formulate(_bare(case), sharing=case.sharing, integral=False)):
         return holds(name, f"Nobody's {what} can rise without lowering one at or below it: the prices of the levels prove it.")
     try:
         with without_remarks():
-            exact = solve(_bare(case), _leximin(share), sharing=case.sharing, time_limit=case.time_limit, exact=exactly)
+            exact = solve(_bare(case), _leximin(case, share), sharing=case.sharing, time_limit=case.time_limit, exact=exactly)
     except FairoptError as error:
         return does_not_apply(name, f"Undecided: the exact shares are not known: {error}")
     best_tasks = case.tasks_of(exact)
@@ -108,8 +108,10 @@ def _witness(case: Case, tasks: FloatArray, own: FloatArray, best: FloatArray, n
     )
 
 
-def _leximin(share: FloatArray) -> Notion:
-    return notion_of("max-min", utility=share)
+def _leximin(case: Case, share: FloatArray) -> Notion:
+    """Return the leximin of these shares, within the rows of the notion's own."""
+    found = notion_of("max-min", utility=share)
+    return Stated(found, case.own_rows, _bare(case)) if case.own_rows else found
 
 
 def _bare(case: Case) -> Instance:
@@ -137,8 +139,10 @@ def _proved(case: Case, program: Program) -> bool:
         if level.prices is None:  # who else stops there, the certificate misses
             continue
         prices = np.zeros(len(limits))
-        rows = np.flatnonzero(limits.of_servers)
+        rows = np.flatnonzero(limits.of_kinds(LimitKind.CAPACITY, LimitKind.TIME))
         prices[rows] = level.prices[limits.keys[rows, 0], np.maximum(limits.keys[rows, 1], 0)]
+        for row in np.flatnonzero(limits.of_kinds(LimitKind.SHARED, LimitKind.NAMED)).tolist():
+            prices[row] = level.queue_prices.get(program.limit_name(row), 0.0)
         if members.size:
             stages.append(Stage(float(shares[members].min()), members, prices))
     stages.sort(key=lambda stage: stage.value)
@@ -151,7 +155,7 @@ def _whole(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
     try:
         with without_remarks():
             exact: Allocation | FloatArray = solve(
-                _bare(case), _leximin(share), sharing=case.sharing, integral=True, time_limit=max(deadline - time.monotonic(), 1e-3)
+                _bare(case), _leximin(case, share), sharing=case.sharing, integral=True, time_limit=max(deadline - time.monotonic(), 1e-3)
             ).tasks
     except NoSolution as error:
         if "tasks" not in error.known:
@@ -195,7 +199,8 @@ def _whole_in_fractions(case: Case, name: str, share: FloatArray, what: str) -> 
     usable = case.instance.eligibility & case.part[:, None]
     alike = all(len(set(row[may].tolist())) <= 1 for row, may in zip(share, usable, strict=True))
     per_task = np.where(usable, share, 0).max(axis=1)
-    placements = largest_totals(case.instance, case.sharing, case.members) if case.feasible and alike else None
+    known = case.feasible and alike and not case.own_rows
+    placements = largest_totals(case.instance, case.sharing, case.members) if known else None
     if placements is not None:
         found, different = _against(case, name, share, what, best_sorted(case, placements, per_task))
         if found is not None:
@@ -207,7 +212,7 @@ def _whole_in_fractions(case: Case, name: str, share: FloatArray, what: str) -> 
         number = plural(len(placements.totals), "largest placement")
         statement = f"{_WHOLE}sorted, no shares are larger: {number} compared in fractions ({what})."
         return replace(holds(name, statement), exact=Fraction(0))
-    if case.feasible and alike and single_servers_known(case):
+    if known and single_servers_known(case):
         with suppress(NoSolution):
             tasks = better_sorted(case, per_task)
             if tasks is None:

@@ -40,14 +40,17 @@ from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply
 from fairopt.analysis.properties.whole_tasks import largest_totals, more_for_somebody, one_more, proved
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.instance.aggregation import Merging, merge
-from fairopt.instance.exact_merging import merge_exactly
+from fairopt.instance.aggregation import Merging, merge, unmerged
+from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import fractions_of, rational, rationals
+from fairopt.instance.limit_merging import split
+from fairopt.instance.shared import shared_prices, within_shared
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import Efficiency
 from fairopt.program import Program, Total
 from fairopt.program.exact import ExactProgram
 from fairopt.program.parallelism import servers_at_once
+from fairopt.program.stated_rows import with_rows
 from fairopt.solvers import seconds_of_a_level
 from fairopt.solving import formulate, solve, without_remarks
 from fairopt.solving.formulation import expanded
@@ -104,17 +107,23 @@ def _most_gain(case: Case) -> FloatArray:
     """Return an upper bound on what each user could gain, by the prices of the allocation, (users,)."""
     instance, allocation = case.instance, case.allocation
     bound = np.where(case.complete | ~case.part, 0.0, np.inf)
-    for prices in [*(level.prices for level in allocation.levels), allocation.prices]:
-        if prices is None:
+    known = [(level.prices, level.queue_prices) for level in allocation.levels] + [(allocation.prices, allocation.queue_prices)]
+    for prices, by_name in known:
+        of_cluster = np.maximum(shared_prices(instance, by_name), 0.0)
+        if prices is None and not of_cluster.any():
             continue
+        if prices is None:
+            prices = np.zeros((instance.n_servers, 1 if case.sharing == "tdm" else instance.n_server_resources))
         prices = np.maximum(prices, 0.0)
         if case.sharing == "tdm":
             rates = instance.rates
             cost = np.divide(prices[:, 0], rates, out=np.full(rates.shape, np.inf), where=rates > 0)
             spent = float(prices.sum())
         else:
-            cost = np.where(instance.eligibility, instance.demands @ prices.T, np.inf)
+            cost = np.where(instance.eligibility, instance.server_demands @ prices.T, np.inf)
             spent = float((prices * instance.row_capacity).sum())
+        if of_cluster.any():
+            cost, spent = cost + (instance.shared_demands @ of_cluster)[:, None], spent + float(of_cluster @ instance.shared_capacity)
         if case.worth is not None:
             cost = np.divide(cost, case.worth, out=np.full(cost.shape, np.inf), where=case.worth > 0)
         cheapest = np.where(case.part, cost.min(axis=1), 0.0)
@@ -130,10 +139,11 @@ def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
     """Maximise sum of goal[n] V'[n] subject to V' >= V; return the tasks, (users, servers), or why there is no solution."""
     apart = 2.0 * np.arange(case.instance.n_users)[:, None]  # merge servers but not users: each has its own V[n]
     data: FloatArray = np.asarray(apart if case.worth is None else apart + case.worth)
-    merging = merge(case.instance.replace(weights=None), data)
+    bare = case.instance.replace(weights=None)
+    merging = unmerged(bare) if case.own_rows else merge(bare, data)
     # Of the program only columns and limits are read; those of queues are in it where the goal is a leximin.
     program = formulate(merging.instance, "max-min" if case.instance.is_tree else "efficiency", sharing=case.sharing)
-    return _improved(case, goal, merging, program)
+    return _improved(case, goal, merging, with_rows(program, case.own_rows) if case.own_rows else program)
 
 
 def _improved(case: Case, goal: FloatArray, merging: Merging, program: Program) -> FloatArray | str:
@@ -178,7 +188,7 @@ def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
     if not case.feasible:
         return f"The allocation exceeds its limits ({case.limits_exceeded[0]}), so it does not show what could be gained."
     instance = case.in_floats.instance
-    merging = _servers_merged(instance, case.worth)
+    merging = unmerged_exactly(instance.replace(weights=None)) if case.own_rows else _servers_merged(instance, case.worth)
     small = merging.instance.replace(weights=None)
     name = "max-min" if small.is_tree else "efficiency"
     program = formulate(small, name, sharing=case.sharing)
@@ -191,10 +201,14 @@ def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
     reach = [(1 / each if by_reach else 1) if each > 0 else 0 for each in case.reach.tolist()]
     goal = [reach[n] * value if case.part[n] else 0 for n, value in zip(users.tolist(), worth, strict=True)]
     floors = np.where(case.part, case.value, 0)
+    more = [(row.bound, *row.entries(program), row.values) for row in case.own_rows]
     while True:
         own = [(len(exact.bounds) + int(n), j, -rational(value)) for j, (n, value) in enumerate(zip(users, worth, strict=True))]
         entries = [*zip(exact.rows.tolist(), exact.columns.tolist(), exact.data.tolist(), strict=True), *own]
-        point = largest(goal, entries, [*exact.bounds.tolist(), *(-floors).tolist()], case.time_limit)
+        for k, (_, pairs, which, values) in enumerate(more, len(exact.bounds) + floors.size):
+            entries += [(k, int(p), rational(values[j])) for p, j in zip(pairs, which, strict=True)]
+        right = [*exact.bounds.tolist(), *(-floors).tolist(), *(bound for bound, *_ in more)]
+        point = largest(goal, entries, right, case.time_limit)
         assert point is not None  # what is there is feasible
         longer = exact.with_broken(rationals(point))
         if longer is None:
@@ -219,7 +233,7 @@ def _servers_merged(instance: Instance, worth: FloatArray | None) -> Merging:
 
 
 def _whole(case: Case) -> Verdict:
-    tasks = None if case.instance.queues else _one_more(case)
+    tasks = None if case.instance.queues or case.own_rows else _one_more(case)
     if tasks is not None:
         return _verdict(case, tasks, "", _WHOLE)
     if case.feasible:
@@ -229,7 +243,8 @@ def _whole(case: Case) -> Verdict:
     if case.instance.limited.any():
         return does_not_apply(NAME, f"{_WHOLE}undecided: branch and cut cannot check limits on parallelism.")
     try:
-        found, proved = _best_of_whole(case) if case.worth is None else _most_worth(case, case.worth)
+        same = np.ones(case.instance.eligibility.shape) if case.worth is None and case.own_rows else case.worth
+        found, proved = _best_of_whole(case) if same is None else _most_worth(case, same)
     except FairoptError as error:
         return does_not_apply(NAME, f"{_WHOLE}undecided: {error}")
     if found is None and proved:
@@ -244,7 +259,7 @@ def _whole(case: Case) -> Verdict:
 
 def _whole_in_fractions(case: Case) -> Verdict:
     """Compare all placements if they are few; else use a relaxation or branch and bound in fractions, else branch and cut in floats."""
-    if not case.feasible:
+    if not case.feasible or case.own_rows:
         return judged_in_floats(_whole(case.in_floats))
     placements = None if case.worth is not None else largest_totals(case.instance, case.sharing, case.members)
     if placements is not None:
@@ -293,9 +308,11 @@ def _one_more(case: Case) -> FloatArray | None:
     else:
         free = instance.row_capacity - case.allocation.usage
         fits = np.full(tasks.shape, np.inf)
-        for r in range(instance.n_resources):
+        for r in range(instance.n_server_resources):
             asks = np.flatnonzero(instance.demands[:, r] > 0)
             fits[asks] = np.minimum(fits[asks], np.floor(free[:, r] / instance.demands[asks, r, None] + FITS))
+    for demand, left in zip(instance.shared_demands.T, instance.shared_capacity - case.allocation.shared_usage, strict=True):
+        fits[demand > 0] = np.minimum(fits[demand > 0], np.floor(left / demand[demand > 0] + FITS)[:, None])
     single = instance.eligibility & (instance.counts == 1) & case.part[:, None]  # unknown for rows of several servers
     fits = np.where(
         single, np.clip(fits, 0.0, np.maximum(np.floor(instance.tasks - case.allocation.tasks_per_user + FITS), 0.0)[:, None]), 0.0
@@ -323,7 +340,7 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
     """Return the best allocation of whole tasks in which nobody has fewer, and whether it is proved to be the best."""
     instance = case.instance
     held = np.round(case.allocation.tasks_per_user)
-    more = np.floor(np.minimum(instance.tasks, instance.rates.sum(axis=1)) + FITS) - held
+    more = np.floor(np.minimum(within_shared(instance, instance.tasks), instance.rates.sum(axis=1)) + FITS) - held
     two = np.concatenate([case.members, case.members])
     owned = np.concatenate([held[case.members], np.maximum(more, 0.0)[case.members]])
     dear = float(owned[case.members.size :].sum()) + 1.0
@@ -334,6 +351,7 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
         weights=np.repeat([dear, 1.0], case.members.size),
         eligibility=instance.eligibility[two],
         counts=instance.counts,
+        shared=instance.shared,
         tasks=owned,
         rates=None if instance.rates_per_server is None else instance.rates_per_server[two],
         users=names,
@@ -342,6 +360,7 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
         resources=instance.resources,
         queues=[queue.given for queue in instance.queues],
         queue_of=[instance.queue_of[n] for n in two],
+        limits=split(instance, {instance.users[n]: [f"{instance.users[n]} ({word})" for word in ("held", "more")] for n in case.members}),
     )
     limit = max(case.deadline() - time.monotonic(), 1e-3)
     proved = True
@@ -364,7 +383,8 @@ def _most_worth(case: Case, worth: FloatArray) -> tuple[FloatArray | None, bool]
     """Return whole tasks, (users, servers), of the largest worth in which nobody has less, and whether it is proved to be the largest."""
     single, row = expanded(case.instance)
     program = formulate(single, "max-min" if single.is_tree else "efficiency", sharing=case.sharing)
-    return _most_worth_within(case, worth, program, row)
+    rows = [each.on(None, row, (each.users, single.servers)) for each in case.own_rows]
+    return _most_worth_within(case, worth, with_rows(program, rows) if rows else program, row)
 
 
 def _most_worth_within(case: Case, worth: FloatArray, program: Program, row: IntArray) -> tuple[FloatArray | None, bool]:

@@ -31,6 +31,7 @@ from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import known_rates
 from fairopt.instance.exact_merging import coded
+from fairopt.instance.limit_merging import by_name, moved
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import ShareNotion
 from fairopt.processes.workers import workers
@@ -91,9 +92,11 @@ def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
         guarantees=instance.guarantees[stay],
         queues=instance.queues,
         queue_of=[instance.queue_of[n] for n in stay.tolist()],
+        limits=moved(by_name(instance), {name: [name] for n, name in enumerate(instance.users) if n != z}),
         weights=instance.weights[stay],
         eligibility=None if instance.placement is None else instance.placement[stay],
         counts=instance.counts,
+        shared=instance.shared,
         tasks=instance.tasks[stay],
         rates=None if instance.rates_per_server is None else instance.rates_per_server[stay],
         parallelism=instance.parallelism[stay],
@@ -177,7 +180,7 @@ def _felt(case: Case) -> FloatArray:
 def _may_lose(case: Case) -> BoolArray:
     """Return which users could lose at all, (users,): in a leximin, the users above a user who could rise."""
     program, notion = case.program, case.notion
-    if not case.exact or program is None or not isinstance(notion, ShareNotion) or not _own_share(case, notion):
+    if not case.exact or program is None or not isinstance(notion, ShareNotion) or case.own_rows or not _own_share(case, notion):
         return case.part.copy()
     shares, best = (case.share * case.allocation.tasks).sum(axis=1), case.share.max(axis=1)
     members = case.members
@@ -189,9 +192,13 @@ def _may_lose(case: Case) -> BoolArray:
 
 
 def _own_share(case: Case, notion: ShareNotion) -> bool:
-    """Say whether the share of a task stays the same when a user leaves. It does for built-in notions; the check is for others."""
-    z = int(case.members[0])
-    reduced, stay = without(case.in_floats.instance, z)
-    restricted = notion.restricted(users=stay)
-    assert isinstance(restricted, ShareNotion)
-    return bool(np.array_equal(restricted.share_per_task(reduced), notion.share_per_task(case.in_floats.instance)[stay]))
+    """Say whether the share of a task stays the same when a user leaves: any user, where the notion may look for somebody by name."""
+    instance = case.in_floats.instance
+    share = notion.share_per_task(instance)
+    for z in (case.members[:1] if notion.is_symmetric else case.members).tolist():
+        reduced, stay = without(instance, z)
+        restricted = notion.restricted(users=stay)
+        assert isinstance(restricted, ShareNotion)
+        if not np.array_equal(restricted.share_per_task(reduced), share[stay]):
+            return False
+    return True

@@ -18,7 +18,7 @@ from fairopt.solvers.active_sets.polish import polish
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
 from fairopt.solvers.active_sets.settings import SETTINGS
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_cvxpy import CVXPY
+from fairopt.solvers.via_cvxpy.engine import CVXPY
 
 THREE = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1.5, 2.2])  # users 1, 2 on server 1 only
 

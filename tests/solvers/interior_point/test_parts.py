@@ -10,8 +10,9 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Equilibrium, Solution
-from fairopt.solvers.active_sets.problem import AlphaFairProblem
+from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.interior_point import logarithmic_path
 from fairopt.solvers.interior_point.capped_demand import rounded_demand
 from fairopt.solvers.interior_point.logarithmic_path import follow
 from fairopt.solvers.interior_point.market import as_market, is_large
@@ -78,3 +79,22 @@ def test_the_path_in_logarithms_by_hand(alpha: float) -> None:
     assert tasks(pool.replace(tasks=[np.inf, 3])) == pytest.approx(
         [10 - min(3, 10 * part / (1 + part)), min(3, 10 * part / (1 + part))], rel=1e-8
     )
+
+
+@pytest.mark.parametrize(("products", "attempts"), [((1e-3, 1e-5), 2), ((1e-3, 1e-11), 6), ((1e-11, 1e-3), 6)])
+def test_two_attempts_that_get_stuck_are_all(products: tuple[float, float], attempts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that came near its end gives hope to the others. No attempt here finds an answer: nobody has what its prices say."""
+    program = fo.formulate(fo.Instance([[10]], [[1], [1]], tasks=[2, 3]), "proportional")
+    assert isinstance(program.goal, AlphaFair)
+    problem = AlphaFairProblem.of(program, program.goal)
+    made = []
+
+    def stuck(given: AlphaFairProblem, attempt: object, deadline: Deadline) -> logarithmic_path._Outcome:
+        made.append(attempt)
+        point = Point(np.full(given.v.size, 0.1), np.full(given.n_rows, np.inf), 1)
+        return logarithmic_path._Outcome(given, point, np.inf, products[min(len(made), 2) - 1])
+
+    monkeypatch.setattr(logarithmic_path, "_follow", stuck)
+    monkeypatch.setattr(logarithmic_path, "solve_on_sets", lambda *_: None)
+    follow(problem, NEVER)
+    assert len(made) == attempts

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairopt.errors import InvalidInstance
-from fairopt.formats.requirements import Attributes, Clause, parse
 from fairopt.instance.attributes import Value
+from fairopt.instance.requirements import Attributes, Clause, parse
 
 SERVERS: list[dict[str, Value]] = [
     {"gpu": "V100", "cores": 4, "ssd": True, "zone": "a", "version": "1.10"},

@@ -34,7 +34,7 @@ from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle
 from fairopt.solvers.leximin.ruled import solve_ruled
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
 
-__all__ = ["CVXPY", "status_of"]
+__all__ = ["CVXPY", "status_of", "to_problem"]
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +62,14 @@ def status_of(native: str | None) -> Status:
         "unbounded_inaccurate": Status.UNBOUNDED,
         "infeasible_or_unbounded": Status.UNBOUNDED,
     }.get(native or "", Status.FAILED)
+
+
+def to_problem(program: Program) -> Any:
+    """Return the problem of a program with names: see `fairopt.solvers.via_cvxpy.model`."""
+    CVXPY.require()
+    from fairopt.solvers.via_cvxpy.model import build
+
+    return build(program)
 
 
 class CVXPY(Backend):

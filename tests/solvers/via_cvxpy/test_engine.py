@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from strategies import instances
 
 import fairopt as fo
-from fairopt.solvers import via_cvxpy
 from fairopt.solvers.backend import Status
+from fairopt.solvers.via_cvxpy import engine as via_cvxpy
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 1, 2, 10])
@@ -37,7 +37,7 @@ def test_every_native_status_is_mapped() -> None:
     highspy = pytest.importorskip("highspy")
     settings_of = pytest.importorskip("cvxpy.settings")
     from fairopt.solvers.highs_model import status_of as of_highs
-    from fairopt.solvers.via_cvxpy import status_of as of_cvxpy
+    from fairopt.solvers.via_cvxpy.engine import status_of as of_cvxpy
 
     native = [*settings_of.SOLUTION_PRESENT, *settings_of.INF_OR_UNB, *settings_of.ERROR, settings_of.UNKNOWN, None]
     assert {status for status in native if of_cvxpy(status) is Status.OPTIMAL} == {"optimal", "optimal_inaccurate"}

@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
-from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.attributes import NUMBER, Value, text_of
+from fairopt.validation import BoolArray, FloatArray, IntArray
 from fairopt.wording import did_you_mean, joined
 
 __all__ = ["Attributes", "Clause", "parse"]

@@ -1,0 +1,88 @@
+"""Rows that a notion of one's own, or a program, has beside the limits of the instance: audits judge within them.
+
+What a user could run alone, or with what another holds, is judged within its rows as if it were alone in them; whether somebody could have
+more, within all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy
+
+from fairopt.analysis.properties.in_fractions import largest
+from fairopt.instance import FloatArray, Instance
+from fairopt.instance.fractions import from_rational, from_rationals
+from fairopt.instance.tolerances import SAME
+from fairopt.models import Notion, Sharing
+from fairopt.program import LimitKind
+from fairopt.program.kept_parts import KeptParts
+from fairopt.program.queue_limits import limit_rows
+from fairopt.program.stated_rows import StatedRow
+
+__all__ = ["most_within", "rows_of"]
+
+
+def rows_of(notion: Notion, instance: Instance, sharing: Sharing, *, exactly: bool) -> tuple[StatedRow, ...]:
+    """Return the rows of a notion's own for an instance in floats; with ``exactly``, their numbers are fractions."""
+    program = notion.formulate(instance, sharing=sharing, integral=False)
+    kept = KeptParts.of(instance)
+    known = {row.name for row in limit_rows(instance)} | ({kept.row(each).name for each in program.kept_rows} if kept else set())
+    limits = program.limits
+    rows = [int(j) for j in np.flatnonzero(limits.of_kinds(LimitKind.NAMED, LimitKind.QUEUE)) if program.limit_name(int(j)) not in known]
+    if not rows:
+        return ()
+    exact = notion.in_fractions(instance.exact, program) if exactly else None
+    found = []
+    for j in rows:
+        span = slice(int(limits.matrix.indptr[j]), int(limits.matrix.indptr[j + 1]))
+        pairs = limits.matrix.indices[span]
+        values: Any = limits.matrix.data[span] if exact is None else from_rationals(exact.data[span])
+        bound: Any = float(limits.bounds[j]) if exact is None else from_rational(exact.bounds[j])
+        at = program.pair_users[pairs], program.pair_servers[pairs]
+        found.append(StatedRow(program.limit_name(j), program.users, program.servers, *at, values, bound))
+    return tuple(found)
+
+
+def most_within(
+    instance: Instance, rows: Sequence[StatedRow], user: int, possible: FloatArray, worth: FloatArray, tasks: Any, time_limit: float | None
+) -> Any:
+    """Return the largest worth of at most ``possible`` tasks on each server and ``tasks`` in all, within these rows; None if none binds.
+
+    Parameters
+    ----------
+    possible, worth : arrays (servers,)
+    tasks : number
+        inf for no limit.
+    """
+    exactly = possible.dtype == object
+    right, left = [], []
+    for row in rows:
+        mine = row.at_users == user
+        if not mine.any():
+            continue
+        uses = np.zeros(possible.size, possible.dtype)
+        uses[row.at_servers[mine]] = row.values[mine]
+        if uses @ possible > row.bound * (1 if exactly else 1 + SAME):
+            left.append(uses)
+            right.append(row.bound)
+    if not left:
+        return None
+    if tasks < np.inf:
+        left.append(np.ones(possible.size, possible.dtype))
+        right.append(tasks)
+    if instance.limited[user]:
+        rates = instance.rates_of_one[user]
+        left.append(np.divide(1, rates, out=np.zeros(possible.size, possible.dtype), where=rates > 0))
+        right.append(instance.parallelism[user])
+    if exactly:
+        own = [(k, i, value) for k, uses in enumerate(left) for i, value in enumerate(uses.tolist())]
+        own += [(len(left) + i, i, 1) for i in range(possible.size)]
+        point = largest(worth.tolist(), own, [*right, *possible.tolist()], time_limit)
+        assert point is not None
+        return point @ worth
+    bounds = [(0.0, float(most)) for most in possible]
+    found: Any = scipy.optimize.linprog(-worth, A_ub=np.array(left, float), b_ub=np.array(right, float), bounds=bounds, method="highs")
+    return float(-found.fun)

@@ -1,0 +1,1 @@
+"""CVXPY: every convex goal, and programs as problems to extend and to solve."""

@@ -1,0 +1,69 @@
+"""Tasks that arrive, one decision after another, in fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import fairopt as fo
+
+
+def exact(value: float) -> Fraction:
+    """Return the decimal number that was meant."""
+    return Fraction(value).limit_denominator(1000)
+
+
+class Reference:
+    """Servers as lists of fractions, tasks placed one by one as the docstrings say."""
+
+    def __init__(self, instance: fo.Instance, placement: str, cards: int | None) -> None:
+        self.instance, self.placement, self.cards = instance, placement, cards
+        self.rows = [i for i in range(instance.n_servers) for _ in range(int(instance.counts[i]))]
+        self.free = [[exact(c) for c in instance.capacities[i]] for i in self.rows]
+        self.left = [[Fraction(1)] * (0 if cards is None else int(instance.capacities[i, cards])) for i in self.rows]
+        total = [exact(c) for c in instance.total_capacity]
+        self.scale = [Fraction(len(self.rows)) / c if c else Fraction(1) for c in total]
+
+    def usable(self, server: int, asked: Fraction) -> list[int]:
+        """Return the cards that a task takes, or could take one of; none if it has to go elsewhere."""
+        if asked >= 1:
+            whole = [g for g, left in enumerate(self.left[server]) if left == 1]
+            return whole[: int(asked)] if len(whole) >= asked else []
+        return [g for g, left in enumerate(self.left[server]) if left >= asked]
+
+    def score(self, server: int, demand: list[Fraction]) -> Fraction:
+        """Return what is smallest where the task goes."""
+        d = [x * s for x, s in zip(demand, self.scale, strict=True)]
+        f = [x * s for x, s in zip(self.free[server], self.scale, strict=True)]
+        p = next(r for r, x in enumerate(d) if x > 0)
+        return {
+            "first-fit": Fraction(server),
+            "best-fit": sum((abs(x / d[p] - y / f[p]) for x, y in zip(d, f, strict=True)), Fraction(0)),
+            "best-fit:metric=l2": sum(((x / d[p] - y / f[p]) ** 2 for x, y in zip(d, f, strict=True)), Fraction(0)),
+            "best-fit:metric=tightest": sum(f, Fraction(0)),
+            "worst-fit": -sum(f, Fraction(0)),
+        }[self.placement]
+
+    def put(self, n: int) -> int:
+        """Place a task of user n, or return -1."""
+        demand = [exact(d) for d in self.instance.demands[n]]
+        asked = Fraction(0) if self.cards is None else demand[self.cards]
+        fits = [
+            i
+            for i, row in enumerate(self.rows)
+            if self.instance.eligibility[n, row]
+            and all(d <= f for d, f in zip(demand, self.free[i], strict=True))
+            and (asked == 0 or self.usable(i, asked))
+        ]
+        if not fits:
+            return -1
+        best = min(fits, key=lambda i: (self.score(i, demand), i))
+        self.free[best] = [f - d for f, d in zip(self.free[best], demand, strict=True)]
+        if asked >= 1:
+            for g in self.usable(best, asked):
+                self.left[best][g] = Fraction(0)
+        elif asked > 0:
+            cards = self.usable(best, asked)
+            sign = {"first-fit": 0, "worst-fit": -1}.get(self.placement, 1)
+            chosen = min(cards, key=lambda g: (sign * self.left[best][g], g))
+            self.left[best][chosen] -= asked
+        return best
