@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
 from fairopt.generators.instances import Seed
-from fairopt.validation import IntArray, check_whole_number
+from fairopt.validation import check_whole_number
 
 __all__ = ["grid", "random_graph"]
 
@@ -116,7 +116,7 @@ def random_graph(flows: int = 100, nodes: int = 50, degree: int = 4, paths: int 
     own: list[dict[tuple[str, ...], None]] = [{} for _ in range(flows)]
     for _ in range(paths):
         lengths = sp.csr_array((rng.uniform(1.0, 2.0, heads.size), (heads, tails)), shape=(nodes, nodes))
-        before: IntArray = dijkstra(lengths, directed=False, return_predecessors=True)[1]
+        before = dijkstra(lengths, directed=False, return_predecessors=True)[1]
         for n, (source, target) in enumerate(terminals.tolist()):
             taken, at = [], target
             while at != source:
