@@ -1,6 +1,5 @@
 """The optimisation model that a notion declares and an engine solves, as plain data.
 
-=======
 ===================  ========================================================================
 ``program``          `Program`, `Solution` and `Stage`
 ``all_pairs``        a program of all pairs of users and servers, as tables
