@@ -20,8 +20,8 @@ are dropped afterwards; then the surplus, tier by tier.
 leximin by LPs. A level has a second allocation y, without the extra limits, that has all shares and meets every floor. Floors are always
 there, also where they change nothing.
 
-`shares` uses floats, and `exact_shares` fractions: the same LPs by `reference.simplex`, or on one server without floors (`OneServer`) no
-LP: every limit is then a row over the tasks of the users, all others keep their shares by standing still, and a level is the smallest ratio
+`shares` uses floats, and `exact_shares` fractions: the same LPs by `reference.simplex`, or on one server, where floors change nothing
+(`OneServer`), no LP: every limit is then a row over the tasks of the users, all others keep their shares by standing still, and a level is the smallest ratio
 of what a limit has left to what rises within it.
 
 `nested` is the other reading of a tree. `by_yarn`, `by_kai` and `by_htcondor` divide one resource of one server from the top down or from
@@ -450,8 +450,10 @@ class Oracle:
         self.first_user = len(instance.queues) + 1
         self.cluster = Cluster(instance, self.nodes, share, number, large)
         promised = any(node.stage for node in self.nodes)
-        alone = number is Fraction and not promised and instance.n_servers == 1
-        self.engine = OneServer(self.cluster) if alone else LinearPrograms(self.cluster)
+        self.promised = promised
+        self.engine: OneServer | LinearPrograms = (
+            OneServer(self.cluster) if number is Fraction and instance.n_servers == 1 else LinearPrograms(self.cluster)
+        )
         self.share = [number(0)] * instance.n_users
         self.node_share = [number(0)] * len(self.nodes)
         self.history: list[tuple[str, Number, dict[int, Number], set[int]]] = []
@@ -469,12 +471,16 @@ class Oracle:
 
     def solve(self) -> list[Number]:
         """Return the shares of the users; with ``only`` what the guarantees of a node and of those below it give them."""
-        if self.only is None:
+        if self.only is None and self.promised and isinstance(self.engine, LinearPrograms):
             self.floors = self.find_floors()
-        for stage in range(1, max(node.stage for node in self.nodes) + 1):
-            self._guarantee(stage)
+        self._guarantees()
         if self.only is not None:
             return self.share
+        if self.promised and isinstance(self.engine, OneServer) and not self._all_have_their_most():
+            self.engine = LinearPrograms(self.cluster)
+            self.floors = self.find_floors()
+            self.share, self.node_share, self.history = [self.number(0)] * len(self.share), [self.number(0)] * len(self.nodes), []
+            self._guarantees()
         for tier in sorted({node.tier for node in self.nodes}, reverse=True):
             tops = {c: self.nodes[c].weight for c in self.nodes[0].children}
             active = {
@@ -482,6 +488,23 @@ class Oracle:
             }
             self._fill(f"surplus of tier {tier}", tops, active, [], top_waits=True)
         return self.share
+
+    def _guarantees(self) -> None:
+        for stage in range(1, max(node.stage for node in self.nodes) + 1):
+            self._guarantee(stage)
+
+    def _all_have_their_most(self) -> bool:
+        """Do all guaranteed nodes hold what they could hold alone? Then floors change nothing."""
+        for v in (v for v, node in enumerate(self.nodes) if node.stage):
+            alone = self._alone(v, large=False)
+            for r in self._of(v):
+                use, most = self._use(v, r, alone)
+                held = sum(
+                    (use[n].max() * self.share[n] / self.cluster.share[n].max() for n in np.flatnonzero(use.any(axis=1))), self.number(0)
+                )
+                if held < most:
+                    return False
+        return True
 
     def find_floors(self) -> list[Row]:
         """Return, of each guaranteed node and resource, the amount that is kept: how far the guarantees are met together."""
