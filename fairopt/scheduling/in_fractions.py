@@ -34,11 +34,11 @@ def seen_exactly(instance: Instance, placement: Placement | Chooser) -> Instance
     placement.prepare(instance)  # what it refuses
     largest = [
         max((c for c, count in zip(exact.capacities[:, r], exact.counts, strict=True) if count > 0), default=0)
-        for r in range(exact.n_resources)
+        for r in range(exact.n_server_resources)
     ]
     slot = [Fraction(value) / slots for value in largest]
     whole = [min((floor(c / slot[r]) for r, c in enumerate(row) if c > 0 and slot[r]), default=0) for row in exact.capacities]
-    needed = [max((ceil(d / slot[r]) if slot[r] else 1 for r, d in enumerate(row) if d), default=0) for row in exact.demands]
+    needed = [max((ceil(d / slot[r]) if slot[r] else 1 for r, d in enumerate(row) if d), default=0) for row in exact.server_demands]
     return Instance(
         [[number] for number in whole],
         [[number] for number in needed],
@@ -86,12 +86,16 @@ def check_placements(instance: Instance, filled: Filled, sharing: Sharing) -> No
         if sharing == "tdm":
             used[i, 0] = used.get((i, 0), Fraction(0)) + number / (exact.rates[n, row[i]] / exact.counts[row[i]])
             continue
-        for r, d in enumerate(exact.demands[n]):
+        for r, d in enumerate(exact.server_demands[n]):
             used[i, r] = used.get((i, r), Fraction(0)) + number * d
     for (i, r), amount in used.items():
         if amount > (1 if sharing == "tdm" else exact.capacities[row[i], r]):
             raise CertificateError(f'the tasks on "{exact.servers[row[i]]}" exceed its capacity')
-    for n, number in enumerate(np.bincount(filled.users, minlength=exact.n_users).tolist()):
+    placed = np.bincount(filled.users, minlength=exact.n_users)
+    for name, used_of_cluster, amount in zip(exact.shared, placed @ exact.shared_demands, exact.shared_capacity, strict=True):
+        if used_of_cluster > amount:
+            raise CertificateError(f"the tasks exceed what there is of {name} in the whole cluster")
+    for n, number in enumerate(placed.tolist()):
         if number > exact.tasks[n]:
             raise CertificateError(f'user "{exact.users[n]}" has more tasks than it wants')
 
