@@ -28,6 +28,7 @@ from fairopt.clusters.packing import Packed, pack
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import expand, number_distinct, on_rows
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.kept_parts import without_breaking
 from fairopt.program.placement import WholePlacement
@@ -132,6 +133,7 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, 
     instance = allocation.instance
     if time_limit is not None:
         check_seconds("placement_time_limit", time_limit)
+    refuse_rules(instance, "no scheduler can be told them")
     if allocation.sharing != "rdm":
         raise Unsupported(
             "under time division users take turns on whole servers, which no quota or limit of a scheduler can express; "

@@ -41,6 +41,7 @@ from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import safe_ratio
 from fairopt.instance.records import labelled_arrays, plain_data, summary
 from fairopt.instance.replacing import changed_arguments
+from fairopt.instance.rules import Rule
 from fairopt.instance.selections import Selection
 from fairopt.instance.units import amount
 from fairopt.show.drawing import ShowsItself
@@ -117,6 +118,9 @@ class Instance(Derived, ShowsItself):
         ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be equal and in the same order; nothing is
         aligned by guess.
 
+    rules : sequence of Rule or str, optional
+        Linear conditions of any sign, ``"x[vision] >= 2 * x[course]"``, which every allocation obeys (`fairopt.Rule`).
+
     Raises
     ------
     InvalidInstance
@@ -149,6 +153,7 @@ class Instance(Derived, ShowsItself):
     hosts: Hosts
     attributes: tuple[RowAttributes, ...]
     owners: tuple[str | None, ...]
+    rules: tuple[Rule, ...]
     users: tuple[str, ...]
     servers: tuple[str, ...]
     resources: tuple[str, ...]
@@ -179,10 +184,11 @@ class Instance(Derived, ShowsItself):
         users: Sequence[str] | None = None,
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
+        rules: Sequence[Rule | str] | None = None,
     ) -> None:
         fields = fields_of(
             *(capacities, demands, weights, eligibility, counts, tasks, rates, parallelism, guarantees, queues, queue_of),
-            *(shared, limits, hosts, attributes, owners, units, users, servers, resources),
+            *(shared, limits, hosts, attributes, owners, units, users, servers, resources, rules),
         )
         for name, value in fields.items():
             if isinstance(value, np.ndarray):

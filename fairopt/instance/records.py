@@ -35,7 +35,8 @@ def plain_data(instance: Instance) -> dict[str, Any]:
     document = {"resources": list(instance.resources), **({"units": units} if units else {})}
     amounts = map(plain, instance.given("shared_capacity").tolist())
     shared = {"shared": dict(zip(instance.shared, amounts, strict=True))} if instance.shared else {}
-    return {**document, "servers": servers, **shared, **queues, **limits, "users": users}
+    rules = {"rules": [rule.text for rule in instance.rules]} if instance.rules else {}
+    return {**document, "servers": servers, **shared, **queues, **limits, **rules, "users": users}
 
 
 def _server(instance: Instance, i: int, capacity: FloatArray | ExactArray) -> dict[str, Any]:
@@ -118,6 +119,8 @@ def summary(instance: Instance) -> str:
             notes.append(f"{plural(number, 'user')} {what}")
     if instance.queues:
         notes.append(f"{plural(len(instance.queues), 'queue')} of {plural(int(instance.tree.depth.max()), 'level')}")
+    if instance.rules:
+        notes.append(plural(len(instance.rules), "rule"))
     if instance.limits:
         notes.append(plural(len(instance.limits), "named limit"))
     if instance.rates_per_server is not None:
