@@ -12,7 +12,7 @@ gamma[n,i] <= P[n]. Resources of the whole cluster, which no server has, are `sh
 ...     [[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]],
 ...     weights=[1, 1, 2], resources=["cpu", "memory", "bandwidth"])
 >>> instance
-Instance(3 users, 2 servers, 3 resources: 21 cpu, 24 memory, 100 bandwidth; 2 users cannot run on every server)
+Instance(3 users, 2 servers, 3 resources: 21 cpu, 24 memory, 100 bandwidth)
 >>> instance.rates
 array([[6., 0.],
        [6., 0.],
@@ -33,6 +33,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.instance.arguments import fields_of
 from fairopt.instance.attributes import RowAttributes
 from fairopt.instance.derived import Derived
+from fairopt.instance.flows import arguments_of_paths
 from fairopt.instance.fractions import ExactArray, fractions_of
 from fairopt.instance.hosts import Hosts
 from fairopt.instance.limits import Limit
@@ -328,6 +329,35 @@ class Instance(Derived, ShowsItself):
         made: Instance = import_module("fairopt.formats.tables").from_frames(frames)  # formats are a floor above
         return made
 
+    @classmethod
+    def from_paths(cls, links: Mapping[str, Any], flows: Mapping[str, Sequence[Sequence[str]]], **arguments: Any) -> Instance:
+        """Return a flow network: each flow divides its rate among its paths, and each link limits the sum of the rates on it.
+
+        Parameters
+        ----------
+        links : mapping from names of links to capacities
+        flows : mapping from users to lists of paths
+            A path is a list of names of links.
+        **arguments
+            Other arguments of an instance, such as ``weights`` of the flows, or ``tasks``, the largest rates that they want.
+
+        Returns
+        -------
+        Instance
+            Its users are the flows and ``tasks`` their rates; a server is a path of a flow (``path 1``, ``path 2``), and a link a named
+            limit (`fairopt.instance.flows`). For notions that count tasks: "max-min", "proportional" (with ``alpha``), "efficiency".
+
+        Raises
+        ------
+        InvalidInstance
+            A link is unknown, or its capacity is not finite and >= 0; a flow has no path.
+
+        >>> network = Instance.from_paths({"ab": 10, "bc": 4}, {"ann": [["ab", "bc"]], "bob": [["ab"]], "eve": [["bc"], ["ab"]]})
+        >>> [limit.name for limit in network.limits], network.servers
+        (['ab', 'bc'], ('path 1', 'path 2'))
+        """
+        return cls(**{**arguments_of_paths(links, flows), **arguments})
+
     def replace(self, **changes: Any) -> Instance:
         """Return a copy with some constructor arguments changed: as a whole, or by label, and then the other labels keep their values.
 
@@ -338,11 +368,12 @@ class Instance(Derived, ShowsItself):
         ``eligibility={"vision": ["new"]}``                   these servers alone, or ``{"vision": {"old": False}}``
         ``queue_of={"ines": "vision"}``                       None: the root
         ``shared={"licences": 12}``                           None leaves one out, for all users
-        ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None leaves the queue out
+        ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None removes the queue, with those in it
         ``limits={"licences": {"bound": 12}}``                arguments of `Limit`; None leaves the limit out
         ``attributes={"new": {"ssd": True}}``                 by name; None leaves one out. So too ``hosts`` and ``owners``
         ====================================================  =========================================================
 
+        With a queue that is removed go the queues and users in it, but for those that the same call moves elsewhere.
         Hosts and attributes stay with their rows, owners with their users. A row whose count changes has no hosts any more, unless these
         are given, too.
 

@@ -17,6 +17,7 @@ from fairopt.instance import FloatArray, Instance
 from fairopt.instance.fractions import fractions_of
 from fairopt.models import Sharing
 from fairopt.program.filling import Filling
+from fairopt.program.queue_limits import limit_rows
 from fairopt.solvers import Chooser, Filled, Placement, fill_in_fractions, seconds_expected
 from fairopt.wording import figure
 
@@ -34,11 +35,11 @@ def seen_exactly(instance: Instance, placement: Placement | Chooser) -> Instance
     placement.prepare(instance)  # what it refuses
     largest = [
         max((c for c, count in zip(exact.capacities[:, r], exact.counts, strict=True) if count > 0), default=0)
-        for r in range(exact.n_server_resources)
+        for r in range(exact.n_resources)
     ]
     slot = [Fraction(value) / slots for value in largest]
     whole = [min((floor(c / slot[r]) for r, c in enumerate(row) if c > 0 and slot[r]), default=0) for row in exact.capacities]
-    needed = [max((ceil(d / slot[r]) if slot[r] else 1 for r, d in enumerate(row) if d), default=0) for row in exact.server_demands]
+    needed = [max((ceil(d / slot[r]) if slot[r] else 1 for r, d in enumerate(row) if d), default=0) for row in exact.demands]
     return Instance(
         [[number] for number in whole],
         [[number] for number in needed],
@@ -70,7 +71,7 @@ def fill_exactly(filling: Filling, placement: Placement | Chooser, *, random_tie
 
 
 def check_placements(instance: Instance, filled: Filled, sharing: Sharing) -> None:
-    """Check in fractions that what was placed exceeds no capacity of a single server and no number of tasks, from the instance alone.
+    """Check in fractions, from the instance alone, that what was placed exceeds no capacity of a server, no number of tasks and no limit.
 
     Raises
     ------
@@ -91,13 +92,18 @@ def check_placements(instance: Instance, filled: Filled, sharing: Sharing) -> No
     for (i, r), amount in used.items():
         if amount > (1 if sharing == "tdm" else exact.capacities[row[i], r]):
             raise CertificateError(f'the tasks on "{exact.servers[row[i]]}" exceed its capacity')
-    placed = np.bincount(filled.users, minlength=exact.n_users)
-    for name, used_of_cluster, amount in zip(exact.shared, placed @ exact.shared_demands, exact.shared_capacity, strict=True):
-        if used_of_cluster > amount:
-            raise CertificateError(f"the tasks exceed what there is of {name} in the whole cluster")
-    for n, number in enumerate(placed.tolist()):
+    for n, number in enumerate(np.bincount(filled.users, minlength=exact.n_users).tolist()):
         if number > exact.tasks[n]:
             raise CertificateError(f'user "{exact.users[n]}" has more tasks than it wants')
+    tasks = np.full((exact.n_users, exact.n_servers), Fraction(0), dtype=object)
+    for n, i, number in zip(*pairs.tolist(), numbers.tolist(), strict=True):
+        tasks[n, row[i]] += number
+    for limit in limit_rows(exact):
+        if limit.used(exact.demands, tasks) > limit.bound:
+            raise CertificateError(f'the tasks exceed the limit "{limit.name}"')
+    for name, amount, demand in zip(exact.shared, exact.shared_capacity, exact.shared_demands.T, strict=True):
+        if tasks.sum(axis=1) @ demand > amount:
+            raise CertificateError(f'the tasks exceed what the cluster has of "{name}"')
 
 
 def answer_in_fractions(tasks: FloatArray, shares: FloatArray) -> ExactAnswer:

@@ -1,6 +1,6 @@
 """The tree of an instance for progressive filling: its queues, and accounts for guarantees, for limits and for what queues keep.
 
-Named limits are accounts, too, and so are resources of the whole cluster. A flat list of users with some of these is a tree of one node.
+Named limits and resources of the cluster are accounts, too. A flat list of users with these is a tree of one node.
 """
 
 from __future__ import annotations
@@ -44,13 +44,12 @@ def queues_of(
     Unsupported
         The criterion has no share that can be compared between queues. A task counts in a named limit as no account can count it.
     """
-    if not (instance.is_tree or instance.limits or instance.shared):
+    if not (instance.is_tree or instance.limits or instance.shared_capacity.size):
         return None
     if getattr(chosen, "tree", "filling") != "filling":
         raise Unsupported('a greedy schedule fills a tree of queues; tree="nested" is a reading of exact allocations, so leave tree out')
     if chosen.criterion(seen).measure is not Measure.OWN:
-        what = "named limits are" if instance.limits else "resources of the whole cluster are"
-        what = "queues, guarantees and weights of 0 are" if instance.is_tree else what
+        what = "queues, guarantees and weights of 0 are" if instance.is_tree else "named limits and resources of the cluster are"
         raise Unsupported(
             f'{what} followed by one share of each user, and the shares of "{chosen.name}" differ between '
             'servers; use a criterion such as "drfh", or leave them out'
@@ -60,19 +59,14 @@ def queues_of(
     demands = instance.demands if demands is None else demands
     columns = _Columns(instance, demands, leaf)
     accounts = [_Account(Kind.LIMIT, 0, columns.of(row), row.bound, row.servers, row.users) for row in limit_rows(instance)]
-    kind = instance.capacities.dtype
-    everywhere, everybody, m = np.ones(instance.n_servers, bool), np.ones(instance.n_users, bool), instance.n_server_resources
-    accounts += [_Account(Kind.LIMIT, 0, m + k, each, everywhere, everybody) for k, each in enumerate(instance.shared_capacity)]
+    everywhere, everybody = np.ones(instance.n_servers, bool), np.ones(instance.n_users, bool)
+    for r, amount in enumerate(instance.shared_capacity, instance.n_server_resources):
+        accounts.append(_Account(Kind.LIMIT, 0, r, amount, everywhere, everybody))
     for node in range(1, tree.n_nodes):
         for row in guarantees_of(instance, tree, node):
             accounts.append(_Account(Kind.GUARANTEE, node, row.resource, row.bound, row.servers, row.users))
     kept = KeptParts.of(instance)
     for number, keeping in enumerate(() if kept is None else kept.keepings):
-        if keeping.resource >= m:
-            name = instance.resources[keeping.resource]
-            raise Unsupported(
-                f"a schedule counts no lending limits of {name}, a resource of the whole cluster; use solve, or leave them out"
-            )
         accounts += _of_keeping(keeping, number, len(accounts))
     share = getattr(chosen, "queue_share", None) or getattr(chosen, "default_queue_share", "sum")
     return Queues(
@@ -85,8 +79,8 @@ def queues_of(
         leaf_guarantees=instance.guarantees,
         parts=safe_ratio(seen.demands, seen.total_capacity) if share == "dominant" else None,
         demands=columns.demands,
-        totals=np.append(instance.total_capacity, np.ones(columns.more, kind)),
-        of_server=np.hstack([instance.capacities, np.zeros((instance.n_servers, len(instance.shared) + columns.more), kind)]),
+        totals=np.append(instance.total_capacity, np.ones(columns.more, instance.capacities.dtype)),
+        of_server=np.hstack([instance.capacities, np.zeros((instance.n_servers, columns.beyond_servers), instance.capacities.dtype)]),
         kinds=np.array([int(each.kind) for each in accounts], np.int64),
         nodes=np.array([each.node for each in accounts], np.int64),
         resources=np.array([each.resource for each in accounts], np.int64),
@@ -105,6 +99,11 @@ class _Columns:
     def __init__(self, instance: Instance, demands: FloatArray, leaf: IntArray) -> None:
         self.demands, self.leaf, self.instance, self.more = demands, leaf, instance, 0
         self._of: dict[str, int] = {}
+
+    @property
+    def beyond_servers(self) -> int:
+        """How many columns are about no server: resources of the cluster, and what named limits count."""
+        return self.instance.shared_capacity.size + self.more
 
     def of(self, row: Row) -> int:
         """Return the column that a row counts."""

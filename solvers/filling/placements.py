@@ -183,7 +183,7 @@ class Slots(Placement):
         slot = instance.capacities[instance.counts > 0].max(axis=0, initial=0.0) / self.slots  # a row of no servers says nothing
         filled = safe_ratio(instance.capacities, slot)
         whole = np.where(instance.capacities > 0, np.floor(filled * (1 + FITS)), np.inf).min(axis=1)
-        needed = np.ceil(safe_ratio(instance.server_demands, slot) * (1 - FITS)).max(axis=1)
+        needed = np.ceil(safe_ratio(instance.demands, slot) * (1 - FITS)).max(axis=1)
         return Instance(
             np.where(np.isfinite(whole), whole, 0.0)[:, None],
             np.where(np.isfinite(needed), needed, 1.0)[:, None],  # no server has the resource: the user gets 0 tasks below

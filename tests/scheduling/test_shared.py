@@ -73,10 +73,18 @@ def test_guarantees_and_limits_of_queues() -> None:
     assert found.shared_usage.tolist() == [6, 3]
 
 
-def test_what_is_refused() -> None:
-    """Shares of each server, and lending limits of shared resources."""
-    with pytest.raises(Unsupported, match="whole cluster"):
-        fo.schedule(drawn(0, 2), "psdsf")
+@pytest.mark.parametrize("seed", range(4))
+def test_lending_limits(seed: int) -> None:
+    """A queue keeps a part of a shared resource, as it would of the only server."""
     queues = [fo.Queue("lab", guarantee={"ansys": 4}, lending_limit={"ansys": 1})]
-    with pytest.raises(Unsupported, match="lending limits of ansys, a resource of the whole cluster"):
-        fo.schedule(drawn(0, 2).replace(queues=queues, queue_of=["lab", None, None, None]), "drfh")
+    pool = drawn(seed, 1).replace(queues=queues, queue_of=["lab", None, None, None], tasks=[1, np.inf, np.inf, np.inf])
+    capacities = np.concatenate([pool.capacities, pool.shared_capacity[None]], axis=1)
+    other = pool.replace(capacities=capacities, shared=None, resources=pool.resources)
+    assert fo.schedule(pool, "drfh").tasks.tolist() == fo.schedule(other, "drfh").tasks.tolist()
+
+
+def test_what_is_refused() -> None:
+    """Shares of each server, and slots of servers."""
+    for criterion in ("psdsf", "drfh:slots"):
+        with pytest.raises(Unsupported, match="whole cluster"):
+            fo.schedule(drawn(0, 2), criterion.split(":")[0], placement=criterion.partition(":")[2] or "first-fit")
