@@ -105,6 +105,12 @@ class Notion(ABC):
         """``utility`` in fractions."""
         return None if self.utility is None else fractions_of(self.utility)
 
+    @property
+    def exactly(self) -> Notion:
+        """The notion with its own data in fractions, as `in_fractions` needs it."""
+        utility = self.exact_utility
+        return self if utility is None else self.changed(utility=utility)
+
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
         """Return the citation of a proof that covers this instance, or None if there is none.
 

@@ -34,7 +34,7 @@ def rows_of(notion: Notion, instance: Instance, sharing: Sharing, *, exactly: bo
     rows = [int(j) for j in np.flatnonzero(limits.of_kinds(LimitKind.NAMED, LimitKind.QUEUE)) if program.limit_name(int(j)) not in known]
     if not rows:
         return ()
-    exact = notion.in_fractions(instance.exact, program) if exactly else None
+    exact = notion.exactly.in_fractions(instance.exact, program) if exactly else None
     found = []
     for j in rows:
         span = slice(int(limits.matrix.indptr[j]), int(limits.matrix.indptr[j + 1]))
