@@ -30,7 +30,6 @@ from fairopt.analysis.properties.case import quietly
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance.limits import refuse_limits
-from fairopt.instance.shared import refuse_shared
 from fairopt.models import Property
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself
@@ -197,7 +196,6 @@ def audit(
             f"allocation is {type(allocation).__name__}; give an Allocation, as fairopt.solve and fairopt.schedule return it "
             "(fairopt.analysis.rerun.given makes one of an array of tasks)"
         )
-    refuse_shared(allocation.instance, "an audit does not count them", "leave them out")
     check_whole_number("effort", effort, 1)
     check_whole_number("seed", seed, 0)
     workers = workers if jobs is None else jobs

@@ -48,6 +48,7 @@ _AMOUNTS: dict[str, dict[str, Any]] = {  # keys of a value for each resource, an
     }
     for kind, model in ENTRIES.items()
 }
+_AMOUNTS["shared"] = {"capacity": None}
 _FEW = 6  # differences that are told one by one
 
 
@@ -58,7 +59,7 @@ class Difference:
     Attributes
     ----------
     kind : str
-        "servers", "queues" or "users".
+        "servers", "queues", "users" or "shared", a resource of the whole cluster.
     name, key, resource : str
         What it is about; an empty key means the whole entry.
     unit : str
@@ -87,7 +88,8 @@ class Difference:
     @property
     def path(self) -> str:
         """How ``--set`` names it: servers.new.count."""
-        return ".".join(part for part in (self.kind, self.name, self.key, self.resource) if part)
+        parts = (self.kind, self.name) if self.kind == "shared" else (self.kind, self.name, self.key, self.resource)
+        return ".".join(part for part in parts if part)
 
     @property
     def what(self) -> str:
@@ -99,7 +101,7 @@ class Difference:
         """What it has in common with others: "count of servers", "new users"."""
         if not self.key:
             return f"{'new' if self.before is None else 'removed'} {self.kind}"
-        return f"{self.key} of {self.kind}"
+        return "amount of resources" if self.kind == "shared" else f"{self.key} of {self.kind}"
 
     def __str__(self) -> str:
         return f"{self.path}: {' -> '.join(self.shown)}" if self.key else self.what
@@ -231,6 +233,9 @@ class Differences:
                         own["hosts", ""] = second["hosts", ""]
                 if own is not None:
                     data[kind].append(_document(name, own))
+        amounts = {name: both[("shared", name, "capacity", name) in taken] for name, *both in self._shared()}
+        if any(amount is not None for amount in amounts.values()):
+            data["shared"] = {name: amount for name, amount in amounts.items() if amount is not None}
         if not data["queues"]:
             del data["queues"]
         self._place(data, taken)
@@ -240,6 +245,9 @@ class Differences:
 
     def _found(self) -> Iterator[Difference]:
         before, after = self._entries
+        for name, now, then in self._shared():
+            if now != then:
+                yield Difference("shared", name, "capacity", name, now, then, self._units.get(name, ""))
         for kind in _LISTS:
             for name in [*before[kind], *(name for name in after[kind] if name not in before[kind])]:
                 first, second = before[kind].get(name), after[kind].get(name)
@@ -254,6 +262,11 @@ class Differences:
                         yield Difference(kind, name, key, resource, value, second[key, resource], unit)
                 if kind == "users":
                     yield from self._servers(name)
+
+    def _shared(self) -> Iterator[tuple[str, Any, Any]]:
+        """Yield the resources of the whole cluster with their amounts in both instances, None where it is not one there."""
+        before, after = (plain_numbers(instance.to_dict().get("shared", {})) for instance in self._instances)
+        yield from ((name, before.get(name), after.get(name)) for name in self._resources if name in before or name in after)
 
     def _servers(self, user: str) -> Iterator[Difference]:
         """Yield the difference of the servers and the rates of a user, on servers that both instances have."""

@@ -32,6 +32,7 @@ from fairopt.allocation import Allocation, Optimum
 from fairopt.allocation.records import question_of
 from fairopt.analysis.explanation import Explanation, Gain, number
 from fairopt.analysis.explanation.gains import gains, prices_of_level
+from fairopt.analysis.explanation.of_cluster import blockers_of_cluster
 from fairopt.analysis.explanation.optimum import against_optimum
 from fairopt.analysis.explanation.queue_gains import gains_of_queue, what_would_help
 from fairopt.analysis.explanation.queues import about_queue, queue_in_short, stops_of
@@ -40,7 +41,6 @@ from fairopt.analysis.explanation.sentences import Sentences
 from fairopt.analysis.explanation.weights import idle_weight
 from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance
-from fairopt.instance.shared import refuse_shared
 from fairopt.results import plain
 from fairopt.solvers.backend import Deadline
 from fairopt.validation import check_time_limit, check_whole_number
@@ -119,7 +119,6 @@ def explain(
     if not isinstance(allocation, Allocation):
         kind = type(allocation).__name__
         raise InvalidInstance(f"allocation is {kind}; give an Allocation, as fairopt.solve and fairopt.schedule return it")
-    refuse_shared(allocation.instance, "an explanation does not count them", "leave them out")
     check_whole_number("resolves", resolves, 0)
     check_time_limit(time_limit)
     if (user is None) == (queue is None):
@@ -162,7 +161,9 @@ def explain(
     sentences = Sentences(view, n, room, other, made=allocation)
     stopped = instance.tasks[n] > 0 and not instance.zero_demand[n] and not view.complete[n]
     prices = prices_of_level(allocation, n)
-    blockers = room.blockers(None if prices is None else prices.table) if stopped else ()
+    of_servers = room.blockers(None if prices is None else prices.table) if stopped else ()
+    of_cluster = blockers_of_cluster(view, n) if stopped else ()
+    blockers = tuple(sorted((*of_cluster, *of_servers), key=lambda each: not each.bottleneck))
     found: tuple[Gain, ...] = ()
     if stopped and allocation.question is not None:
         cells = sorted(room.cells, key=lambda cell: not room.bottleneck(*cell))

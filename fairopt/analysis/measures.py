@@ -37,7 +37,8 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
-from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.shared import limit_name, needs_no_server
 from fairopt.instance.tolerances import NOTHING
 from fairopt.instance.units import shown_unit, unit_in_name
 from fairopt.models.share_notion import dominant_share
@@ -59,6 +60,7 @@ __all__ = [
     "shares_per_task",
     "takes_part",
     "violations",
+    "with_shared_of_others",
     "with_what_others_hold",
 ]
 
@@ -141,11 +143,12 @@ def cluster_use(allocation: Allocation) -> dict[str, float]:
     """Return the part of each resource of the cluster that is in use; under time division, the part of its time."""
     instance = allocation.instance
     if allocation.sharing == "tdm":
-        return {"time": float(allocation.time_utilization @ instance.counts) / max(float(instance.counts.sum()), 1.0)}
-    used = np.divide(
-        allocation.usage.sum(axis=0), instance.total_capacity, out=np.zeros(instance.n_resources), where=instance.total_capacity > 0
-    )
-    return dict(zip(instance.resources, used.tolist(), strict=True))
+        of_servers = {"time": float(allocation.time_utilization @ instance.counts) / max(float(instance.counts.sum()), 1.0)}
+    else:
+        total = instance.row_capacity.sum(axis=0)
+        used = np.divide(allocation.usage.sum(axis=0), total, out=np.zeros(total.size), where=total > 0)
+        of_servers = dict(zip(instance.server_resources, used.tolist(), strict=True))
+    return of_servers | dict(zip(instance.shared, allocation.shared_utilization.tolist(), strict=True))
 
 
 def envy_applies(allocation: Allocation) -> bool:
@@ -212,10 +215,13 @@ def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: f
     if sharing == "tdm":
         used, allowed = _times(instance, tasks).sum(axis=0)[:, None], np.ones((instance.n_servers, 1), tasks.dtype)
     else:
-        used, allowed, things = tasks.T @ instance.demands, instance.row_capacity, instance.resources
+        used, allowed, things = tasks.T @ instance.server_demands, instance.row_capacity, instance.server_resources
     for i, r in np.argwhere((used > allowed * (1 + tolerance)) & (used > tolerance * used.max(initial=0.0))):
         unit = units.get(things[r], "") if sharing == "rdm" else ""
         found.append(Violation(f"{things[r]} @ {instance.servers[i]}", _number(used[i, r]), _number(allowed[i, r]), unit))
+    for name, use, amount in zip(instance.shared, held @ instance.shared_demands, instance.shared_capacity, strict=True):
+        if use > amount * (1 + tolerance) + tolerance * (amount == 0):
+            found.append(Violation(limit_name(name), _number(use), _number(amount), units.get(name, "")))
     for row in counted_rows(instance, tasks):
         held_together = _number(row.used(instance.demands, tasks))
         if held_together > row.bound * (1 + tolerance) + tolerance * (row.bound == 0):
@@ -278,7 +284,8 @@ def _would_run(allocation: Allocation, block: slice, tasks: FloatArray | None = 
     dtype = x.dtype
     would = np.zeros((block.stop - block.start, instance.n_users), dtype)
     # What another user holds, scaled by weight, may fill more servers than there are: every finite parallelism counts here.
-    limited = np.flatnonzero(((instance.parallelism < np.inf) & ~instance.zero_demand)[block])
+    elsewhere = needs_no_server(instance)
+    limited = np.flatnonzero(((instance.parallelism < np.inf) & ~elsewhere)[block])
     by_server = np.zeros((limited.size, instance.n_users, instance.n_servers), dtype)
     for i in range(instance.n_servers):
         who = np.flatnonzero(x[:, i] > 0)
@@ -290,10 +297,10 @@ def _would_run(allocation: Allocation, block: slice, tasks: FloatArray | None = 
         np.divide(weights[block, None, :], weights[None, who, :], out=scale, where=weights[None, who, :] > 0)
         if rates is not None:
             time = np.divide(x[who, i], rates[who, i], out=np.zeros(who.size, dtype), where=rates[who, i] > 0)  # 0 where the rate is 0
-            could = scale[:, :, 0] * rates[block, i, None] * time
+            could = scale[:, :, 0] * np.where(elsewhere[block], 0, rates[block, i])[:, None] * time
         else:
             could = np.full(scale.shape[:2], np.inf, dtype)
-            for r in range(instance.n_resources):
+            for r in range(instance.n_server_resources):
                 demand = instance.demands[block, r]
                 asks = demand > 0
                 bundle = scale[asks, :, r if scale.shape[2] > 1 else 0] * (x[who, i] * instance.demands[who, r])
@@ -303,4 +310,26 @@ def _would_run(allocation: Allocation, block: slice, tasks: FloatArray | None = 
         by_server[:, who, i] = could[limited]
     for j, n in enumerate(limited + block.start):
         would[n - block.start] = fastest_first(by_server[j], instance.rates_of_one[n], instance.parallelism[n])
+    if instance.shared:
+        would[elsewhere[block]] = np.inf
+        within = with_shared_of_others(instance, x.sum(axis=1), np.arange(block.start, block.stop))
+        would = np.minimum(would, within)
+        would[instance.zero_demand[block] | ~instance.servable[block]] = 0
     return would
+
+
+def with_shared_of_others(instance: Instance, held: FloatArray, users: IntArray) -> FloatArray:
+    """Return how many tasks users could run with what others hold of the resources of the cluster, scaled by weight, (users, all users).
+
+    ``held``, (all users,), are the tasks of the others. It is inf for who needs nothing of these resources.
+    """
+    weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
+    could = np.full((users.size, instance.n_users), np.inf, held.dtype)
+    for r in range(instance.n_server_resources, instance.n_resources):
+        own = weights[:, r if weights.shape[1] > 1 else 0]
+        asks = np.flatnonzero(instance.demands[users, r] > 0)
+        scale = np.zeros((asks.size, instance.n_users), held.dtype)
+        np.divide(own[users[asks], None], own[None, :], out=scale, where=own[None, :] > 0)
+        bundle = scale * (held * instance.demands[:, r])
+        could[asks] = np.minimum(could[asks], bundle / instance.demands[users[asks], r, None])
+    return could

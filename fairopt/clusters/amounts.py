@@ -127,6 +127,8 @@ def measures(
             raise InvalidInstance(f'there is no resource "{resource}"{did_you_mean(resource, resources)}; there are {joined(resources, 8)}')
     result: Measures = {}
     for resource in resources:
+        if resource in instance.shared:  # on no server, where quotas are: `fairopt.clusters.rounding` says so
+            continue
         key = given.get(resource) or key_of(resource)
         if key is None:
             continue

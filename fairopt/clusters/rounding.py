@@ -28,7 +28,6 @@ from fairopt.clusters.packing import Packed, pack
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import expand, number_distinct, on_rows
-from fairopt.instance.shared import refuse_shared
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.kept_parts import without_breaking
 from fairopt.program.placement import WholePlacement
@@ -133,7 +132,6 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, 
     instance = allocation.instance
     if time_limit is not None:
         check_seconds("placement_time_limit", time_limit)
-    refuse_shared(instance, "no export can express them yet", "leave them out")
     if allocation.sharing != "rdm":
         raise Unsupported(
             "under time division users take turns on whole servers, which no quota or limit of a scheduler can express; "
@@ -251,7 +249,7 @@ def _on_single_servers(instance: Instance, program: WholePlacement, wanted: Floa
     surplus = np.maximum(wanted.sum(axis=1) - program.floors, 0.0)
     packed: list[Packed] = []
     for i in range(instance.n_servers):
-        arguments = instance.capacities[i], int(instance.counts[i]), instance.demands
+        arguments = instance.capacities[i], int(instance.counts[i]), instance.server_demands
         each = pack(*arguments, wanted[:, i])
         if (each.placed < wanted[:, i]).any():  # then nobody is rounded up before everybody has its whole part
             each = pack(*arguments, np.maximum(wanted[:, i] - surplus, 0.0))
@@ -308,11 +306,11 @@ def _together(
         others = np.zeros_like(tasks)
         others[each.pair_users, each.pair_servers] = anywhere.x
         tasks = others if _worth(program, others) > _worth(program, tasks) + FITS else tasks
-    if (tasks.T @ instance.demands > single.capacities * (1 + FITS)).any():
+    if (tasks.T @ instance.server_demands > single.capacities * (1 + FITS)).any():
         return None
     if _worth(program, tasks) <= _worth(program, np.column_stack([group.placed for group in packed])) + FITS:
         return None
-    result = tuple(Packed(instance.capacities[i], int(instance.counts[i]), instance.demands) for i in range(instance.n_servers))
+    result = tuple(Packed(instance.capacities[i], int(instance.counts[i]), instance.server_demands) for i in range(instance.n_servers))
     for i, group in enumerate(result):
         group.place(np.arange(instance.n_users), tasks[:, row == i])
     return result
@@ -337,6 +335,11 @@ def _said(instance: Instance, per_user: FloatArray, program: WholePlacement, tas
     if none:
         notes.append(
             f"{joined(none, _MOST)} {'gets' if len(none) == 1 else 'get'} no whole task, and a quota of 0 where the owner has no other"
+        )
+    if instance.shared:
+        there = joined([instance.amount(amount, name, 6) for name, amount in instance.shared.items()], _MOST)
+        notes.append(
+            f"the whole tasks keep within the {there} of the whole cluster, but these are on no server, and no file here limits them"
         )
     split = int(((tasks > 0).sum(axis=1) > 1).sum())
     pairs = plural(int((tasks > 0).sum()), "pair of user and row", "pairs of user and row")

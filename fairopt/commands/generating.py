@@ -101,4 +101,7 @@ def _list() -> Iterator[Block]:
     yield Table.of(listed("generator", fo.GENERATORS), words("what it draws", whats), words("parameters", parameters), spaced=True)
     of_trees = ", ".join(f"{word}={value}" for word, value in OPTIONS.items() if word != "queues")
     yield GAP
-    yield f"All of them also take queues=N, a random tree of N queues over the users, and then {of_trees}."
+    yield (
+        "All of them also take shared=N, N resources of the whole cluster, such as licences, "
+        f"and queues=N, a random tree of N queues over the users, and then {of_trees}."
+    )

@@ -119,7 +119,7 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
             {
                 "name": [server["name"] for server in servers],
                 **{r: [server["capacity"][r] for server in servers] for r in instance.server_resources},
-                **_optional("count", [server.get("count", "") for server in servers]),
+                **_optional("count", [server.get("count", "" if instance.server_resources else 1) for server in servers]),
                 **_optional("hosts", [server.get("hosts", "") for server in servers]),
                 **_attribute_columns(servers),
             }

@@ -117,7 +117,7 @@ class Tables:
         for name in ("servers", "users", "shared", "queues"):
             if name in tables:
                 _without_totals(tables[name], name)
-            if name in ("servers", "users"):  # a queue needs no more than a name
+            if name in ("servers", "users") and name in tables:  # a queue needs no more than a name
                 _without_sentences(tables[name])
         self._users, self._shared = tables["users"], tables.get("shared")
         self._servers = tables["servers"] if "servers" in tables else Table(self._users.file, SERVERS, ["name"], [[CLUSTER]], [1])
@@ -210,12 +210,14 @@ class Tables:
             found[name] = spelled(name, self._users.columns)
             if found[name] not in self._users:
                 self._shared.wrong(row, f"{self._users.file} has no column for {named(name)}; add what a task needs of it", "name")
+                del found[name]
         return found
 
     def _shared_amounts(self, table: Table) -> dict[str, float | str]:
         """Return how much there is of each shared resource."""
         cells = zip(table.cells("name"), table.plain("capacity"), strict=True)
-        return {name: table.amount(cell, row, "capacity", self._unit_of.get(name, "")) for row, (name, cell) in enumerate(cells)}
+        there = [(row, name, cell) for row, (name, cell) in enumerate(cells) if name in self._shared_names]
+        return {name: table.amount(cell, row, "capacity", self._unit_of.get(name, "")) for row, name, cell in there}
 
     def _common_resources(self) -> dict[str, str]:
         """Return the resources of servers, each with its column of servers: the columns of users without a meaning of their own.

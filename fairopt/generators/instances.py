@@ -29,6 +29,7 @@ import scipy
 
 from fairopt.errors import Unsupported
 from fairopt.generators import trees
+from fairopt.generators.shared import with_shared
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.tolerances import SAME
 from fairopt.papers import read
@@ -241,14 +242,17 @@ class Generator:
     def __call__(self, seed: Seed) -> Instance:
         """Draw the instance of a seed."""
         options = dict(self.options)
+        number = options.pop("shared", 0)
         of_trees = _words_of_trees(self.kind) if options.keys() & trees.OPTIONS.keys() else []
         tree = {word: options.pop(word) for word in of_trees if word in options}
         try:
-            if not tree:
+            if not tree and not number:
                 return GENERATORS[self.kind](seed=seed, **options)
             trees.check_options(**tree)
             rng = np.random.default_rng(seed)
-            instance = GENERATORS[self.kind](seed=rng, **options)
+            instance = with_shared(GENERATORS[self.kind](seed=rng, **options), number, seed=rng)
+            if not tree:
+                return instance
             return trees.in_queues(instance, **tree, weights=options.get("weights", 1.0), seed=rng)
         except MemoryError:
             raise Unsupported(f'"{self}" does not fit into memory; ask for fewer users or servers') from None
@@ -288,7 +292,8 @@ def generate(kind: str, *, seed: Seed = 0, **options: Any) -> Instance:
         Equal seeds draw equal instances.
     **options
         Parameters of the generator: ``users``, ``servers``, ``weights``, and the parameters in its docstring. All of them also take
-        ``queues``, the number of queues of a random tree (default 0), and with it ``depth``, the number of levels (2), ``guarantees``,
+        ``shared``, the number of resources of the whole cluster (`fairopt.generators.shared`; default 0), and ``queues``, the number of
+        queues of a random tree (default 0), and with it ``depth``, the number of levels (2), ``guarantees``,
         the part of the cluster that is guaranteed (0.5), ``limits``, the part of the rest that a queue may hold (1, all: no limits),
         and ``tiers``, the number of tiers (1).
 
@@ -309,7 +314,7 @@ def _check_words(kind: str, options: dict[str, Any]) -> None:
         raise Unsupported(f'there is no generator "{kind}"{hint}; there are {", ".join(GENERATORS)}')
     parameters = inspect.signature(GENERATORS[kind]).parameters.values()
     known = [each.name for each in parameters if each.name != "seed" and each.kind is not each.VAR_KEYWORD]
-    known += [word for word in trees.OPTIONS if word not in known]
+    known += [word for word in ("shared", *trees.OPTIONS) if word not in known]
     rest = {word: value for word, value in options.items() if word not in known}
     if any(each.kind is each.VAR_KEYWORD for each in parameters) and "seed" not in rest:
         _check_words(options.get("of", "uniform"), rest)  # options of the inner generator

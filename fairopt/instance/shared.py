@@ -37,8 +37,11 @@ __all__ = [
     "as_given",
     "changed_shared",
     "check_quotas",
+    "limit_name",
+    "needs_no_server",
     "refuse_shared",
     "shared_of",
+    "shared_prices",
     "too_scarce",
     "within_shared",
 ]
@@ -214,18 +217,40 @@ def changed_shared(instance: Instance, changes: Mapping[str, Any], arguments: di
     return changed
 
 
-def within_shared(instance: Instance, tasks: FloatArray) -> FloatArray:
+def needs_no_server(instance: Instance) -> BoolArray:
+    """Return which users demand nothing of servers, (users,): their tasks run anywhere."""
+    if instance.rates_per_server is not None:
+        return np.zeros(instance.n_users, bool)
+    return np.asarray((instance.server_demands == 0).all(axis=1))
+
+
+def within_shared(instance: Instance, tasks: FloatArray, part: Any = 1) -> FloatArray:
     """Return how many of these tasks, (users,), each user could run alone within the resources of the cluster, min over r of S[r] / d[n,r].
+
+    ``part`` of each resource is there for it: a number, or an array (users,) or (users, resources).
 
     >>> from fairopt.instance.instance import Instance
     >>> within_shared(Instance([[20]], [[1, 1], [1, 0]], shared={"licences": 10}), np.array([20.0, 20.0]))
     array([10., 20.])
     """
-    for amount, demand in zip(instance.shared_capacity, instance.shared_demands.T, strict=True):
-        asks = np.flatnonzero(demand > 0)
+    for r in range(instance.n_server_resources, instance.n_resources):
+        asks, amount = np.flatnonzero(instance.demands[:, r] > 0), instance.total_capacity[r]
+        own = part if np.ndim(part) == 0 else part[asks] if np.ndim(part) == 1 else part[asks, r]
         tasks = tasks.copy()
-        tasks[asks] = np.minimum(tasks[asks], amount / demand[asks])
+        tasks[asks] = np.minimum(tasks[asks], own * amount / instance.demands[asks, r])
     return tasks
+
+
+def limit_name(resource: str) -> str:
+    """Return what the limit of a resource of the cluster is called, in programs, among prices and in messages."""
+    return f"{resource} of the cluster"
+
+
+def shared_prices(instance: Instance, by_name: Mapping[str, Any]) -> npt.NDArray[Any]:
+    """Return prices of limits, by their names, of the resources of the cluster, (shared,); 0 of those that have none."""
+    prices = np.zeros(len(instance.shared), instance.demands.dtype)
+    prices[:] = [by_name.get(limit_name(name), 0) for name in instance.shared]
+    return prices
 
 
 def refuse_shared(instance: Instance, what: str, instead: str) -> None:

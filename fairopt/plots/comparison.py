@@ -127,7 +127,7 @@ def _layers(comparison: Comparison, rows: list[Row]) -> tuple[FloatArray, tuple[
         parts = np.array(time).reshape(len(rows), -1, 1) / max(float(instance.counts.sum()), 1.0)
         things: tuple[str, ...] = ("time",)
     else:
-        usage = np.array([row.allocation.usage for row in rows if row.allocation is not None])
+        usage = np.array([row.allocation.tasks.T @ instance.demands for row in rows if row.allocation is not None])
         capacity = instance.total_capacity
         parts = usage.reshape(len(rows), instance.n_servers, instance.n_resources)
         parts = np.divide(parts, capacity, out=np.zeros_like(parts), where=np.broadcast_to(capacity > 0, parts.shape))

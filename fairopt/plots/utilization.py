@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fairopt.allocation import Allocation
 
-__all__ = ["draw_servers", "layers_of", "plot_utilization", "rows_of_servers"]
+__all__ = ["draw_servers", "layers_of", "layers_of_cluster", "plot_utilization", "rows_of_servers"]
 
 _ROWS = 40  # more bars of servers than this are curves
 _CURVE_HEIGHT = 12  # height of a curve, in bars
@@ -80,9 +80,9 @@ def draw_servers(page: Sheet, axes: Axes, allocation: Allocation, *, legend: boo
 
 def _bars(allocation: Allocation) -> int:
     """Return the number of bars, plus one for the name of each server with several bars."""
-    instance = allocation.instance
-    things = 1 if allocation.sharing == "tdm" else instance.n_resources
-    return instance.n_servers * (things + (things > 1))
+    instance, shared = allocation.instance, len(allocation.instance.shared)
+    things = 1 if allocation.sharing == "tdm" else instance.n_server_resources
+    return instance.n_servers * (things + (things > 1)) + shared + (shared > 0)
 
 
 def layers_of(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
@@ -94,9 +94,18 @@ def layers_of(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
         time = np.divide(allocation.tasks, rates, out=np.zeros_like(rates), where=(rates > 0) & np.isfinite(rates))
         return ("time",), (time if apart else time.sum(axis=0, keepdims=True))[:, :, None]
     if not apart:
-        return instance.resources, allocation.utilization[None]
-    usage = allocation.tasks[:, :, None] * instance.demands[:, None, :]
-    return instance.resources, np.divide(usage, instance.row_capacity, out=np.zeros_like(usage), where=instance.row_capacity > 0)
+        return instance.server_resources, allocation.utilization[None]
+    usage = allocation.tasks[:, :, None] * instance.server_demands[:, None, :]
+    return instance.server_resources, np.divide(usage, instance.row_capacity, out=np.zeros_like(usage), where=instance.row_capacity > 0)
+
+
+def layers_of_cluster(allocation: Allocation) -> FloatArray:
+    """Return the part in use of each resource of the whole cluster, (users, shared), or (1, shared) in all."""
+    instance = allocation.instance
+    if instance.n_users > len(COLOURS):
+        return allocation.shared_utilization[None]
+    usage = allocation.tasks_per_user[:, None] * instance.shared_demands
+    return np.divide(usage, instance.shared_capacity, out=np.zeros_like(usage), where=instance.shared_capacity > 0)
 
 
 def _server_bars(page: Sheet, axes: Axes, allocation: Allocation, things: tuple[str, ...], layers: FloatArray, legend: bool) -> None:
@@ -112,16 +121,24 @@ def _server_bars(page: Sheet, axes: Axes, allocation: Allocation, things: tuple[
             ticks.append(title)
         positions.extend(range(len(ticks), len(ticks) + len(things)))
         ticks.extend(short_labels(things) if len(things) > 1 else [title])
+    if instance.shared:
+        headers.append(len(ticks))
+        ticks.append("the whole cluster")
+        positions.extend(range(len(ticks), len(ticks) + len(instance.shared)))
+        ticks.extend(short_labels(tuple(instance.shared)))
     y = np.array(positions)
-    exists = np.ones(y.size, bool) if allocation.sharing == "tdm" else (instance.row_capacity > 0).ravel()
+    exists = np.ones(layers[0].size, bool) if allocation.sharing == "tdm" else (instance.row_capacity > 0).ravel()
+    exists = np.append(exists, instance.shared_capacity > 0)
+    parts = np.column_stack([layers.reshape(len(layers), -1), layers_of_cluster(allocation)])
     axes.barh(y[exists], 1.0, height=0.8, color="#EEEEEE")
     users = short_labels(instance.users)
     start = np.zeros(y.size)
-    for n, layer in enumerate(layers.reshape(len(layers), -1)):
+    for n, layer in enumerate(parts):
         if len(layers) > 1:
             axes.barh(y, layer, left=start, height=0.8, color=COLOURS[n], hatch=HATCHES[n], edgecolor=edge(COLOURS[n]), label=users[n])
         else:
             colours = [COLOURS[r % len(COLOURS)] for _ in instance.servers for r in range(len(things))]
+            colours += [COLOURS[(len(things) + r) % len(COLOURS)] for r in range(len(instance.shared))]
             axes.barh(y, layer, height=0.8, color=colours, edgecolor=[edge(colour) for colour in colours])
         start += layer
     for position, part, there in zip(y, start, exists, strict=True):
@@ -135,7 +152,7 @@ def _server_bars(page: Sheet, axes: Axes, allocation: Allocation, things: tuple[
     axes.set_xlabel(_in_use(allocation) + (", by the users on the left" if len(layers) > 1 and not legend else ""))
     if legend and len(layers) > 1:
         page.legend(loc="outside lower center", ncols=4)
-    axes.set_title("Use of each server", loc="left")
+    axes.set_title(_title(allocation), loc="left")
 
 
 def _server_curves(page: Sheet, axes: Axes, allocation: Allocation, things: tuple[str, ...], used: FloatArray) -> None:
@@ -151,6 +168,8 @@ def _server_curves(page: Sheet, axes: Axes, allocation: Allocation, things: tupl
         axes.stairs(
             used[order, r], edges, baseline=None, color=LINES[r % len(LINES)], linestyle=style, linewidth=1.8, label=short_label(thing)
         )
+    for r, (name, part) in enumerate(zip(short_labels(tuple(instance.shared)), allocation.shared_utilization, strict=True), len(things)):
+        axes.axhline(part, color=LINES[r % len(LINES)], linestyle=STYLES[r % 4], linewidth=1.8, label=f"{name} of the cluster")
     axes.set_ylim(0, 1.05)
     axes.set_xlim(left=0)
     percent_axis(axes.yaxis)
@@ -158,7 +177,11 @@ def _server_curves(page: Sheet, axes: Axes, allocation: Allocation, things: tupl
     axes.set_xlabel("servers, from the least used")
     axes.set_ylabel(_in_use(allocation))
     page.legend(loc="outside lower right", ncols=4)
-    axes.set_title("Use of each server", loc="left")
+    axes.set_title(_title(allocation), loc="left")
+
+
+def _title(allocation: Allocation) -> str:
+    return "Use of each server and of the cluster" if allocation.instance.shared else "Use of each server"
 
 
 def _in_use(allocation: Allocation) -> str:

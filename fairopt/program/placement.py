@@ -4,8 +4,9 @@ A row i of servers stands for counts[i] identical ones. x[p] is how many tasks t
 
     x[p] whole,  0 <= x[p] <= most[p] = counts[i] floor(min_r c[i,r] / d[n,r]),   A x <= b,   y[n] = sum of x[p] over the pairs of n
 
-A x <= b are the capacities of rows, the limits of queues, the parallelism of users, and what single servers allow of large tasks: where
-d[n,r] > c[i,r] / (k + 1), no server of the row holds more than k of them, so that  sum of x[p] over these n <= k counts[i]  (k = 1, 2, 3).
+A x <= b are the capacities of rows, what there is of resources of the cluster, the limits of queues, the parallelism of users, and what
+single servers allow of large tasks: where d[n,r] > c[i,r] / (k + 1), no server of the row holds more than k of them, so that  sum of x[p]
+over these n <= k counts[i]  (k = 1, 2, 3).
 
 Three goals, each with the outcome of the one before kept:
 
@@ -32,8 +33,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance.shared import within_shared
 from fairopt.instance.tolerances import REACHED
-from fairopt.program.cluster_limits import capacity_limits, eligible_pairs, parallelism_limits
+from fairopt.program.cluster_limits import capacity_limits, eligible_pairs, parallelism_limits, shared_limits
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.queue_limits import Row, stack_rows
 
@@ -77,12 +79,14 @@ class WholePlacement:
         limits = Limits.stack(
             [
                 capacity_limits(instance, users, servers),
+                shared_limits(instance, users),
                 stack_rows(instance.demands, rows, users, servers),
                 parallelism_limits(instance, users, servers),
                 _large_tasks(instance, users, servers),
             ]
         )
-        return cls(users, servers, single * instance.counts[servers], 1.0 / rho, limits, floors, parts)
+        within = np.floor(within_shared(instance, np.full(instance.n_users, np.inf)) * (1 + REACHED))
+        return cls(users, servers, np.minimum(single * instance.counts[servers], within[users]), 1.0 / rho, limits, floors, parts)
 
 
 def _large_tasks(instance: Instance, users: IntArray, servers: IntArray) -> Limits:

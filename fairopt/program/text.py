@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairopt.instance import FloatArray, IntArray
+from fairopt.instance import FloatArray, IntArray, shared
 from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Separate, Total, Tradeoff
 from fairopt.program.limits import LimitKind
 from fairopt.program.nested import Nested
@@ -36,7 +36,7 @@ def limit_name(program: Program, row: int) -> str:
     if kind in (LimitKind.QUEUE, LimitKind.LIMIT, LimitKind.NAMED):
         return str(program.queue_limits[first])
     if kind is LimitKind.SHARED:
-        return f"{program.resources[first]} of the cluster"
+        return shared.limit_name(program.resources[first])
     if kind is LimitKind.PAST:
         return f"past of {program.users[first]}"
     if kind is LimitKind.WITH_PAST:

@@ -159,7 +159,8 @@ def _use_bars(findings: Findings) -> View:
 
 
 def _by_thing(findings: Findings) -> Any:
-    things = ["time"] if findings.comparison.sharing == "tdm" else list(findings.instance.resources)
+    instance = findings.instance
+    things = ["time", *instance.shared] if findings.comparison.sharing == "tdm" else list(instance.resources)
     colours = [f"var(--c{k % COLOURED})" for k in range(len(things))]
     return alt.Color("resource:N", legend=alt.Legend(orient="bottom", title=None, columns=3), scale=alt.Scale(domain=things, range=colours))
 

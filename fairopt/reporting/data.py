@@ -25,7 +25,7 @@ from fairopt.analysis.comparison import Row
 from fairopt.analysis.measures import dominant_shares
 from fairopt.instance import IntArray
 from fairopt.plots.colours import NOTIONS, looks
-from fairopt.plots.utilization import layers_of
+from fairopt.plots.utilization import layers_of, layers_of_cluster
 from fairopt.reporting.findings import Findings
 from fairopt.reporting.frontier_labels import frontier_labels
 from fairopt.reporting.tables.answers import bars_of_queues
@@ -84,9 +84,10 @@ def data(findings: Findings) -> dict[str, Rows]:
 
 
 def bars_of(findings: Findings) -> int:
-    """Return how many bars show the use of the servers: one for each server row and resource that it has."""
+    """Return how many bars show the use of the servers: one for each server row and resource that it has, and for each shared resource."""
     instance = findings.instance
-    return instance.n_servers if findings.comparison.sharing == "tdm" else int((instance.row_capacity > 0).sum())
+    of_servers = instance.n_servers if findings.comparison.sharing == "tdm" else int((instance.row_capacity > 0).sum())
+    return of_servers + int((instance.shared_capacity > 0).sum())
 
 
 def few_bars(findings: Findings) -> bool:
@@ -133,6 +134,9 @@ def _use(name: str, allocation: Allocation) -> list[list[Any]]:
         several = f" x {figure(instance.counts[i])}" if instance.counts[i] != 1 else ""
         place = f"{server}{several} · {thing}" if len(things) > 1 else f"{server}{several}"
         rows += [[name, place, server, thing, users[n], _float(part), n] for n, part in enumerate(parts[:, i, r])]
+    for r, thing in enumerate(instance.shared):
+        own = layers_of_cluster(allocation)[:, r] if instance.shared[thing] > 0 else ()
+        rows += [[name, f"the cluster · {thing}", "the cluster", thing, users[n], _float(part), n] for n, part in enumerate(own)]
     return rows
 
 
@@ -148,6 +152,8 @@ def _curves(name: str, allocation: Allocation) -> list[list[Any]]:
         if order.size:  # the step of the least used begins at 0
             rows.append([name, instance.servers[order[0]], thing, _float(used[order[0], r]), 0.0])
         rows += [[name, instance.servers[order[k]], thing, _float(used[order[k], r]), float(upto[k])] for k in _some_of(order.size)]
+    for thing, part in zip(instance.shared, allocation.shared_utilization, strict=True):
+        rows += [[name, "the cluster", thing, _float(part), end] for end in (0.0, float(instance.counts.sum()))]
     return rows
 
 

@@ -41,7 +41,7 @@ class Blocker:
     Attributes
     ----------
     server, resource : str
-        "time" under time division.
+        "time" under time division; a resource of the whole cluster has the server "".
     capacity, used, own : float, or Fraction
         Of the whole row: the capacity, the amount in use, and the amount that the user holds; time is a part of the time of the row.
     bottleneck : bool

@@ -11,16 +11,18 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Number, number
+from fairopt.analysis.explanation.of_cluster import full_of_cluster
 from fairopt.analysis.explanation.queues import amount_of, reached_limits
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.fractions import fraction_of
 from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.shared import limit_name
 from fairopt.instance.units import bare_amount
 from fairopt.models import Notion, Stated
 from fairopt.program.queue_limits import Row
 from fairopt.wording import figure, named
 
-__all__ = ["Change", "limit_changes", "raised", "row_changes", "step", "step_of", "with_queue"]
+__all__ = ["Change", "limit_changes", "raised", "row_changes", "shared_changes", "step", "step_of", "with_queue"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +107,26 @@ def row_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
             raised_row = notion.with_bound(row.name, after)
             found.append((allocation.queue_prices[row.name], Change(words, "limit", lambda: instance, notion=raised_row)))
     return [change for _, change in sorted(found, key=lambda each: -each[0])]
+
+
+def shared_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
+    """Return more of each resource of the cluster that leaves some of these users no room; the largest price comes first."""
+    instance, view = allocation.instance, allocation.as_known
+    full = dict.fromkeys(each.resource for n in np.flatnonzero(users).tolist() for each in full_of_cluster(view, n))
+    found = []
+    for r in full:
+        name = instance.resources[r]
+        before = number(view.instance.total_capacity[r])
+        more = step_of(before) if before > 0 else before + 1
+        words = f"+{instance.amount(more, name)} in the cluster"
+        price = number(view.queue_prices.get(limit_name(name), 0))
+        make = _with_shared(instance, name, before + more)
+        found.append(Change(words, "capacity", make, hint=price * more))
+    return sorted(found, key=lambda change: -change.hint)
+
+
+def _with_shared(instance: Instance, name: str, amount: Number) -> Callable[[], Instance]:
+    return lambda: instance.replace(shared={name: amount})
 
 
 def raised(instance: Instance, row: Row, which: str, resource: str, amount: Number) -> Callable[[], Instance]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Gain, Number, number
-from fairopt.analysis.explanation.changes import Change, limit_changes, row_changes, step, step_of
+from fairopt.analysis.explanation.changes import Change, limit_changes, row_changes, shared_changes, step, step_of
 from fairopt.analysis.explanation.exact_prices import ExactLevelPrices
 from fairopt.analysis.explanation.level_prices import LevelPrices
 from fairopt.analysis.explanation.weights import weights_of_user
@@ -65,6 +65,7 @@ def gains(
             *_parallelism(allocation, user),
             *limit_changes(allocation, np.arange(allocation.instance.n_users) == user),
             *row_changes(allocation, np.arange(allocation.instance.n_users) == user),
+            *shared_changes(allocation, np.arange(allocation.instance.n_users) == user),
             *_capacity(allocation, user, cells, prices, 2 * max(resolves, 3)),
         ]
     estimates = [

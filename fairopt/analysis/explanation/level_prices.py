@@ -48,6 +48,7 @@ class LevelPrices:
     user: int
     value: float
     table: FloatArray
+    of_cluster: dict[str, float]
 
     @classmethod
     def of(cls, allocation: Allocation, user: int) -> LevelPrices | None:
@@ -56,9 +57,12 @@ class LevelPrices:
         if number is None or allocation.shares.ndim != 1 or not isinstance(allocation.question, Optimum):
             return None
         level = allocation.levels[number - 1]
-        if level.prices is None:
+        table = level.prices
+        if table is None and allocation.instance.shared and level.queue_prices:  # only resources of the cluster have a price
+            table = np.zeros((allocation.instance.n_servers, 1 if allocation.sharing == "tdm" else allocation.instance.n_server_resources))
+        if table is None:
             return None
-        found = cls(allocation, user, level.value, level.prices)
+        found = cls(allocation, user, level.value, table, level.queue_prices)
         tasks = found.tasks(allocation.instance)
         own = float(allocation.tasks_per_user[user])
         return found if tasks is not None and abs(tasks - own) <= _PROVED * own else None
@@ -84,6 +88,8 @@ class LevelPrices:
         prices = np.zeros(len(limits))
         shared = np.flatnonzero(limits.kinds == (LimitKind.TIME if sharing == "tdm" else LimitKind.CAPACITY))
         prices[shared] = table[limits.keys[shared, 0], np.maximum(limits.keys[shared, 1], 0)]
+        for row in np.flatnonzero(limits.kinds == LimitKind.SHARED).tolist():
+            prices[row] = self.of_cluster.get(program.limit_name(row), 0.0)
 
         weight = program.goal.weights
         per_level = program.utilities / weight[program.pair_users]

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Gain, Number, none_helps
-from fairopt.analysis.explanation.changes import Change, limit_changes, raised, step_of
+from fairopt.analysis.explanation.changes import Change, limit_changes, raised, shared_changes, step_of
 from fairopt.analysis.explanation.gains import change_of_capacity, digits, kinds_of_servers, part_more, solved
 from fairopt.analysis.explanation.weights import OF_WEIGHTS, more_weight, weights_of_queue
 from fairopt.analysis.measures import takes_part
@@ -41,6 +41,7 @@ def gains_of_queue(
         return ()
     changes = [
         *limit_changes(allocation, wanting),
+        *shared_changes(allocation, wanting),
         *weights_of_queue(allocation, node),
         *_guarantees(allocation, node),
         *_capacity(allocation, wanting, resolves),
@@ -107,7 +108,7 @@ def _capacity(allocation: Allocation, users: BoolArray, most: int) -> list[Chang
     instance = view.instance
     by_time = allocation.sharing == "tdm"
     asks = instance.eligibility[users].T.astype(float)
-    wanted = asks.max(axis=1, keepdims=True) if by_time else asks @ (instance.demands[users] > 0)
+    wanted = asks.max(axis=1, keepdims=True) if by_time else asks @ (instance.server_demands[users] > 0)
     used = view.time_utilization[:, None] if by_time else view.utilization
     offered = np.ones(wanted.shape, bool) if by_time else instance.row_capacity > 0
     full = (wanted > 0) & offered & (used >= 1 - rounding(WRITTEN, used)) & (instance.counts > 0)[:, None]

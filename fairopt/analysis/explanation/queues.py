@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from fairopt.allocation import Allocation, Optimum
 from fairopt.allocation.holdings import QueueHoldings
 from fairopt.allocation.promises import Guaranteed
 from fairopt.analysis.explanation import Number, number
+from fairopt.analysis.explanation.of_cluster import FullOfCluster, full_of_cluster
 from fairopt.analysis.measures import takes_part
 from fairopt.analysis.properties.guarantees import held_beyond
 from fairopt.instance import BoolArray, Instance, safe_ratio
@@ -109,14 +110,14 @@ def reached_limits(allocation: Allocation) -> list[Stop]:
     return found
 
 
-def stops_of(allocation: Allocation, user: int, reached: list[Stop] | None = None) -> tuple[list[Stop], BoolArray]:
-    """Return the reached limits that stop a user, and on which servers, (servers,).
+def stops_of(allocation: Allocation, user: int, reached: list[Stop] | None = None) -> tuple[list[Stop | FullOfCluster], BoolArray]:
+    """Return the reached limits that stop a user, full resources of the cluster among them, and on which servers, (servers,).
 
     Of what queues keep, only the row that leaves the least, for each resource and group: the others say less of the same.
     """
     instance = allocation.instance
     there = np.zeros(instance.n_servers, bool)
-    found: list[Stop] = []
+    found: list[Any] = []
     least: dict[tuple[int, bytes], int] = {}  # of what queues keep: where in the list
     for stop in reached_limits(allocation) if reached is None else reached:
         row = stop.row
@@ -131,10 +132,11 @@ def stops_of(allocation: Allocation, user: int, reached: list[Stop] | None = Non
             found.append(stop)
         elif row.bound < found[at].row.bound:
             found[at] = stop
-    return found, there
+    of_cluster = [each for each in full_of_cluster(allocation, user) if each.stops]
+    return [*found, *of_cluster], there | bool(of_cluster)
 
 
-def in_words(stops: Sequence[Stop], instance: Instance) -> str:
+def in_words(stops: Sequence[Stop | FullOfCluster], instance: Instance) -> str:
     """Return reached limits as one clause; each is one itself, so that a semicolon is between them."""
     more = [f"{len(stops) - _NAMES:,} more"] if len(stops) > _NAMES else []
     return "; ".join([*(stop.words(instance) for stop in stops[:_NAMES]), *more])
@@ -253,13 +255,13 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
     reached, part = reached_limits(allocation), takes_part(instance)
     least = 1 - rounding(WRITTEN, allocation.tasks)
     full = allocation.utilization >= least if allocation.sharing == "rdm" else allocation.time_utilization[:, None] >= least
-    names = instance.resources if allocation.sharing == "rdm" else ("time",)
+    names = instance.server_resources if allocation.sharing == "rdm" else ("time",)
     counts_whole = allocation.certificate.whole_tasks and allocation.sharing == "rdm"
     left = instance.row_capacity - allocation.usage
     because: dict[str, list[str]] = {}
     in_tree = allocation.equalizes
     for n in np.flatnonzero(tree.below[node]):
-        asks = instance.demands[n] > 0 if allocation.sharing == "rdm" else np.ones(1, bool)
+        asks = instance.server_demands[n] > 0 if allocation.sharing == "rdm" else np.ones(1, bool)
         stops = stops_of(allocation, int(n), reached)[0]
         if not part[n]:
             reason = "cannot run anywhere, or has nothing to run"
@@ -269,7 +271,7 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
             reason = f"is stopped: {in_words(stops, instance)}"
         else:
             there = instance.eligibility[n] & (instance.counts > 0)
-            blocked = asks & (left[there] < instance.demands[n] * (1 - rounding(FITS, left)) if counts_whole else full[there])
+            blocked = asks & (left[there] < instance.server_demands[n] * (1 - rounding(FITS, left)) if counts_whole else full[there])
             free = ~blocked.any(axis=1) & counts_whole & (not isinstance(allocation.question, Optimum))
             what = joined([named(names[r]) for r in np.flatnonzero(blocked.any(axis=0))], _NAMES)
             if free.any():

@@ -22,6 +22,7 @@ from fairopt.allocation import Allocation, Optimum
 from fairopt.analysis.explanation import Blocker, number
 from fairopt.instance import FloatArray
 from fairopt.instance.fractions import rounding
+from fairopt.instance.shared import shared_prices
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.parallelism import servers_at_once
 
@@ -33,7 +34,7 @@ _MOST = 1000
 
 
 class Room:
-    """What is in use where one user may run; under time division the only resource is "time", as a part of the time of the row.
+    """What is in use of servers where one user may run; under time division the only resource is "time", as a part of the time of the row.
 
     Attributes
     ----------
@@ -63,8 +64,8 @@ class Room:
             self.capacity = self.used * 0 + 1
             self.demand = _parts(self.capacity[:, 0], instance.rates[user])[:, None]
         else:
-            self.resources, self.capacity, self.used = instance.resources, instance.row_capacity, allocation.usage
-            self.demand = np.broadcast_to(instance.demands[user], self.capacity.shape)
+            self.resources, self.capacity, self.used = instance.server_resources, instance.row_capacity, allocation.usage
+            self.demand = np.broadcast_to(instance.server_demands[user], self.capacity.shape)
         self.at_once = servers_at_once(instance, allocation.tasks)[user]
         self.helps = instance.eligibility[user] & (instance.counts > 0)
         self.at_its_limit = bool(instance.limited[user]) and self._fills_up()
@@ -160,7 +161,10 @@ def _prices_of_a_sum(allocation: Allocation) -> FloatArray | None:
     if allocation.sharing == "tdm":
         cost = _parts(np.broadcast_to(prices[:, 0], instance.rates.shape), instance.rates)
     else:
-        cost = instance.demands @ prices.T
+        cost = instance.server_demands @ prices.T
+    of_cluster = np.maximum(shared_prices(instance, allocation.queue_prices), 0)
+    if of_cluster.any():
+        cost = cost + (instance.shared_demands @ of_cluster)[:, None]
     worth = allocation.question.notion.utility if not exactly else allocation.question.notion.exact_utility
     cost = np.where(instance.eligibility, cost if worth is None else cost / worth, np.inf)
     runs = (allocation.tasks > same * allocation.tasks_per_user[:, None]) & ~allocation.complete[:, None]

@@ -11,13 +11,15 @@ import numpy as np
 from fairopt.allocation import GIVEN, Allocation, Greedy, Optimum
 from fairopt.analysis.explanation import Gain, Number, number
 from fairopt.analysis.explanation.best_gains import what_helps
+from fairopt.analysis.explanation.of_cluster import FullOfCluster
 from fairopt.analysis.explanation.optimum import against_optimum
-from fairopt.analysis.explanation.queues import in_words, of_weight_0, path_of, stops_of
+from fairopt.analysis.explanation.queues import Stop, in_words, of_weight_0, path_of, stops_of
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.weights import idle_weight
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
 from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.shared import shared_prices
 from fairopt.instance.tolerances import NOTHING, WRITTEN
 from fairopt.program import LimitKind, Program
 from fairopt.program.kept_parts import counted_rows
@@ -92,8 +94,12 @@ class Sentences:
         if instance.servable[n]:
             return [f"A task of {self.who} demands nothing, so all its {_tasks(number(instance.tasks[n]))} fit, whatever others have."]
         exists, asked = instance.counts > 0, instance.demands[n] > 0
+        asked, scarce = asked[: instance.n_server_resources], asked[instance.n_server_resources :] & (instance.shared_capacity == 0)
         lacking = exists & ((instance.capacities == 0) & asked).any(axis=1)
         fits = exists & (instance.unconstrained_rates[n] > 0)
+        if scarce.any():
+            none = joined([named(name) for name, is_none in zip(instance.shared, scarce, strict=True) if is_none][:_NAMES])
+            return [f"{self.who} gets nothing: its tasks need {none}, and the cluster has none."]
         sentences = [f"{self.who} gets nothing: there is no server where it may run."]
         if lacking.any():
             missing = np.flatnonzero(asked & (instance.capacities[lacking] == 0).any(axis=0))
@@ -216,7 +222,7 @@ class Sentences:
         """Return the limits of queues that are reached, and elsewhere what is full."""
         queues, there = stops_of(self.allocation, self.n)
         if queues:
-            stopped = [f"Bottleneck: {in_words(queues, self.instance)}."]
+            stopped = [f"Bottleneck: {in_words(queues, self.instance)}.", *self._holders_of_cluster(queues)]
             own = own & ~there
             if not (own & exists).any():
                 return stopped
@@ -289,6 +295,17 @@ class Sentences:
         mine = f"{self.who} itself {percent(held[self.n])}" if held[self.n] > 0 else f"{self.who} none"
         return f"Who has {what}: {', '.join([*others, mine])}." if others else f"All of {what} that is in use is its own."
 
+    def _holders_of_cluster(self, stops: Sequence[Stop | FullOfCluster]) -> list[str]:
+        """Return who holds the first resource of the cluster that stops the user."""
+        full = next((each for each in stops if isinstance(each, FullOfCluster)), None)
+        if full is None:
+            return []
+        amount: Any = full.amount
+        parts, name = full.held / amount, named(self.instance.resources[full.resource])
+        others = [f"{named(self.instance.users[m])} {percent(parts[m])}" for m in self.room.largest_holders(full.held)]
+        mine = f"{self.who} itself {percent(parts[self.n])}" if parts[self.n] > 0 else f"{self.who} none"
+        return [f"Who has that {name}: {', '.join([*others, mine])}." if others else f"All of that {name} that is in use is its own."]
+
     def _left_over(self, rows: Sequence[int]) -> str:
         names = self._rows(rows)
         ended_by = self.allocation.details.get("blocked_by")
@@ -319,14 +336,16 @@ class Sentences:
     def _paid(self, prices: FloatArray) -> list[str]:
         """Return what the user pays for the capacity that its tasks use, at the prices of the optimum."""
         things, servers = self.room.resources, self.instance.servers
-        spent = self.allocation.tasks[self.n][:, None] * self.room.demand * prices
+        of_cluster = np.maximum(shared_prices(self.instance, self.allocation.queue_prices), 0) * self.instance.shared_demands[self.n]
+        spent = np.append(self.allocation.tasks[self.n][:, None] * self.room.demand * prices, self.x * of_cluster)
         total, rounding = number(spent.sum()), self.room.rounding(WRITTEN)
         if total > 0:
-            order = [j for j in np.argsort(-spent, axis=None, kind="stable")[:_NAMES] if spent.flat[j] > rounding * total]
-            where = [f"{named(things[j % len(things)])} on {named(servers[j // len(things)])}" for j in order]
-            parts = [f"{percent(spent.flat[j] / total)} for {what}" for j, what in zip(order, where, strict=True)]
+            where = [f"{named(thing)} on {named(server)}" for server in servers for thing in things]
+            where += [f"{named(name)} of the cluster" for name in self.instance.shared]
+            order = [j for j in np.argsort(-spent, kind="stable")[:_NAMES] if spent[j] > rounding * total]
+            parts = [f"{percent(spent[j] / total)} for {where[j]}" for j in order]
             return [f"At the prices that prove this optimum it pays {joined(parts)}."]
-        cost = (self.room.demand * prices).sum(axis=1)[self.instance.eligibility[self.n]].min(initial=np.inf)
+        cost = (self.room.demand * prices).sum(axis=1)[self.instance.eligibility[self.n]].min(initial=np.inf) + of_cluster.sum()
         weight = number(self.instance.weights[self.n]) if self.instance.weights.ndim == 1 else 1.0
         if self.x > 0 or not weight * (1 + rounding) < cost < np.inf:
             return []

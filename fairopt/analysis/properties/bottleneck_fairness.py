@@ -3,7 +3,7 @@
 The property applies if one resource r is dominant for every user n,
 
 * *on every server*: d[n,r] / c[i,r] is the maximum over the resources, for each server i where n may run (Khamse-Ashari et al. 2017,
-  section III-B);
+  section III-B), if all resources are those of servers;
 * or, without placement constraints, *in the whole cluster*: d[n,r] / C[r] is the maximum over the resources, with the total capacity C
   (Wang, Li and Liang 2014, section III-C). Without constraints, the first condition implies the second. A notion that treats each server
   separately, such as "psdsf", promises the property only under the first.
@@ -68,8 +68,10 @@ def _dominant_in_all(case: Case) -> BoolArray:
 
 
 def _dominant_at_servers(case: Case) -> BoolArray:
-    """Return which resources are dominant for every user on every server where it may run, (resources,)."""
+    """Return which resources are dominant for every user on every server where it may run, (resources,); none, if some are of no server."""
     instance = case.instance
+    if instance.shared:
+        return np.zeros(instance.n_resources, bool)
     largest = case.zeros(case.members.size, instance.n_servers)
     weights = np.broadcast_to(instance.weights.reshape(instance.n_users, -1), instance.demands.shape)
 

@@ -167,7 +167,8 @@ class _Program:
         self.columns = [(n, i) for n, i, _ in pairs]
         self.entries: list[Entry] = []
         self.right: list[Any] = []
-        for line, bound in [*self._of_servers(copies, pairs), *self._of_users(), *self._of_queues(of_queues)]:
+        of_servers = [*self._of_servers(copies, pairs), *self._of_cluster()]
+        for line, bound in [*of_servers, *self._of_users(), *self._of_queues(of_queues)]:
             self.entries += [(len(self.right), j, value) for j, value in line.items() if value]
             self.right.append(bound)
 
@@ -189,8 +190,13 @@ class _Program:
             if self.case.sharing == "tdm":
                 yield {j: 1 / speed[pairs[j][0], i] for j in columns}, 1
                 continue
-            for r in range(instance.n_resources):
+            for r in range(instance.n_server_resources):
                 yield {j: instance.demands[pairs[j][0], r] for j in columns}, instance.capacities[i, r]
+
+    def _of_cluster(self) -> Iterator[tuple[dict[int, Any], Any]]:
+        instance = self.case.instance
+        for amount, demand in zip(instance.shared_capacity, instance.shared_demands.T, strict=True):
+            yield {j: demand[n] for j, (n, _) in enumerate(self.columns)}, amount
 
     def _of_users(self) -> Iterator[tuple[dict[int, Any], Any]]:
         instance, speed = self.case.instance, self.case.instance.rates_of_one

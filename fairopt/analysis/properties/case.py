@@ -43,6 +43,7 @@ from fairopt.analysis.rerun import notion_of_allocation
 from fairopt.certificate import allocation_excess
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.fractions import from_rationals
+from fairopt.instance.shared import within_shared
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import LimitKind, Program
@@ -197,22 +198,24 @@ class Case:
             return ()
         return rows_of(self.notion, self.in_floats.instance, self.sharing, exactly=self.radius is not None)
 
-    def at_most(self, possible: FloatArray) -> FloatArray:
-        """Return the largest worth for each user, (users,), of at most ``possible`` tasks, (users, servers), and at most T[n] in all."""
-        limits = self.instance.tasks
+    def at_most(self, possible: FloatArray, part: Any = 1) -> FloatArray:
+        """Return the largest worth for each user, (users,), of at most ``possible`` tasks, (users, servers), and at most T[n] in all.
+
+        Of each resource of the cluster, a user has this ``part``, as in `fairopt.instance.shared.within_shared`.
+        """
+        limits = within_shared(self.instance, self.instance.tasks, part)
         if self.worth is None:
             most = np.asarray(np.minimum(tasks_within(self.instance, possible), limits))
         else:
             most = np.array([capped(row, worth, limit) for row, worth, limit in zip(possible, self.worth, limits, strict=True)])
         for n in np.flatnonzero(most > 0) if self.own_rows else ():
-            within = self.within_rows(int(n), possible[n])
+            within = self.within_rows(int(n), possible[n], limits[n])
             most[n] = most[n] if within is None else within
         return most
 
-    def within_rows(self, n: int, possible: FloatArray) -> Any:
-        """Return the largest worth of at most ``possible`` tasks, (servers,), of a user within its `own_rows`; None if none binds."""
+    def within_rows(self, n: int, possible: FloatArray, limit: Any) -> Any:
+        """Return the largest worth of these tasks, (servers,), of a user, ``limit`` in all, within its `own_rows`; None: none binds."""
         worth = np.ones(possible.size, possible.dtype) if self.worth is None else self.worth[n]
-        limit = self.instance.tasks[n]
         return most_within(self.instance, self.own_rows, n, possible, worth, limit, self.time_limit)
 
     @property
@@ -287,7 +290,7 @@ def as_asked(allocation: Allocation) -> Allocation:
     return dataclasses.replace(allocation, instance=instance.replace(tasks=as_given))
 
 
-def capped(possible: FloatArray, worth: FloatArray, limit: float) -> FloatArray:
+def capped(possible: FloatArray, worth: FloatArray, limit: Any) -> FloatArray:
     """Return the worth of at most ``possible`` tasks on each server, (..., servers), and ``limit`` in all; the best servers first.
 
     >>> float(capped(np.array([2.0, 3.0]), np.array([0.5, 1.0]), 4.0))

@@ -5,6 +5,7 @@ The envy of user n towards user m is
     min(T[n], sum over the servers i where n may run of min_r phi[n] / phi[m] x[m,i] d[m,r] / d[n,r]) - x[n]
 
 tasks, counted server by server. Under time division, the sum is sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count.
+Of the resources of the cluster n has phi[n] / phi[m] of what m has of each, for all its tasks together.
 A user with a parallelism fills at most that many servers (Khamse-Ashari et al. 2017, section II-A, server by server;
 `fairopt.analysis.measures`).
 
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from fairopt.analysis.measures import beyond_guarantees, envy_applies, with_what_others_hold
+from fairopt.analysis.measures import beyond_guarantees, envy_applies, with_shared_of_others, with_what_others_hold
 from fairopt.analysis.properties.case import TANGLED, Case, capped
 from fairopt.analysis.properties.in_fractions import largest
 from fairopt.analysis.properties.siblings import Child, Families, named_child
@@ -138,19 +139,22 @@ def _by_worth(case: Case, beyond: FloatArray) -> Iterator[tuple[int, FloatArray]
             time = np.divide(x, instance.rates, out=np.zeros_like(x), where=instance.rates > 0)
             could = scale * time * instance.rates[n]
         else:
-            asks = instance.demands[n] > 0
-            ratio = (scale * instance.demands)[:, asks] / instance.demands[n, asks]
-            could = x * ratio.min(axis=1)[:, None]
+            own = instance.server_demands[n]
+            asks = own > 0
+            of_each = scale[:, : own.size] if scale.shape[1] > 1 else scale
+            ratio = (of_each * instance.server_demands)[:, asks] / own[asks]
+            could = x * ratio.min(axis=1)[:, None] if asks.any() else np.full(x.shape, np.inf, x.dtype)
         could = np.where(instance.eligibility[n], could, 0)
-        would = capped(could, worths[n], instance.tasks[n])
+        most = np.minimum(with_shared_of_others(instance, x.sum(axis=1), np.array([n]))[0], instance.tasks[n])
+        would = capped(could, worths[n], most[:, None])
         parallelism = instance.parallelism[n]
         if parallelism < np.inf:  # a scaled bundle may fill more servers than there are
             part = np.where(instance.eligibility[n], safe_ratio(1, instance.rates_of_one[n]), 0)
             for m in np.flatnonzero(could @ part > parallelism):
-                would[m] = _best_within(case, could[m], worths[n], instance.tasks[n], part, parallelism)
+                would[m] = _best_within(case, could[m], worths[n], most[m], part, parallelism)
         if case.own_rows:
             for m in np.flatnonzero(would > case.value[n]):
-                within = case.within_rows(int(n), could[m])
+                within = case.within_rows(int(n), could[m], most[m])
                 would[m] = would[m] if within is None else within
         yield int(n), would[None, :]
 

@@ -87,7 +87,14 @@ def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
     per_user = instance.demands[:, r] * allocation.tasks[:, servers].sum(axis=1)
     owed = _owed(instance, r, servers)
     mine = tree.below[node] & (instance.demands[:, r] > 0)
-    free = np.where(servers & instance.eligibility[mine].any(axis=0), instance.row_capacity[:, r] - allocation.usage[:, r], 0)
+    open_to = servers & instance.eligibility[mine].any(axis=0)
+    shared = r - instance.n_server_resources
+    if shared < 0:
+        capacity, used = instance.row_capacity[:, r], allocation.usage[:, r]
+    else:  # no server has it: as if the first one of them did
+        first = np.arange(instance.n_servers) == int(open_to.argmax())
+        capacity, used = first * instance.shared_capacity[shared], first * allocation.shared_usage[shared]
+    free = np.where(open_to, capacity - used, 0)
     same = rounding(REACHED, per_user)
     found: list[tuple[float | Fraction, str]] = []
     while node:
@@ -100,7 +107,7 @@ def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
         node = above
     order = sorted((each for each in found if each[0] > same * per_user.sum()), reverse=True)
     sentences = []
-    if free.sum() > same * instance.row_capacity[servers, r].sum():
+    if free.sum() > same * capacity[servers].sum():
         kept = _kept(allocation, r, mine, free)
         told = f"There, {promise.figure(free.sum(), 6)} {promise.resource} is free"
         if kept > same * free.sum():

@@ -33,7 +33,7 @@ def check(case: Case) -> Verdict:
     if instance.limited.any():
         return does_not_apply(NAME, "Does not apply: parallelism limits a user to a part of the pool, which is not a request.")
     pool = int(np.flatnonzero(instance.counts > 0)[0])
-    capacity, held = instance.row_capacity[pool], allocation.tasks_per_user
+    capacity, held = np.concatenate([instance.row_capacity[pool], instance.shared_capacity]), allocation.tasks_per_user
     entitled = (
         instance.weights / instance.weights[instance.servable & ~instance.zero_demand].sum() if case.members.size else instance.weights
     )

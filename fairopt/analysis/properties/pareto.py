@@ -44,6 +44,7 @@ from fairopt.instance.aggregation import Merging, merge, unmerged
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import fractions_of, rational, rationals
 from fairopt.instance.limit_merging import split
+from fairopt.instance.shared import shared_prices, within_shared
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import Efficiency
 from fairopt.program import Program, Total
@@ -106,17 +107,23 @@ def _most_gain(case: Case) -> FloatArray:
     """Return an upper bound on what each user could gain, by the prices of the allocation, (users,)."""
     instance, allocation = case.instance, case.allocation
     bound = np.where(case.complete | ~case.part, 0.0, np.inf)
-    for prices in [*(level.prices for level in allocation.levels), allocation.prices]:
-        if prices is None:
+    known = [(level.prices, level.queue_prices) for level in allocation.levels] + [(allocation.prices, allocation.queue_prices)]
+    for prices, by_name in known:
+        of_cluster = np.maximum(shared_prices(instance, by_name), 0.0)
+        if prices is None and not of_cluster.any():
             continue
+        if prices is None:
+            prices = np.zeros((instance.n_servers, 1 if case.sharing == "tdm" else instance.n_server_resources))
         prices = np.maximum(prices, 0.0)
         if case.sharing == "tdm":
             rates = instance.rates
             cost = np.divide(prices[:, 0], rates, out=np.full(rates.shape, np.inf), where=rates > 0)
             spent = float(prices.sum())
         else:
-            cost = np.where(instance.eligibility, instance.demands @ prices.T, np.inf)
+            cost = np.where(instance.eligibility, instance.server_demands @ prices.T, np.inf)
             spent = float((prices * instance.row_capacity).sum())
+        if of_cluster.any():
+            cost, spent = cost + (instance.shared_demands @ of_cluster)[:, None], spent + float(of_cluster @ instance.shared_capacity)
         if case.worth is not None:
             cost = np.divide(cost, case.worth, out=np.full(cost.shape, np.inf), where=case.worth > 0)
         cheapest = np.where(case.part, cost.min(axis=1), 0.0)
@@ -301,9 +308,11 @@ def _one_more(case: Case) -> FloatArray | None:
     else:
         free = instance.row_capacity - case.allocation.usage
         fits = np.full(tasks.shape, np.inf)
-        for r in range(instance.n_resources):
+        for r in range(instance.n_server_resources):
             asks = np.flatnonzero(instance.demands[:, r] > 0)
             fits[asks] = np.minimum(fits[asks], np.floor(free[:, r] / instance.demands[asks, r, None] + FITS))
+    for demand, left in zip(instance.shared_demands.T, instance.shared_capacity - case.allocation.shared_usage, strict=True):
+        fits[demand > 0] = np.minimum(fits[demand > 0], np.floor(left / demand[demand > 0] + FITS)[:, None])
     single = instance.eligibility & (instance.counts == 1) & case.part[:, None]  # unknown for rows of several servers
     fits = np.where(
         single, np.clip(fits, 0.0, np.maximum(np.floor(instance.tasks - case.allocation.tasks_per_user + FITS), 0.0)[:, None]), 0.0
@@ -331,7 +340,7 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
     """Return the best allocation of whole tasks in which nobody has fewer, and whether it is proved to be the best."""
     instance = case.instance
     held = np.round(case.allocation.tasks_per_user)
-    more = np.floor(np.minimum(instance.tasks, instance.rates.sum(axis=1)) + FITS) - held
+    more = np.floor(np.minimum(within_shared(instance, instance.tasks), instance.rates.sum(axis=1)) + FITS) - held
     two = np.concatenate([case.members, case.members])
     owned = np.concatenate([held[case.members], np.maximum(more, 0.0)[case.members]])
     dear = float(owned[case.members.size :].sum()) + 1.0
@@ -342,6 +351,7 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
         weights=np.repeat([dear, 1.0], case.members.size),
         eligibility=instance.eligibility[two],
         counts=instance.counts,
+        shared=instance.shared,
         tasks=owned,
         rates=None if instance.rates_per_server is None else instance.rates_per_server[two],
         users=names,

@@ -96,6 +96,7 @@ def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
         weights=instance.weights[stay],
         eligibility=None if instance.placement is None else instance.placement[stay],
         counts=instance.counts,
+        shared=instance.shared,
         tasks=instance.tasks[stay],
         rates=None if instance.rates_per_server is None else instance.rates_per_server[stay],
         parallelism=instance.parallelism[stay],

@@ -26,7 +26,7 @@ from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply
 from fairopt.instance import FloatArray, IntArray, safe_ratio
 from fairopt.instance.fractions import objects
 from fairopt.instance.tolerances import NOTHING, SAME
-from fairopt.wording import figure, joined, plural
+from fairopt.wording import figure, joined, named, plural
 
 __all__ = ["NAME", "check"]
 
@@ -40,6 +40,9 @@ def check(case: Case) -> Verdict:
     instance = case.instance
     if instance.weights.ndim == 2:
         return does_not_apply(NAME, "Does not apply: it takes one weight per user, and there is one for each resource.")
+    if instance.shared:
+        names = joined([*map(named, instance.shared)], 3)
+        return does_not_apply(NAME, f"Does not apply: no single server can check what there is of {names} in the whole cluster.")
     if instance.limited.any():
         return does_not_apply(NAME, "Does not apply: a user has limited parallelism, which no single server can check.")
     best: Any = 0

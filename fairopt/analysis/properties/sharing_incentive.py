@@ -1,7 +1,8 @@
 """Sharing incentive: every user runs at least what its weighted slice of each server could run.
 
-The slice of user n is the part phi[n] / sum_m phi[m] of *each* server, whether n may run there or not. The sum is over all users of the
-instance. With weights per resource, the part of resource r is phi[n,r] / sum_m phi[m,r]. The slice could run
+The slice of user n is the part phi[n] / sum_m phi[m] of *each* server, whether n may run there or not, and of each resource of the
+cluster, for all its tasks together. The sum is over all users of the instance. With weights per resource, the part of resource r is
+phi[n,r] / sum_m phi[m,r]. The slice of the servers could run
 
     min(T[n], sum over the servers i where n may run of min_r phi[n] / sum_m phi[m] counts[i] c[i,r] / d[n,r])
 
@@ -31,7 +32,7 @@ from fairopt.analysis.properties.case import TANGLED, Case
 from fairopt.analysis.properties.siblings import Child, Families, named_child
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray
-from fairopt.wording import figure, joined, plural, quotient
+from fairopt.wording import figure, joined, named, plural, quotient
 
 __all__ = ["NAME", "check"]
 
@@ -48,7 +49,7 @@ def check(case: Case) -> Verdict:
     if instance.is_tree:
         return _among_siblings(case)
     slices = _slices(case)
-    owed = case.at_most(slices)
+    owed = case.at_most(slices, instance.weights / instance.weights.sum(axis=0))
     lack = np.where(case.part, owed - case.value, 0)
     below = np.flatnonzero(lack > case.slack)
     if not below.size:
@@ -62,9 +63,11 @@ def check(case: Case) -> Verdict:
     if instance.limited[n] and owed[n] < min(slices[n].sum(), instance.tasks[n]):
         limited = f", of which it runs {figure(owed[n], 6)} on {plural(instance.parallelism[n], 'server')} at once"
     counted = "" if case.worth is None else f", worth {figure(owed[n], 6)}"
+    would = f"{whose} of every server would run {figure(slices[n].sum(), 6)}{limited}{counted}: {where}"
+    if instance.shared:
+        would = f"{whose} of every server and of {joined([*map(named, instance.shared)], 3)} would run {figure(owed[n], 6)}"
     witness = Witness(
-        f"{case.name(n)} runs {plural(case.value[n], 'task')}; {whose} of every server would run "
-        f"{figure(slices[n].sum(), 6)}{limited}{counted}: {where}.",
+        f"{case.name(n)} runs {plural(case.value[n], 'task')}; {would}.",
         (instance.users[n],),
         tuple(instance.servers[i] for i in most),
     )
@@ -83,7 +86,7 @@ def _slices(case: Case) -> FloatArray:
     if part.ndim == 1:
         return np.asarray(part[:, None] * case.rates)
     slices = np.full(instance.eligibility.shape, np.inf, case.value.dtype)
-    for r in range(instance.n_resources):
+    for r in range(instance.n_server_resources):
         asks = np.flatnonzero(instance.demands[:, r] > 0)
         slices[asks] = np.minimum(slices[asks], (part[asks, r] / instance.demands[asks, r])[:, None] * instance.row_capacity[:, r])
     return np.where(instance.eligibility & case.part[:, None], slices, 0)

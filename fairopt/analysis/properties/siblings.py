@@ -3,13 +3,15 @@ r"""Children of one queue as agents: users, and queues with everything below the
 Weights, guarantees and tiers compare the children of one queue (or of the root) with each other. Let c be such a child, and
 
     H[c][i,r] = sum over users n below c of x[n,i] d[n,r]        what it holds on server i (of time, with x[n,i] / gamma[n,i]),
+                                                                 and in one row more, of the whole cluster, of resources that are shared,
     G[c]      = the part of H[c] that c, or what is below c, is guaranteed.
 
 *When a child is better off with a bundle B.* A user counts its own tasks. A queue has many users, and the tree has no rule for what one of
 them may lose in favour of another. So a queue is better off with B only if nobody below it loses and somebody gains:
 
     maximise    sum over users n below c of (V'[n] - V[n])
-    subject to  sum over these n of x'[n,i] d[n,r] <= B[i,r],   V' >= V,   their numbers of tasks, and the limits of c and of what is below.
+    subject to  sum over these n of x'[n,i] d[n,r] <= B[i,r],   V' >= V,   their numbers of tasks, and the limits of c and of what is below;
+                shared resources count on all servers together.
 
 The optimum is the gain, in tasks; without a feasible point there is none. For a user this is what `fairopt.analysis.measures` defines.
 
@@ -94,17 +96,48 @@ class Families:
     # What they hold --------------------------------------------------------------------------------------------------------------
 
     def uses(self, users: IntArray, told: Instance | None = None) -> FloatArray:
-        """Return what a task of each of these users takes on each server, (users, servers, things); with ``told`` as that instance says."""
-        if self.by_time:
-            rates = (told or self.instance).rates[users]
-            return np.divide(1, rates, out=np.zeros(rates.shape, self.case.value.dtype), where=(rates > 0) & (rates < np.inf))[:, :, None]
-        return np.broadcast_to(self.instance.demands[users][:, None, :], (users.size, self.instance.n_servers, self.instance.n_resources))
+        """Return what a task of each of these users takes on each server, (users, servers, things); with ``told`` as that instance says.
+
+        The last things are the shared resources, of which a task takes the same on every server.
+        """
+        instance = told or self.instance
+        if not self.by_time:
+            return np.broadcast_to(instance.demands[users][:, None, :], (users.size, instance.n_servers, instance.n_resources))
+        rates = instance.rates[users]
+        time = np.divide(1, rates, out=np.zeros(rates.shape, self.case.value.dtype), where=(rates > 0) & (rates < np.inf))[:, :, None]
+        shared = np.broadcast_to(instance.shared_demands[users][:, None, :], (*rates.shape, len(instance.shared)))
+        return np.concatenate([time, shared], axis=2)
 
     def of_users(self, users: IntArray, tasks: FloatArray, told: Instance | None = None) -> FloatArray:
         """Return what these users hold with tasks, (users, servers), as (servers, things); with ``told`` by what that instance says."""
+        instance = told or self.instance
         if self.by_time:
-            return np.asarray((tasks[users][:, :, None] * self.uses(users, told)).sum(axis=0))
-        return np.asarray(tasks[users].T @ (told or self.instance).demands[users])
+            of_servers = (tasks[users][:, :, None] * self.uses(users, told)[:, :, :1]).sum(axis=0)
+        else:
+            of_servers = tasks[users].T @ instance.server_demands[users]
+        return self._with_shared(np.asarray(of_servers), tasks[users].sum(axis=1) @ instance.shared_demands[users])
+
+    def _with_shared(self, of_servers: FloatArray, of_cluster: FloatArray) -> FloatArray:
+        """Return amounts of servers, (servers, their things), and of shared resources, (shared,), as (servers, things).
+
+        The shared resources stand in a row of their own, that of the cluster; without them there is none.
+        """
+        if not of_cluster.size:
+            return of_servers
+        (rows, things), own = of_servers.shape, of_cluster.size
+        table = np.zeros((rows + 1, things + own), of_servers.dtype)
+        table[:rows, :things], table[rows, things:] = of_servers, of_cluster
+        return table
+
+    def _thing(self, resource: int) -> int:
+        """Return which of the things a resource is, if it is one."""
+        return resource if not self.by_time else resource - self.instance.n_server_resources + 1
+
+    def _rows(self, servers: BoolArray, resource: int) -> IntArray:
+        """Return the rows of a table of things where a resource on some servers is: that of the cluster, if it is shared."""
+        if resource >= self.instance.n_server_resources:
+            return np.array([self.instance.n_servers])
+        return np.flatnonzero(servers)
 
     def held(self, child: Child) -> FloatArray:
         """H[c], (servers, things)."""
@@ -129,13 +162,15 @@ class Families:
 
     def _promised_below(self, node: int) -> FloatArray:
         if node not in self._promised:
-            own = np.zeros_like(self.held_below(node))
-            if not self.by_time:
-                held = self.held_below(node)
-                for row in guarantees_of(self.instance, self.tree, node):
-                    r, together = row.resource, held[row.servers, row.resource].sum()
-                    part = min(row.bound / together, 1) if together > 0 else 0
-                    own[row.servers, r] = np.maximum(own[row.servers, r], part * held[row.servers, r])
+            held = self.held_below(node)
+            own = np.zeros_like(held)
+            for row in guarantees_of(self.instance, self.tree, node):
+                if self.by_time and row.resource < self.instance.n_server_resources:
+                    continue
+                rows, r = self._rows(row.servers, row.resource), self._thing(row.resource)
+                together = held[rows, r].sum()
+                part = min(row.bound / together, 1) if together > 0 else 0
+                own[rows, r] = np.maximum(own[rows, r], part * held[rows, r])
             below = np.zeros_like(own)
             for child in self.tree.children(node):
                 below += self._promised_below(int(child))
@@ -149,9 +184,9 @@ class Families:
         """Return what the children of a node divide, (servers, things): all that the queue holds; of the root, the whole cluster."""
         if node:
             return self.held_below(node)
-        if self.by_time:
-            return np.where(self.instance.counts > 0, self._full(1, 1), 0)[:, None]
-        return np.asarray(self.instance.row_capacity)
+        time = np.where(self.instance.counts > 0, self._full(1, 1), 0)[:, None]
+        there = time if self.by_time else self.instance.row_capacity
+        return self._with_shared(np.asarray(there), self.instance.shared_capacity)
 
     def slice_of(self, node: int, child: Child, children: list[Child]) -> FloatArray:
         """Return what a child would have if all children of its tier had their parts by weight, (servers, things).
@@ -160,9 +195,10 @@ class Families:
         """
         left = np.maximum(self._left(node, child.tier, children) + self.promised(child), 0)
         for keeping in self.kept.keepings if self.kept is not None and node == 0 and not self.by_time else ():
-            total = left[keeping.servers, keeping.resource].sum()
+            rows = self._rows(keeping.servers, keeping.resource)
+            total = left[rows, keeping.resource].sum()
             if total > 0:
-                left[keeping.servers, keeping.resource] *= max(total - self._idle(keeping, child), 0) / total
+                left[rows, keeping.resource] *= max(total - self._idle(keeping, child), 0) / total
         return np.asarray(left * (child.weight / sum(other.weight for other in children if other.tier == child.tier)))
 
     def _idle(self, keeping: Keeping, child: Child) -> Any:
@@ -215,13 +251,17 @@ class Families:
             return 0
         if child.user is not None:
             uses = self.uses(users)[0]
+            of_servers = uses.shape[1] - len(self.instance.shared)
             could = np.full(uses.shape, np.inf, uses.dtype)
-            np.divide(bundle, uses, out=could, where=uses > 0)
-            possible = np.where(self.instance.eligibility[child.user], could.min(axis=1), 0)
-            return max(self._alone(child.user, possible) - case.value[child.user], 0)
+            np.divide(bundle[: len(uses)], uses, out=could, where=uses > 0)
+            possible = np.where(self.instance.eligibility[child.user], could[:, :of_servers].min(axis=1, initial=np.inf), 0)
+            amounts, takes = bundle[-1, of_servers:], uses[0, of_servers:]
+            within = np.divide(amounts, takes, out=np.full(takes.size, np.inf, uses.dtype), where=takes > 0).min(initial=np.inf)
+            return max(self._alone(child.user, possible, within) - case.value[child.user], 0)
         if case.worth is None and not self.by_time:
             # Whoever loses nothing takes as much as now: a bundle that has less of something is worse.
-            places = self.instance.eligibility[users].any(axis=0)
+            places = np.ones(len(bundle), bool)
+            places[: self.instance.n_servers] = self.instance.eligibility[users].any(axis=0)
             now = self.held_below(child.node).sum(axis=0)
             offered = bundle[places].sum(axis=0)
             small = case.same(NOTHING) * np.maximum(now, offered)
@@ -229,15 +269,15 @@ class Families:
                 return 0
         return self._most(child, bundle)
 
-    def _alone(self, user: int, possible: FloatArray) -> Any:
-        """Return the largest worth for a user of at most ``possible`` tasks, (servers,)."""
-        limit, parallelism = self.instance.tasks[user], self.instance.parallelism[user]
-        within = self.case.within_rows(user, possible) if self.case.own_rows else None
-        if within is not None:
-            return within
+    def _alone(self, user: int, possible: FloatArray, within: Any) -> Any:
+        """Return the largest worth for a user of at most ``possible`` tasks, (servers,), and ``within`` in all."""
+        limit, parallelism = min(self.instance.tasks[user], within), self.instance.parallelism[user]
+        rows = self.case.within_rows(user, possible, limit) if self.case.own_rows else None
+        if rows is not None:
+            return rows
         if self.case.worth is not None:
             return capped(possible, self.case.worth[user], limit)[()]
-        if parallelism < np.inf:
+        if parallelism < np.inf and (possible < np.inf).all():
             return min(fastest_first(possible[None, :], self.instance.rates_of_one[user], parallelism)[0], limit)
         return min(possible.sum(), limit)
 
@@ -250,7 +290,9 @@ class Families:
         uses = self.uses(users)[which, rows]
         things = uses.shape[1]
         columns = np.arange(mine.size)
-        parts: list[Part] = [(uses.ravel(), (rows[:, None] * things + np.arange(things)).ravel(), np.repeat(columns, things))]
+        of_servers = things - len(instance.shared)
+        place = np.where(np.arange(things) < of_servers, rows[:, None], instance.n_servers)  # shared resources: in the row of the cluster
+        parts: list[Part] = [(uses.ravel(), (place * things + np.arange(things)).ravel(), np.repeat(columns, things))]
         bounds: list[FloatArray] = [bundle.ravel()]
         one = self._full(mine.size, 1)
         most = np.where(self._still(child), np.minimum(case.allocation.tasks_per_user[users], instance.tasks[users]), instance.tasks[users])
@@ -258,7 +300,7 @@ class Families:
         _add(parts, bounds, -worth, which, columns, -case.value[users] * (1 - case.same(NOTHING)), np.ones(users.size, bool))
         at_once = instance.parallelism[users]
         rates = instance.rates_of_one[mine, rows]
-        part = np.divide(one, rates, out=self._full(mine.size, 0), where=rates > 0)
+        part = np.divide(one, rates, out=self._full(mine.size, 0), where=(rates > 0) & (rates < np.inf))
         _add(parts, bounds, part, which, columns, at_once, at_once < np.inf)
         for row in self.limits:
             if not self._own(child, row.users):
@@ -271,7 +313,8 @@ class Families:
             table[own.at_users, own.at_servers] = own.values
             parts.append((table[mine, rows], np.zeros(mine.size, np.int64), columns))
             bounds.append(self._full(1, 0) + own.bound)
-        filled = np.divide(bundle[rows], uses, out=np.full(uses.shape, np.inf, uses.dtype), where=uses > 0).min(axis=1)
+        offered = bundle[place, np.arange(things)]
+        filled = np.divide(offered, uses, out=np.full(uses.shape, np.inf, uses.dtype), where=uses > 0).min(axis=1)
         if case.radius is not None:
             return self._in_fractions(child, worth, parts, bounds)
         most_alone = filled[np.isfinite(filled)].max(initial=0.0)  # who runs nothing now is measured by what the bundle could run

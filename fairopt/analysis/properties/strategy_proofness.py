@@ -226,7 +226,11 @@ class _Search:
         given = answer[n]
         if case.sharing == "tdm":
             seen = self._told(lie).rates[n]
-            ratio = np.divide(instance.rates[n], seen, out=np.zeros_like(seen), where=seen > 0)
+            ratio = np.divide(instance.rates[n], seen, out=np.zeros_like(seen), where=(seen > 0) & (seen < np.inf))
+            if lie.demand is not None and instance.shared:
+                demand, true = self._told(lie).shared_demands[n], instance.shared_demands[n]
+                of_cluster = (demand[true > 0] / true[true > 0]).min(initial=np.inf)
+                ratio = np.minimum(np.where(seen < np.inf, ratio, np.inf), of_cluster)
         else:
             demand, true = (instance.demands[n] if lie.demand is None else self._told(lie).demands[n]), instance.demands[n]
             ratio = np.full(given.size, (demand[true > 0] / true[true > 0]).min())

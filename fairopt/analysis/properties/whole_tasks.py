@@ -78,7 +78,7 @@ def largest_totals(instance: Instance, sharing: str, users: IntArray) -> Placeme
 
     ``instance`` is in fractions.
     """
-    if instance.queues or instance.limited.any() or instance.counts.sum() > _SERVERS:
+    if instance.queues or instance.shared or instance.limited.any() or instance.counts.sum() > _SERVERS:
         return None
     endless = np.iinfo(np.int64).max // 4
     most = np.array([endless if tasks == np.inf else math.floor(tasks) for tasks in instance.tasks[users]], np.int64)
@@ -166,11 +166,12 @@ def one_more(case: Case) -> ExactArray | None:
     instance, tasks = case.instance, case.allocation.tasks
     held, at_once, speed = tasks.sum(axis=1), servers_at_once(instance, tasks), instance.rates_of_one
     free = 1 - case.allocation.time_utilization if case.sharing == "tdm" else instance.row_capacity - case.allocation.usage
+    left = instance.shared_capacity - case.allocation.shared_usage
     for n in case.members[held[case.members] + 1 <= instance.tasks[case.members]]:
         for i in np.flatnonzero(instance.eligibility[n] & (instance.counts == 1)):
-            needs = 1 / speed[n, i] if case.sharing == "tdm" else instance.demands[n]
+            needs = 1 / speed[n, i] if case.sharing == "tdm" else instance.server_demands[n]
             at_its_limit = instance.limited[n] and at_once[n] + 1 / speed[n, i] > instance.parallelism[n]
-            if np.all(free[i] >= needs) and not at_its_limit:
+            if np.all(free[i] >= needs) and np.all(left >= instance.shared_demands[n]) and not at_its_limit:
                 better = tasks.copy()
                 better[n, i] += 1
                 return better

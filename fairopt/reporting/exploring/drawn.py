@@ -119,9 +119,10 @@ def _use(allocation: Allocation | None) -> Iterator[tuple[tuple[str, str], float
     instance = allocation.instance
     if allocation.sharing == "tdm":
         yield from (((server, "time"), float(part)) for server, part in zip(instance.servers, allocation.time_utilization, strict=True))
-        return
-    for i, r in np.argwhere(instance.row_capacity > 0):
-        yield (instance.servers[i], instance.resources[r]), float(allocation.utilization[i, r])
+    else:
+        for i, r in np.argwhere(instance.row_capacity > 0):
+            yield (instance.servers[i], instance.resources[r]), float(allocation.utilization[i, r])
+    yield from ((("the cluster", name), float(part)) for name, part in zip(instance.shared, allocation.shared_utilization, strict=True))
 
 
 def _percent(part: float | None) -> str:

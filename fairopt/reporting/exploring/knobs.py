@@ -97,6 +97,7 @@ def knobs_of(source: Source, instance: Instance) -> tuple[Knob, ...]:
         *_weights(entries["users"], instance),
         *_counts(instance),
         *_amounts("capacities", "capacity", instance.servers, instance.capacities, units, instance),
+        *_shared(units, instance),
         *_amounts("demands", "demand", instance.users, instance.demands, units, instance),
         *_guarantees(units, instance),
     )
@@ -131,14 +132,24 @@ def _amounts(
     kind: Kind, key: str, names: Sequence[str], amounts: FloatArray, units: Mapping[str, Quantity], instance: Instance
 ) -> Iterator[Knob]:
     """Yield the amounts of each resource that a row of servers has, or that a task demands, all of a resource on one scale."""
-    sizes = [float(units[resource].value) if resource in units else 1.0 for resource in instance.resources]
+    resources = instance.resources[: amounts.shape[1]]
+    sizes = [float(units[resource].value) if resource in units else 1.0 for resource in resources]
     most = amounts.max(axis=0, initial=0.0)
     for name, own in zip(names, amounts.tolist(), strict=True):
-        for r, resource in enumerate(instance.resources):
+        for r, resource in enumerate(resources):
             if own[r] > 0:
                 unit = units[resource].unit if resource in units else ""
                 path = f"{'servers' if kind == 'capacities' else 'users'}.{name}.{key}.{resource}"
                 yield _knob(kind, f"{name}, {resource}", path, own[r] / sizes[r], _AMOUNTS * float(most[r]) / sizes[r], unit=unit)
+
+
+def _shared(units: Mapping[str, Quantity], instance: Instance) -> Iterator[Knob]:
+    """Yield the amounts of the resources of the whole cluster."""
+    for resource, amount in instance.shared.items():
+        unit, size = (units[resource].unit, float(units[resource].value)) if resource in units else ("", 1.0)
+        if amount > 0:
+            own = amount / size
+            yield _knob("capacities", f"{resource} of the cluster", f"shared.{resource}", own, _AMOUNTS * own, unit=unit)
 
 
 def _guarantees(units: Mapping[str, Quantity], instance: Instance) -> Iterator[Knob]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fairopt.instance import FloatArray, Instance
@@ -10,7 +12,7 @@ from fairopt.reporting.tables.phrases import servers_in_rows
 from fairopt.show.table import Column, Table, names, numbers, words
 from fairopt.wording import figure, plural
 
-__all__ = ["server_table", "user_table"]
+__all__ = ["server_table", "shared_table", "user_table"]
 
 
 def server_table(instance: Instance) -> Table:
@@ -18,9 +20,17 @@ def server_table(instance: Instance) -> Table:
     return Table.of(
         names("server", instance.servers),
         numbers("number", instance.counts, 4),
-        *_amounts(instance, instance.capacities, "of one"),
+        *_amounts(instance, instance.server_resources, instance.capacities, "of one"),
         title=servers_in_rows(instance),
     )
+
+
+def shared_table(instance: Instance) -> Table | None:
+    """Return the resources of the whole cluster, and how much there is of each; None if there are none."""
+    if not instance.shared:
+        return None
+    amounts = (instance.amount(amount, name, 6) for name, amount in instance.shared.items())
+    return Table.of(names("resource", instance.shared), words("in the cluster", amounts), title="Resources of the whole cluster")
 
 
 def user_table(instance: Instance) -> Table:
@@ -31,7 +41,7 @@ def user_table(instance: Instance) -> Table:
         columns.append(words("queue", (queue or "-" for queue in instance.queue_of)))
     columns += [
         numbers("weight", (", ".join(figure(weight, 4) for weight in own) for own in weights)),
-        *_amounts(instance, instance.demands, "of a task"),
+        *_amounts(instance, instance.resources, instance.demands, "of a task"),
         numbers("tasks", instance.tasks, 4),
         numbers("servers", instance.eligibility @ instance.counts, 4),
     ]
@@ -40,10 +50,10 @@ def user_table(instance: Instance) -> Table:
     return Table.of(*columns, title=plural(instance.n_users, "user"))
 
 
-def _amounts(instance: Instance, amounts: FloatArray, of: str) -> list[Column]:
+def _amounts(instance: Instance, resources: Sequence[str], amounts: FloatArray, of: str) -> list[Column]:
     """Return a column for each resource, with its unit in brackets where it is known; amounts are (rows, resources)."""
     most, columns = amounts.max(axis=0, initial=0.0), []
-    for r, name in enumerate(instance.resources):
+    for r, name in enumerate(resources):
         size, unit = shown_unit(float(most[r]), name, instance.units.get(name, ""))
         columns.append(numbers(f"{name} {of}{f' ({unit})' if unit else ''}", amounts[:, r] / size, 4))
     return columns

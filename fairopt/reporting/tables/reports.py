@@ -137,16 +137,20 @@ def owner_table(findings: Findings) -> Table:
 def use_table(findings: Findings) -> Table:
     """Return the part of each resource of each server row in use, in every allocation."""
     instance, tdm = findings.instance, findings.comparison.sharing == "tdm"
-    things = ("time",) if tdm else instance.resources
+    things = ("time",) if tdm else instance.server_resources
     exists = np.ones((instance.n_servers, 1), bool) if tdm else instance.row_capacity > 0
     places = [(i, r) for i in range(instance.n_servers) for r in range(len(things))]
     columns = []
     for row in findings.made:
         if row.allocation is not None:
             part = row.allocation.time_utilization[:, None] if tdm else row.allocation.utilization
-            columns.append(percents(row.name, (part[i, r] if exists[i, r] else None for i, r in places), 1))
-    servers = names("server", (instance.servers[i] for i, _ in places))
-    return Table.of(servers, words("resource", (things[r] for _, r in places)), *columns, title="Use of each server")
+            of_servers = [part[i, r] if exists[i, r] else None for i, r in places]
+            shared = zip(instance.shared_capacity, row.allocation.shared_utilization, strict=True)
+            of_cluster = [used if amount > 0 else None for amount, used in shared]
+            columns.append(percents(row.name, [*of_servers, *of_cluster], 1))
+    servers = names("server", [*(instance.servers[i] for i, _ in places), *("the cluster" for _ in instance.shared)])
+    title = "Use of each server and of the cluster" if instance.shared else "Use of each server"
+    return Table.of(servers, words("resource", [*(things[r] for _, r in places), *instance.shared]), *columns, title=title)
 
 
 def regret_table(findings: Findings) -> Table:

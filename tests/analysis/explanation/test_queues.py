@@ -10,7 +10,7 @@ import pytest
 from support.command_line import EXAMPLES, flat, run
 
 import fairopt as fo
-from fairopt.analysis.explanation.queues import in_words, stops_of
+from fairopt.analysis.explanation.queues import Stop, in_words, stops_of
 from fairopt.analysis.rerun import given
 
 QUEUES = EXAMPLES / "research-queues.yaml"
@@ -71,6 +71,7 @@ def test_what_a_queue_keeps_stops_the_others() -> None:
     allocation = fo.solve(instance, "drfh")
     assert allocation.tasks_per_user == pytest.approx([5, 0])
     (stop,) = stops_of(allocation, 0)[0]
+    assert isinstance(stop, Stop)
     assert (stop.queue, stop.keeps) == ("b", True)
     assert "Bottleneck: b keeps 5 gpu of its guarantee to itself, and the others hold all 5 gpu that it leaves." in str(
         fo.explain(allocation, "ann", resolves=0)
