@@ -139,6 +139,7 @@ def test_queues_within_the_rows(exact: bool) -> None:
 def test_nothing_that_may_be_had() -> None:
     """A bound of 0 leaves a user nothing: it envies nobody for it, and no lie helps; also with weights per resource, and utilities."""
     per_resource = pool(weights=[[1, 2], [2, 1]])
+    options: Any
     for instance, notion, options in (
         (pool(), "drfh", {}),
         (per_resource, "uniform", {}),
