@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from fairopt.histories.job_log import JobLog
     from fairopt.histories.result import History
     from fairopt.histories.running import history
-    from fairopt.instance import Instance, Limit, Queue, Quota
+    from fairopt.instance import Instance, Limit, Queue, Quota, Rule, tasks
     from fairopt.kubernetes.importing import import_kubernetes
     from fairopt.kubernetes.kai_export import export_kai
     from fairopt.kubernetes.kueue_export import export_kueue
@@ -106,6 +106,7 @@ __all__ = [
     "Quota",
     "Regret",
     "Report",
+    "Rule",
     "ShareNotion",
     "SideBySide",
     "Simulation",
@@ -154,6 +155,7 @@ __all__ = [
     "solve",
     "study",
     "study_table",
+    "tasks",
     "to_cvxpy",
     "to_pyomo",
     "trace_google2011",
@@ -191,7 +193,7 @@ __getattr__ = door(  # a name is imported when it is first used, so that ``impor
         "histories.job_log": ["JobLog"],
         "histories.result": ["History"],
         "histories.running": ["history"],
-        "instance": ["Instance", "Limit", "Queue", "Quota"],
+        "instance": ["Instance", "Limit", "Queue", "Quota", "Rule", "tasks"],
         "kubernetes.importing": ["import_kubernetes"],
         "kubernetes.kai_export": ["export_kai"],
         "kubernetes.kueue_export": ["export_kueue"],

@@ -59,6 +59,7 @@ from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.aggregation import merge
 from fairopt.instance.queues import Queue
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import NOTHING
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.results import plain, result
@@ -280,6 +281,7 @@ def frontier(
     [('gfj:beta=2:lam=-0.5', 0.343, 0.195), ('gfj:beta=2:lam=-1', 0.241, 0.083), ('gfj:beta=2:lam=-4', 0.0, 0.667)]
     """
     require_instance(instance)
+    refuse_rules(instance, "a frontier obeys none")
     if of not in ("tasks", "shares"):
         raise Unsupported(f'the alpha-fair points cannot be of "{of}"; use "tasks" or "shares"')
     check_time_limit(time_limit)

@@ -47,9 +47,12 @@ from fairopt.certificate.leximin_levels import level_gaps
 from fairopt.certificate.nested_levels import nested_gaps
 from fairopt.certificate.one_level import one_level_gaps
 from fairopt.certificate.one_worth import alpha_fair_gaps
+from fairopt.certificate.ruled_levels import ruled_gaps
 from fairopt.certificate.tree_levels import tree_gaps
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.ratios import safe_ratio
+from fairopt.instance.rule_rows import rule_excess
 from fairopt.program import (
     AllPairs,
     AlphaFair,
@@ -58,6 +61,7 @@ from fairopt.program import (
     Equilibrium,
     Feature,
     Leximin,
+    LimitKind,
     Nested,
     Program,
     Solution,
@@ -245,6 +249,8 @@ def _residuals(goal: Any, program: Program, solution: Solution, feasibility: flo
 
 @_residuals.register
 def _(goal: Leximin | Equalize, program: Program, solution: Solution, feasibility: float) -> Residuals:
+    if not program.down_closed:
+        return *ruled_gaps(program, goal, solution), None
     return *level_gaps(program, goal, solution), None
 
 
@@ -311,6 +317,7 @@ def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> fl
         worst = max(worst, _relative(np.array([row.used(instance.demands, tasks)]), np.array([row.bound])))
     if instance.shared_capacity.size:
         worst = max(worst, _relative(per_user @ instance.shared_demands, instance.shared_capacity))
+    worst = max(worst, rule_excess(instance, tasks))
     if sharing == "tdm":
         rates = instance.rates
         used = np.divide(tasks, rates, out=np.zeros_like(tasks), where=(rates > 0) & np.isfinite(rates)).sum(axis=0)
@@ -324,7 +331,14 @@ def _relative(used: FloatArray, allowed: FloatArray) -> float:
 
 
 def _excess(program: Program, x: FloatArray) -> float:
-    return max(_relative(program.limits.matrix @ x, program.limits.bounds), float(-x.min(initial=0.0)), program.kept_excess(x))
+    limits = program.limits
+    used, worst = limits.matrix @ x, max(float(-x.min(initial=0.0)), program.kept_excess(x))
+    if program.down_closed:
+        return max(_relative(used, limits.bounds), worst)
+    ruled = limits.kinds == LimitKind.RULE
+    size = (abs(limits.matrix) @ np.abs(x) + np.abs(limits.bounds))[ruled]  # what is compared: bounds may be 0, and sides cancel
+    broken = float(safe_ratio(np.maximum((used - limits.bounds)[ruled], 0.0), size).max(initial=0.0))
+    return max(_relative(used[~ruled], limits.bounds[~ruled]), broken, worst)
 
 
 def marginal_worth(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray) -> FloatArray:

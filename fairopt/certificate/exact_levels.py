@@ -32,7 +32,7 @@ import numpy as np
 from fairopt.errors import CertificateError
 from fairopt.instance import BoolArray
 from fairopt.instance.fractions import ExactArray, rational
-from fairopt.program import Solution, Stage
+from fairopt.program import LimitKind, Solution, Stage
 from fairopt.program.exact import ExactProgram
 from fairopt.wording import named
 
@@ -125,6 +125,8 @@ def _prove_level(
     if stage.prices is None or len(stage.prices) != program.bounds.size or any(price < 0 for price in stage.prices.tolist()):
         refuse(program, f"{own} has no prices >= 0 of all limits")
     q = cheapest(program, program.cost(stage.prices), per_level, closed)
+    if any(price < 0 for price in q.tolist()):
+        refuse(program, f"at {own} somebody is paid for running tasks, so the prices prove nothing")
     spent = dot(stage.prices.tolist(), program.bounds.tolist())
     for n in np.flatnonzero(settled):
         spent = spent - q[n] * levels[n]
@@ -198,7 +200,7 @@ def cheapest(program: ExactProgram, cost: ExactArray, per_level: ExactArray, clo
 def closed_pairs(program: ExactProgram) -> BoolArray:
     """Return which pairs have a limit of bound 0, (pairs,)."""
     closed = np.zeros(program.n_pairs, bool)
-    shut = np.array([bound == 0 for bound in program.bounds], bool)
+    shut = np.array([bound == 0 for bound in program.bounds], bool) & (program.program.limits.kinds != LimitKind.RULE)
     closed[program.columns[shut[program.rows]]] = True
     return closed
 

@@ -75,6 +75,14 @@ def change(help: str, name: str = "--set") -> Any:
 
 _AS_IN = "as in users.vision.weight=3, servers.new.count+=2 or queues.lab.limit.gpu=8"
 Changes = Annotated[list[str] | None, change(f"Run on a copy of FILE with this change, {_AS_IN}. Can be repeated.")]
+Rules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        metavar="TEXT",
+        help="A condition on tasks beside those of FILE, as in \"x['lab/alice'] >= 2 * x[course]\". Can be repeated.",
+    ),
+]
 ClusterChanges = Annotated[
     list[str] | None, change(f"Run on a copy of the cluster of --cluster with this change, {_AS_IN}. Can be repeated.")
 ]

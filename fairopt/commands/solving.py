@@ -27,6 +27,7 @@ from fairopt.commands.options import (
     PlotPolytope,
     PlotQueues,
     QueueShare,
+    Rules,
     Sharing,
     Shown,
     Sort,
@@ -136,6 +137,7 @@ def solve(
     tolerance: Annotated[float, typer.Option(metavar="NUMBER", help="Largest relative residual that the certificate accepts.")] = 1e-8,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after this time, with exit status 3.")] = None,
     changes: Changes = None,
+    rules: Rules = None,
     as_json: Json = False,
     as_csv: Csv = False,
     everything: Everything = False,
@@ -173,6 +175,8 @@ def solve(
         raise typer.BadParameter("only one engine has a path to draw; add --solver trajectory", param_hint="--plot-polytope")
     started = time.perf_counter()
     instance = read_instance(file, changes)
+    if rules:
+        instance = instance.replace(rules=[*instance.rules, *rules])
     choice.require(instance)
     if plot_queues is not None and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")

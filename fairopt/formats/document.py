@@ -34,6 +34,8 @@
         parent: research                  # optional; left out: the root
         quotas:                           # optional: guarantees and limits on groups of servers
           - {on: gpu_model = V100, guarantee: {cpu: 4}}       # the language of "requires", or servers: [A]
+    rules:                                # optional: linear conditions of any sign on tasks, see fairopt.Rule
+      - "x[alice] >= 2 * x['vision', 'ssd = true']"
     limits:                               # optional: what some users hold together, wherever they are in the tree
       - name: big-memory                  # of all that it selects together
         bound: 8                          # of the resource; without resource and amounts, a number of tasks
@@ -88,6 +90,8 @@ from fairopt.instance import queues as asked
 from fairopt.instance.hosts import Hosts, misplaced, named_by
 from fairopt.instance.queues import misfits
 from fairopt.instance.requirements import Attributes
+from fairopt.instance.rule_rows import check_rules
+from fairopt.instance.rules import Rule
 from fairopt.instance.shared import CLUSTER
 from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
 from fairopt.tables import Mistakes
@@ -192,6 +196,8 @@ def instance_from(source: Source) -> Instance:
     with mistakes:
         check_known(source, ("units",), document.units, column, "resource")
     mistakes.refuse()
+    rules = _rules(source, document, resources, queues, mistakes)
+    mistakes.refuse()
     try:
         return Instance(
             numbers.exact("capacities", capacities),
@@ -211,12 +217,27 @@ def instance_from(source: Source) -> Instance:
             attributes=[s.attributes for s in servers],
             owners=[u.owner for u in users],
             units=document.units,
+            rules=rules,
             users=[u.name for u in users],
             servers=[s.name for s in servers],
             resources=resources,
         )
     except InvalidInstance as error:
         refuse(source, (), str(error))
+
+
+def _rules(source: Source, document: Document, resources: list[str], queues: list[asked.Queue], mistakes: Mistakes) -> list[Rule]:
+    """Return the rules, each of which is read and names what is there."""
+    users, rules = document.users, list[Rule]()
+    labels = ([user.name for user in users], [server.name for server in document.servers], resources)
+    for r, text in enumerate(document.rules):
+        with mistakes:
+            try:
+                rules.append(Rule(text))
+                check_rules(rules[-1:], *labels, queues, [user.queue for user in users], [each.attributes for each in document.servers])
+            except InvalidInstance as error:
+                refuse(source, ("rules", r), str(error))
+    return rules
 
 
 def _read(source: Source, mistakes: Mistakes) -> tuple[Document, Any]:

@@ -276,6 +276,8 @@ class Document(_Entry):
     """Resources of the whole cluster, which no server has, and their amounts: licences, the bandwidth of a file system."""
     queues: list[Queue] = []
     """The tree of queues that the users are in, in any order."""
+    rules: list[str] = []
+    """Linear conditions of any sign that every allocation obeys, such as "x['lab/alice'] >= 2 * x['course']"."""
     limits: list[Limit] = []
     """What some users hold together, wherever they are in the tree: named limits."""
     users: Annotated[list[User], Field(min_length=1)]

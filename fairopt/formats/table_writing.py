@@ -17,6 +17,7 @@ from fairopt.formats.tables import SERVERS, TABLES, USERS, is_total
 from fairopt.instance import Instance
 from fairopt.instance.attributes import text_of
 from fairopt.instance.fractions import plain
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.tables.schema import is_comment, spelled
 from fairopt.wording import found
 
@@ -92,8 +93,11 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
     ------
     InvalidInstance
         A table cannot hold a label.
+    Unsupported
+        The instance has rules.
     """
     check(instance, place, longest)
+    refuse_rules(instance, "tables hold none", "save a .yaml or .json file, or leave the rules out")
     limit_tables.check(instance, place, longest)
     queues = [queue.name for queue in instance.queues]
     for kind, labels in (("resource", instance.resources), ("server", instance.servers), ("user", instance.users), ("queue", queues)):

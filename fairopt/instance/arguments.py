@@ -16,6 +16,8 @@ from fairopt.instance.hosts import hosts_of
 from fairopt.instance.labelled import changed_places, changed_rows
 from fairopt.instance.queues import Queue, Quota, amounts
 from fairopt.instance.ratios import lacking
+from fairopt.instance.rule_rows import check_rules
+from fairopt.instance.rules import rules_of
 from fairopt.instance.selections import bounded, selections_of
 from fairopt.instance.shared import arranged, as_given, check_quotas, shared_of, too_scarce
 from fairopt.instance.tree import Tree
@@ -57,6 +59,7 @@ def fields_of(
     users: Any,
     servers: Any,
     resources: Any,
+    rules: Any,
 ) -> dict[str, Any]:
     """Return the fields of an instance from the arguments of its constructor, checked.
 
@@ -109,6 +112,7 @@ def fields_of(
     tree, places = tuple(queues or ()), places_of(queue_of, user_labels)
     check_queues(tree, places, user_labels, server_labels, resource_labels)
     check_quotas(tree, of_cluster)
+    conditions = rules_of(rules)
     amounts_of_cluster = shared_of(of_cluster)
 
     given = None if rates is None else rates_of(rates, user_labels, server_labels)
@@ -134,6 +138,8 @@ def fields_of(
     not_floats = {name: exact for name, exact in as_written.items() if exact is not None}
     if not {"guarantees", "tasks"}.isdisjoint(not_floats):  # for floats this is checked already
         guarantees_within(not_floats.get("guarantees", promised), not_floats.get("tasks", work), user_labels)
+    of_rows = attributes_of(attributes, server_labels)
+    check_rules(conditions, user_labels, server_labels, resource_labels, tree, places, of_rows)
     return {
         **{name: floats for name, (_, floats) in arguments.items()},
         "eligibility": allowed,
@@ -145,6 +151,7 @@ def fields_of(
         "hosts": hosts_of(hosts, number, server_labels),
         "attributes": of_rows,
         "owners": owners_of(owners, user_labels),
+        "rules": conditions,
         "users": user_labels,
         "servers": server_labels,
         "resources": resource_labels,

@@ -12,7 +12,7 @@ gamma[n,i] <= P[n]. Resources of the whole cluster, which no server has, are `sh
 ...     [[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]],
 ...     weights=[1, 1, 2], resources=["cpu", "memory", "bandwidth"])
 >>> instance
-Instance(3 users, 2 servers, 3 resources: 21 cpu, 24 memory, 100 bandwidth; 2 users cannot run on every server)
+Instance(3 users, 2 servers, 3 resources: 21 cpu, 24 memory, 100 bandwidth)
 >>> instance.rates
 array([[6., 0.],
        [6., 0.],
@@ -41,6 +41,7 @@ from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import safe_ratio
 from fairopt.instance.records import labelled_arrays, plain_data, summary
 from fairopt.instance.replacing import changed_arguments
+from fairopt.instance.rules import Rule
 from fairopt.instance.selections import Selection
 from fairopt.instance.units import amount
 from fairopt.show.drawing import ShowsItself
@@ -117,6 +118,9 @@ class Instance(Derived, ShowsItself):
         ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be equal and in the same order; nothing is
         aligned by guess.
 
+    rules : sequence of Rule or str, optional
+        Linear conditions of any sign, ``"x[vision] >= 2 * x[course]"``, which every allocation obeys (`fairopt.Rule`).
+
     Raises
     ------
     InvalidInstance
@@ -149,6 +153,7 @@ class Instance(Derived, ShowsItself):
     hosts: Hosts
     attributes: tuple[RowAttributes, ...]
     owners: tuple[str | None, ...]
+    rules: tuple[Rule, ...]
     users: tuple[str, ...]
     servers: tuple[str, ...]
     resources: tuple[str, ...]
@@ -179,10 +184,11 @@ class Instance(Derived, ShowsItself):
         users: Sequence[str] | None = None,
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
+        rules: Sequence[Rule | str] | None = None,
     ) -> None:
         fields = fields_of(
             *(capacities, demands, weights, eligibility, counts, tasks, rates, parallelism, guarantees, queues, queue_of),
-            *(shared, limits, hosts, attributes, owners, units, users, servers, resources),
+            *(shared, limits, hosts, attributes, owners, units, users, servers, resources, rules),
         )
         for name, value in fields.items():
             if isinstance(value, np.ndarray):
@@ -332,11 +338,12 @@ class Instance(Derived, ShowsItself):
         ``eligibility={"vision": ["new"]}``                   these servers alone, or ``{"vision": {"old": False}}``
         ``queue_of={"ines": "vision"}``                       None: the root
         ``shared={"licences": 12}``                           None leaves one out, for all users
-        ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None leaves the queue out
+        ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None removes the queue, with those in it
         ``limits={"licences": {"bound": 12}}``                arguments of `Limit`; None leaves the limit out
         ``attributes={"new": {"ssd": True}}``                 by name; None leaves one out. So too ``hosts`` and ``owners``
         ====================================================  =========================================================
 
+        With a queue that is removed go the queues and users in it, but for those that the same call moves elsewhere.
         Hosts and attributes stay with their rows, owners with their users. A row whose count changes has no hosts any more, unless these
         are given, too.
 

@@ -39,11 +39,13 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, Instance, IntArray
 from fairopt.instance.fractions import ExactArray, fraction_of, fractions_of, from_rationals, rational, rationals
+from fairopt.instance.rule_rows import rule_rows
 from fairopt.program.goals import AlphaFair, ExactDisjunctive, Goal, Separate, Tradeoff
 from fairopt.program.kept_parts import KeptParts, KeptRow
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.program import Program
 from fairopt.program.queue_limits import Row, limit_rows, stack_rows
+from fairopt.program.rule_limits import SIGNS, name_of
 from fairopt.program.tree_filling import Part
 
 if TYPE_CHECKING:
@@ -163,7 +165,10 @@ class ExactProgram:
     def largest(self) -> list[fmpq | float]:
         """Return the largest value that each column can take by itself, min over limits of b / a, (pairs,); inf without a limit."""
         largest: list[fmpq | float] = [float("inf")] * self.n_pairs
+        ruled = (self.program.limits.kinds == LimitKind.RULE).tolist()
         for row, column, value in zip(self.rows.tolist(), self.columns.tolist(), self.data.tolist(), strict=True):
+            if ruled[row]:
+                continue
             room = self.bounds[row] / value
             if isinstance(largest[column], float) or room < largest[column]:
                 largest[column] = room
@@ -253,6 +258,9 @@ def exact_rows(
     row_capacity = instance.row_capacity
     demands, one = rationals(instance.demands), rational(1)
     of_one = rates = None
+    of_rules = {
+        name_of(each.rule.text, each.rule.sense, sign): (sign, each) for each in rule_rows(instance) for sign in SIGNS[each.rule.sense]
+    }
     bounds_of_slices = iter(() if slices is None else slices.tolist())
     for k, (kind, keys) in enumerate(zip(limits.kinds.tolist(), limits.keys.tolist(), strict=True)):
         span = slice(int(matrix.indptr[k]), int(matrix.indptr[k + 1]))
@@ -278,6 +286,10 @@ def exact_rows(
             values, bound = demands[users[pairs], keys[0]], instance.shared_capacity[keys[0] - instance.n_server_resources]
         elif kind == LimitKind.QUEUE and (row := rows_of_queues[keys[0]]) is not None:
             values, bound = demands[users[pairs], row.resource], row.bound
+        elif kind == LimitKind.RULE and (known := of_rules.get(program.queue_limits[keys[0]])) is not None:
+            sign, rule = known
+            values = rationals(rule.coefficients(instance, users[pairs], servers[pairs]) * sign)
+            bound = rule.rule.bound * sign
         elif kind == LimitKind.LIMIT and (row := rows_of_queues[keys[0]]) is not None:
             values, bound = rationals(row.coefficients(instance.demands, users[pairs], servers[pairs])), row.bound
         else:

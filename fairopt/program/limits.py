@@ -32,6 +32,7 @@ class LimitKind(IntEnum):
     LIMIT = 11  # (position in Program.queue_limits, -1): a named limit of the instance, `fairopt.Limit`
     LARGE_TASKS = 9  # (number, -1): tasks of which only a few fit on one server, `fairopt.program.placement`
     SHARED = 10  # (resource, -1): what all tasks take of a resource of the cluster, which no server has
+    RULE = 12  # (position in Program.queue_limits, -1): a row of any sign, `fairopt.Rule`
 
 
 ACROSS_SERVERS = (LimitKind.QUEUE, LimitKind.SHARED, LimitKind.LIMIT)

@@ -36,6 +36,7 @@ class Feature(Enum):
     NESTED = "a tree of queues that is fair among queues first"
     SEPARATE = "a goal of each server by itself"  # no engine needs it: an engine solves the goal of one server at a time
     SEVERAL_SERVERS = "users who may run on several servers"
+    RULES = "rules, rows of any sign"
 
 
 class Objective:

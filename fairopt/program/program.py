@@ -7,8 +7,9 @@ This is a small fixed vocabulary, not a modelling language. There is one column 
     one goal over the U[n]                                 Leximin, Equalize, Total, AlphaFair, Tradeoff, Separate, Equilibrium,
                                                            Disjunctive
 
-Pairs that are not eligible have no column. All coefficients of limits are >= 0, so reducing x keeps it feasible; engines and certificates
-rely on this. ``print(program)`` shows the program as mathematics.
+Pairs that are not eligible have no column. All coefficients of limits but those of rules (`Program.with_rule`) are >= 0, so that without
+rules reducing x keeps it feasible (`Program.down_closed`); engines and certificates rely on this. ``print(program)`` shows the program as
+mathematics.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.instance.rules import Sense
 from fairopt.instance.tolerances import SAME
 from fairopt.program.goals import Equilibrium, Goal, Separate
 from fairopt.program.kept_parts import BROKEN, KeptParts, KeptRow
@@ -134,7 +136,47 @@ class Program(ShowsItself):
             needs.add(goal.feature_of_whole_tasks)
         if not self.is_separate and self.members.size < self.n_pairs:
             needs.add(Feature.SEVERAL_SERVERS)
+        if not self.down_closed:
+            needs.add(Feature.RULES)
         return frozenset(needs)
+
+    @property
+    def down_closed(self) -> bool:
+        """Is every x' with 0 <= x' <= x feasible where x is? So it is without rules; who relies on it asks first."""
+        return not bool((self.limits.kinds == LimitKind.RULE).any())
+
+    def with_rule(self, name: str, coefficients: Any, sense: Sense, bound: float) -> Program:
+        """Return the program with one more row, of any sign: ``coefficients`` x <=, == or >= ``bound``.
+
+        Parameters
+        ----------
+        name : str
+            For messages and prices.
+        coefficients : array (pairs,), or mapping from (user, server) to numbers
+        sense : {"<=", "==", ">="}
+            Two rows of the form <= stand for ==.
+
+        Raises
+        ------
+        InvalidInstance
+            A pair is not there, or a number is not finite.
+
+        >>> import fairopt as fo
+        >>> program = fo.formulate(fo.Instance([[9]], [[1], [2]], users=["a", "b"], servers=["s"]), "max-min")
+        >>> ruled = program.with_rule("a twice b", {("a", "s"): 1, ("b", "s"): -2}, ">=", 0)
+        >>> ruled.down_closed, ruled.limits.matrix.toarray()[-1].tolist()
+        (False, [-1.0, 2.0])
+        """
+        from fairopt.program.rule_limits import row_of_pairs
+
+        return self.with_rows([(name, row_of_pairs(self, name, coefficients, bound), sense, bound)])
+
+    def with_rows(self, rules: Sequence[tuple[str, FloatArray, Sense, float]]) -> Program:
+        """Return the program with rules: of each the name, the coefficients, (pairs,), the sense and the bound."""
+        from fairopt.program.rule_limits import rule_limits
+
+        limits, names = rule_limits(rules, self.n_pairs, len(self.queue_limits))
+        return replace(self, limits=Limits.stack([self.limits, limits]), queue_limits=(*self.queue_limits, *names)) if rules else self
 
     @property
     def is_market(self) -> bool:
@@ -187,8 +229,9 @@ class Program(ShowsItself):
         """
         if self._largest is None:
             best = np.full(self.n_pairs, np.inf)
-            entries = self.limits.matrix
-            np.minimum.at(best, entries.indices, safe_ratio(np.repeat(self.limits.bounds, np.diff(entries.indptr)), entries.data))
+            limits = self.limits if self.down_closed else self.limits.select(self.limits.kinds != LimitKind.RULE)
+            entries = limits.matrix
+            np.minimum.at(best, entries.indices, safe_ratio(np.repeat(limits.bounds, np.diff(entries.indptr)), entries.data))
             best.setflags(write=False)
             object.__setattr__(self, "_largest", best)
         assert self._largest is not None

@@ -33,7 +33,7 @@ def limit_name(program: Program, row: int) -> str:
         return f"tasks of {program.users[first]}"
     if kind is LimitKind.PARALLELISM:
         return f"servers of {program.users[first]}"
-    if kind in (LimitKind.QUEUE, LimitKind.LIMIT, LimitKind.NAMED):
+    if kind in (LimitKind.RULE, LimitKind.QUEUE, LimitKind.LIMIT, LimitKind.NAMED):
         return str(program.queue_limits[first])
     if kind is LimitKind.SHARED:
         return shared.limit_name(program.resources[first])

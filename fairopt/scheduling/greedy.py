@@ -36,6 +36,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import single_servers
 from fairopt.instance.fractions import fractions_of
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.shared import refuse_shared
 from fairopt.instance.tolerances import CERTIFIED, FITS
 from fairopt.models import Notion, Sharing
@@ -174,6 +175,7 @@ def schedule(
     started = time.perf_counter()
     how_placed, name, own = planned(criterion, placement=placement, ties=ties, seed=seed, stop=stop, **options)
     chosen, how = checked(instance, own, sharing, {})
+    refuse_rules(instance, "a greedy schedule obeys none", "use fairopt.solve, or leave the rules out")
     refuse_shared(instance, "a greedy schedule does not count them", "use fairopt.solve, or leave them out")
     if instance.limited.any():
         raise Unsupported(

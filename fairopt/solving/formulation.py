@@ -11,13 +11,16 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import expand
-from fairopt.models import NOTIONS, Notion, Sharing, Stated, default_sharing
-from fairopt.program import Program
+from fairopt.instance.rule_rows import refuse_rules, rule_rows
+from fairopt.models import NOTIONS, Notion, ShareNotion, Sharing, Stated, default_sharing
+from fairopt.program import Feature, Program
+from fairopt.program.rule_limits import obeying
 from fairopt.wording import did_you_mean, figure
 
 __all__ = ["Source", "checked", "columns", "expanded", "formulate", "notion_of", "question_of", "to_cvxpy", "to_pyomo", "with_utility"]
 
 _MOST_WHOLE_PAIRS = 2_000_000
+_RULED = (Feature.LEXIMIN, Feature.TOTAL)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -129,9 +132,10 @@ def formulate(
     """
     chosen, how = checked(instance, notion, sharing, options)
     if integral:
+        refuse_rules(instance, "no engine finds whole tasks that obey them", "leave integral or the rules out")
         instance, row = expanded(instance)
         chosen = with_utility(chosen, None if chosen.utility is None else columns(chosen.utility, row))
-    program = chosen.formulate(instance, sharing=how, integral=integral)
+    program = obeying(chosen.formulate(instance, sharing=how, integral=integral), instance)
     object.__setattr__(program, "source", Source(chosen, instance, how, program))  # not a copy, which would have tables written out
     return program
 
@@ -254,7 +258,33 @@ def checked(
     chosen = notion_of(notion, **options)
     how = _sharing(instance, sharing)
     chosen.check(instance, how)
+    _check_rules(chosen, instance)
     return chosen, how
+
+
+def _check_rules(notion: Notion, instance: Instance) -> None:
+    """Refuse rules that a notion does not obey: its goal is no leximin of users and no sum, or a rule is about tasks that have no column.
+
+    Raises
+    ------
+    Unsupported
+    """
+    if not instance.rules:
+        return
+    obeys = isinstance(notion, ShareNotion) and notion.goal(np.ones(instance.n_users)).feature in _RULED
+    if not obeys:
+        refuse_rules(instance, f'"{notion.name}" obeys none', 'use "drfh", "max-min", "efficiency" or another such notion')
+    if instance.is_tree and notion.goal(np.ones(instance.n_users)).in_shares:  # type: ignore[attr-defined]
+        what = f'"{notion.name}" fills a tree of queues or guarantees, which obeys none yet'
+        refuse_rules(instance, what, "leave the rules, or queues, guarantees and weights of 0 out")
+    free = instance.zero_demand
+    for row in rule_rows(instance):
+        if (row.users & free).any():
+            user = instance.users[int(np.flatnonzero(row.users & free)[0])]
+            raise Unsupported(
+                f'the rule "{row.rule.text}" is about user "{user}", who demands nothing and so runs all its tasks; '
+                "give it a demand, or leave it out of the rule"
+            )
 
 
 def expanded(instance: Instance) -> tuple[Instance, IntArray]:

@@ -17,7 +17,7 @@ import numpy as np
 from fairopt.allocation import Allocation, ExactAnswer, Level, Optimum
 from fairopt.certificate import Certificate
 from fairopt.certificate.exact import prove
-from fairopt.errors import Unsupported
+from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.aggregation import Merging
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
@@ -27,10 +27,12 @@ from fairopt.program import AlphaFair, Equilibrium, Feature, Solution, Stage, Tr
 from fairopt.program.checking import check_program
 from fairopt.program.exact import ExactProgram
 from fairopt.program.exact_reduction import ExactReduction
+from fairopt.program.rule_limits import obeying
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level, solve_exactly
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.alternatives import best_alternative
 from fairopt.solving.answer import every_level, levels_of, prices_of, queue_prices_by_stage, queue_prices_of
+from fairopt.solving.contradictions import with_contradiction
 from fairopt.solving.enclosures import DIGITS, answer_in_floats, enclose, in_floats_above, is_enclosed
 from fairopt.wording import duration, plural
 
@@ -67,7 +69,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     structure = floats.formulate(small, sharing=sharing, integral=False)
     if not notion.is_symmetric:
         check_program(structure)
-    program = reduced.in_fractions(small.exact, structure)
+    program = reduced.in_fractions(small.exact, obeying(structure, instance))
     choice = program.goal.feature is Feature.DISJUNCTIVE
     if type(program.goal) not in EXACT_GOALS and not is_enclosed(program) and not choice:
         raise Unsupported(f'"{notion.name}" has no answer in fractions with these options; leave exact out')
@@ -84,10 +86,13 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         solution, radius = enclose(program, DIGITS if question.digits is None else question.digits, deadline)
         solved = time.perf_counter()
     else:
-        if reduction is None:
-            program, solution = within_kept(program, deadline)
-        else:
-            solution = reduction.spread(within_kept(reduction.program, deadline)[1])
+        try:
+            if reduction is None:
+                program, solution = within_kept(program, deadline)
+            else:
+                solution = reduction.spread(within_kept(reduction.program, deadline)[1])
+        except NoSolution as error:
+            raise with_contradiction(program.program, error) from None
         solved = time.perf_counter()
         prove(program, solution)
     pairs = _table(program, solution.x)
@@ -145,7 +150,7 @@ def _refuse_too_large(program: ExactProgram) -> None:
 
 def _merged(instance: Instance, notion: Notion, utility: ExactArray | None) -> Merging:
     """Return the instance with identical rows merged where the notion allows it, and the way back in fractions."""
-    alpha = notion.merge_alpha if notion.treats_alike(instance) else None
+    alpha = None if instance.rules else notion.merge_alpha if notion.treats_alike(instance) else None
     return merge_exactly(instance, utility, by_weight=alpha == 1.0) if alpha in (0.0, 1.0) else unmerged_exactly(instance)
 
 

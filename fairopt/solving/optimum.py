@@ -20,10 +20,12 @@ from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.aggregation import merge, unmerged
 from fairopt.instance.remarks import remarks
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Program
 from fairopt.program.checking import check_program
+from fairopt.program.rule_limits import obeying
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solving.answer import (
@@ -35,6 +37,7 @@ from fairopt.solving.answer import (
     shares_of,
     unexpanded,
 )
+from fairopt.solving.contradictions import with_contradiction as why_nothing
 from fairopt.solving.formulation import checked, columns, expanded, question_of, with_utility
 from fairopt.solving.policy import Found, find, find_by_classes, other_engines
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
@@ -154,11 +157,13 @@ def solve(
             log.warning("no server is eligible for %s: no tasks there, and no part in the goal", joined(instance.unservable, 5))
         for remark in remarks(instance):
             log.warning("%s", remark)
+    if integral:
+        refuse_rules(instance, "no engine finds whole tasks that obey them", "leave integral or the rules out")
     if exact:
         from fairopt.solving.fractions import solve_in_fractions
 
         return solve_in_fractions(instance, chosen, how, deadline, question)
-    alpha = chosen.merge_alpha if chosen.treats_alike(instance) else None
+    alpha = chosen.merge_alpha if chosen.treats_alike(instance) and not instance.rules else None
     if integral:
         small, row = expanded(instance)
         reduced = with_utility(chosen, None if chosen.utility is None else columns(chosen.utility, row))
@@ -170,6 +175,7 @@ def solve(
     program = reduced.formulate(small, sharing=how, integral=integral)
     if not chosen.is_symmetric:
         check_program(program)
+    program = obeying(program, instance, row if integral else None)
     if integral:
         _check_whole(program)
     engines = candidates(program, solver)
@@ -178,7 +184,7 @@ def solve(
     formulated = time.perf_counter()
 
     try:
-        if integral or chosen.is_symmetric:
+        if integral or chosen.is_symmetric or not program.down_closed:
             found = find(program, engines, tolerance, deadline)
         else:
             found, engines = find_by_classes(program, solver, tolerance, deadline)
@@ -186,7 +192,7 @@ def solve(
         if integral and "tasks" in error.known:  # of the pairs of single servers
             error.known["tasks"] = unexpanded(instance, program.table(error.known["tasks"]), row, chosen.utility)
             error.known["solver"] = engines[0].name
-        raise
+        raise why_nothing(program, error) from None
     if not found.certificate.worst <= tolerance:
         from fairopt.solving.small_fractions import in_small_fractions
 

@@ -34,5 +34,9 @@ class Settings:
     rounds_of_full: int = 4  # in which limits that the polished point exceeds join the full ones, in trees
     numbers_of_tree: int = 20_000_000  # rates of all users at all levels, up to which a tree is polished
 
+    # Programs with rules (ruled).
+    clearly_paying: float = 1e-3  # part of what users who rise pay on average: who pays less is settled by a later program
+    other_unit: float = 100.0  # levels that differ from their unit by more are solved in another one
+
 
 SETTINGS = Settings()

@@ -6,6 +6,7 @@
 ``simplex``         a linear program from any basis to an optimal one
 ``level_programs``  the program of one level: in floats for a basis, then in fractions
 ``levels``          leximins and equal levels
+``ruled``           leximins and totals of programs with rules
 ``totals``          totals, and the leximins of servers one after another
 ``equilibrium``     equilibria of servers, from the active sets of one in floats
 ``alpha_fair``      alpha-fair goals and trade-offs to any number of digits, from the active sets of an answer in floats
@@ -69,6 +70,10 @@ def solve_exactly(program: ExactProgram, deadline: Deadline, in_floats: Callable
     """
     module, name = EXACT_GOALS[type(program.goal)]
     solve: Callable[..., Solution] = getattr(import_module(f"fairopt.solvers.rational.{module}"), name)
+    if not program.program.down_closed:
+        ruled: Any = import_module("fairopt.solvers.rational.ruled")
+        solve = ruled.solve_ruled if program.goal.has_levels else ruled.total_ruled
+        return solve(program, deadline)
     if not program.goal.is_equilibrium:
         return solve(program, deadline)
     assert in_floats is not None

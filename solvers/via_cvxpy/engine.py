@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.errors import FairoptError, SolverUnavailable
+from fairopt.errors import FairoptError, NoSolution, SolverUnavailable
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import EXACT, NOTHING
 from fairopt.processes.streams import unwarned
@@ -31,6 +31,7 @@ from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solu
 from fairopt.solvers.backend import Backend, Deadline, Method, Status, final_levels, nothing_to_solve
 from fairopt.solvers.highs_model import without_banner
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
+from fairopt.solvers.leximin.ruled import solve_ruled
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
 
 __all__ = ["CVXPY", "status_of", "to_problem"]
@@ -77,7 +78,16 @@ class CVXPY(Backend):
     name = "cvxpy"
     title = "CVXPY: every convex goal, by Clarabel or any solver that CVXPY knows"
     features = frozenset(
-        {Feature.TREE, Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.SEVERAL_SERVERS}
+        {
+            Feature.TREE,
+            Feature.LEXIMIN,
+            Feature.EQUALIZE,
+            Feature.TOTAL,
+            Feature.ALPHA_FAIR,
+            Feature.TRADEOFF,
+            Feature.SEVERAL_SERVERS,
+            Feature.RULES,
+        }
     )
     package = "cvxpy"
     requirement = "pip install cvxpy"
@@ -98,6 +108,8 @@ class CVXPY(Backend):
         """Solve any program of these features."""
         solver = (self.within or "").upper() or ("CLARABEL" if program.goal.has_gradient else "HIGHS")
         cvxpy = _imported(solver)
+        if not program.down_closed:
+            return _ruled(cvxpy, solver, program, deadline)
         if not program.scaled().n_columns:  # CVXPY 1.8 has no variables without entries
             return nothing_to_solve(program)
         task = _Task(cvxpy, solver, program, deadline)
@@ -125,6 +137,31 @@ def _imported(solver: str) -> Any:
     if solver == "HIGHS":
         without_banner()
     return cvxpy
+
+
+def _ruled(cp: Any, solver: str, program: Program, deadline: Deadline) -> Solution:
+    """Solve a program with rules by the linear programs of `fairopt.solvers.leximin.ruled`."""
+
+    def solve(cost: FloatArray, matrix: sp.csr_array, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+        z = cp.Variable(cost.size, nonneg=True)
+        rows = matrix @ z <= right
+        options = dict(_OPTIONS.get(solver, {}))
+        if np.isfinite(deadline.left) and solver in _TIME_OPTION:
+            options[_TIME_OPTION[solver]] = max(deadline.left, 1e-3)
+        problem = cp.Problem(cp.Maximize(cost @ z), [rows])
+        try:
+            with unwarned(), np.errstate(all="ignore"):
+                problem.solve(solver=solver, **options)
+        except Exception as error:
+            raise FairoptError(f"CVXPY with {solver} failed: {error}; try another solver") from None
+        status = status_of(problem.status)
+        if status is Status.INFEASIBLE:
+            raise NoSolution("nothing is feasible", {"infeasible": True})
+        if status is not Status.OPTIMAL or z.value is None:
+            raise deadline.passed({}) if deadline.left == 0.0 else FairoptError(f"CVXPY with {solver} found no answer: {status.value}")
+        return np.maximum(z.value, 0.0), np.maximum(rows.dual_value, 0.0)
+
+    return solve_ruled(program, solve, deadline)
 
 
 class _Task:

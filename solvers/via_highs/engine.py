@@ -35,6 +35,7 @@ class HiGHS(Backend):
             Feature.INTEGRAL,
             Feature.WHOLE_FILLING,
             Feature.SEVERAL_SERVERS,
+            Feature.RULES,
         }
     )
     package = "highspy"
@@ -45,7 +46,7 @@ class HiGHS(Backend):
         everybody = super().methods(program, tolerance)
         if program.goal.feature is Feature.NESTED and not program.integral:
             return (*everybody, Method("LPs in small units", _nested_in_small_units, skip_below=tolerance))
-        if program.integral or not _suits_sifting(program):
+        if program.integral or not program.down_closed or not _suits_sifting(program):
             return everybody
         return (
             Method("sifted LPs", _sifted, polish_above=SETTINGS.sifted_digits * tolerance),
@@ -54,6 +55,10 @@ class HiGHS(Backend):
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features by the LPs of all users, or by branch and cut."""
+        if not program.down_closed:
+            from fairopt.solvers.via_highs.ruled import solve_ruled
+
+            return solve_ruled(program, deadline)
         return (_WHOLE if program.integral else _DIVISIBLE)[program.goal.feature](program, program.goal, tolerance, deadline)
 
 

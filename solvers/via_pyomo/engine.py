@@ -25,6 +25,7 @@ from fairopt.solvers.backend import Backend, Deadline, Status, nothing_to_solve
 from fairopt.solvers.highs_model import HighsModel
 from fairopt.solvers.via_pyomo import model as pyomo_model
 from fairopt.solvers.via_pyomo.levels import solve_filling, solve_levels
+from fairopt.solvers.via_pyomo.ruled import solve_with_rules
 
 __all__ = ["Pyomo", "to_model"]
 
@@ -44,6 +45,7 @@ class Pyomo(Backend):
     title = "Pyomo: models to extend and write, and choices among alternatives; HiGHS, or any of its solvers"
     features = frozenset(
         {Feature.TREE, Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.DISJUNCTIVE, Feature.INTEGRAL, Feature.SEVERAL_SERVERS}
+        | {Feature.RULES}
     )
     package = "pyomo"
     requirement = "pip install pyomo"
@@ -55,6 +57,8 @@ class Pyomo(Backend):
         goal = program.goal
         if program.integral and goal.has_levels:
             raise Unsupported(f'"pyomo" does not solve a leximin over whole tasks, as "{program.name}" is here; use highs')
+        if not program.down_closed:
+            return solve_with_rules(program, pyomo_model.solver(self.within), deadline)
         if not (program.largest() > 0).any():
             return nothing_to_solve(program)
         engine = pyomo_model.solver(self.within)

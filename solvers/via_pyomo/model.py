@@ -35,7 +35,20 @@ from fairopt.program import AlphaFair, Disjunctive, Equalize, Feature, Leximin, 
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import without_banner
 
-__all__ = ["COMPONENT", "build", "in_units", "inside", "prices", "require_solved", "run", "solver", "status_of", "values", "with_duals"]
+__all__ = [
+    "COMPONENT",
+    "build",
+    "in_units",
+    "inside",
+    "prices",
+    "require_solved",
+    "row_of",
+    "run",
+    "solver",
+    "status_of",
+    "values",
+    "with_duals",
+]
 
 COMPONENT = {
     LimitKind.CAPACITY: "capacity",
@@ -47,6 +60,7 @@ COMPONENT = {
     LimitKind.LIMIT: "named_limits",
     LimitKind.SHARED: "shared",
     LimitKind.NAMED: "rows",
+    LimitKind.RULE: "rules",
     LimitKind.PAST: "past",
     LimitKind.WITH_PAST: "tasks_and_past",
 }
@@ -149,7 +163,7 @@ def _build(program: Program, goal: Any, transformation: str | None) -> Any:
             labels = {_label(program, int(row)): int(row) for row in rows}
             model.add_component(component, pyo.Constraint(list(labels)))
             for label, row in labels.items():
-                body = _row(program.limits.matrix, row, x)
+                body = row_of(program.limits.matrix, row, x)
                 getattr(model, component).add(label, body <= float(program.limits.bounds[row]))
 
     members = program.members
@@ -230,7 +244,8 @@ def _label(program: Program, row: int) -> str:
     return name
 
 
-def _row(matrix: sp.csr_array, row: int, columns: list[Any]) -> Any:
+def row_of(matrix: sp.csr_array, row: int, columns: list[Any]) -> Any:
+    """Return the left side of a row."""
     import pyomo.environ as pyo
 
     span = slice(matrix.indptr[row], matrix.indptr[row + 1])
@@ -258,7 +273,7 @@ def _alternatives(model: Any, goal: Disjunctive, x: list[Any]) -> Any:
                     if not (alternative.lower[row] <= 0 <= alternative.upper[row]):
                         disjunct.deactivate()
                     continue
-                body = _row(matrix, row, columns)
+                body = row_of(matrix, row, columns)
                 disjunct.row.add(row, body == lower if lower == upper else (lower, body, upper))
     numbers = range(len(goal.clauses))
     model.clause = Disjunction(numbers, rule=lambda m, c: [m.alternative[c, k] for k in range(len(goal.clauses[c]))])

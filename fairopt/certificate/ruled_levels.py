@@ -1,0 +1,67 @@
+"""Proof of a leximin with rules, rows of any sign, level by level: the plain proof of a level, without what lower levels imply.
+
+At level t[k], let F be the users settled at lower levels, at L[n] each, and R the others. For any prices p >= 0 of the rows A x <= b let
+
+    q[n] = min over the pairs of n of (A'p)[pair] phi[n] / u[pair].
+
+Bounds and costs may be below 0. Where q >= 0, every feasible x with levels s >= L on F has
+
+    p.b >= p.Ax >= sum_n q[n] s[n] >= sum_F q L + sum_R q s,
+
+so the minimum of s over R is at most t + g / sigma, and a user n who is settled at t rises by at most g / q[n], with sigma = sum_R q and
+
+    g = p.b - sum_F q L - sigma t.
+
+A cost below 0 is charged for the most that its user could ever have. Residuals are relative to the largest level: a level may be 0, and p.b
+may cancel. Capacities and bounds are known to 14 digits, so 1e-14 of the sum of p |b| is subtracted from g.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.tolerances import DIGITS, NOISE
+from fairopt.program import Equalize, Leximin, Program, Solution
+
+__all__ = ["ruled_gaps"]
+
+_NEVER = (float("inf"), float("inf"))
+
+
+def ruled_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -> tuple[float, float]:
+    """Return the worst optimality and fairness residuals over all levels; the goal is a leximin."""
+    per_level, largest = program.worth, program.largest()
+    levels, reach = program.per_user(solution.x * per_level), program.per_user(largest * per_level)
+    members = reach > 0
+    size = float(levels.max(initial=0.0)) or float(reach.max(initial=0.0)) or 1.0
+    settled, optimality, fairness = ~members, 0.0, 0.0
+    for stage in sorted(solution.stages, key=lambda each: each.value):
+        own = stage.users
+        if stage.prices is None or not own.size or settled[own].any():
+            return _NEVER
+        missing, rise = _level(program, np.maximum(stage.prices, 0.0), stage.value, own, settled, levels, reach)
+        off = float(np.abs(levels[own] - stage.value).max(initial=0.0))
+        low = float(np.maximum(stage.value - levels[~settled], 0.0).max(initial=0.0))
+        optimality, fairness = max(optimality, missing / size, off / size, low / size), max(fairness, rise / size)
+        settled = settled.copy()
+        settled[own] = True
+    return (optimality, fairness) if settled.all() and np.isfinite([optimality, fairness]).all() else _NEVER
+
+
+def _level(
+    program: Program, prices: FloatArray, t: float, own: IntArray, settled: BoolArray, levels: FloatArray, reach: FloatArray
+) -> tuple[float, float]:
+    """Return by how much the level, and one of its ``own`` users, could rise at most."""
+    limits, open_to = program.limits, np.flatnonzero(program.largest() > 0)
+    cost = np.asarray(limits.transposed @ prices)
+    q = program.cheapest((cost / program.worth)[open_to], open_to)
+    spent = float(prices @ np.abs(limits.bounds))
+    below_0 = float(np.maximum(-q, 0.0) @ reach)
+    q = np.maximum(q, 0.0)
+    sigma = float(q[~settled].sum())
+    if not sigma > 0 or not (q[own] > NOISE * sigma).all():
+        return _NEVER
+    gap = float(prices @ limits.bounds) - float(q[settled] @ levels[settled]) - sigma * t
+    gap = max(gap - DIGITS * spent, 0.0) + below_0
+    return gap / sigma, gap / float(q[own].min())

@@ -1,0 +1,178 @@
+"""What the rules of an instance are about: which users, which servers, and what each task there counts.
+
+>>> from fairopt.instance import Instance
+>>> names = {"users": ["a", "b"], "servers": ["new", "old"], "resources": ["gpu"]}
+>>> pool = Instance([[8], [4]], [[1], [2]], rules=["x[a] >= 2 * amount['gpu', b]"], **names)
+>>> rule_rows(pool)[0].coefficients(pool, np.array([0, 1, 1]), np.array([0, 0, 1])).tolist()
+[1.0, -4.0, -4.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.instance.queues import Queue
+from fairopt.instance.requirements import Attributes
+from fairopt.instance.rules import Rule, Term
+from fairopt.instance.tree import Tree
+from fairopt.validation import BoolArray, FloatArray, IntArray
+from fairopt.wording import brief, did_you_mean, joined
+
+if TYPE_CHECKING:
+    from fairopt.instance.instance import Instance
+
+__all__ = ["RuleRow", "check_rules", "refuse_rules", "rule_excess", "rule_rows"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleRow:
+    """A rule, and what each of its terms is about.
+
+    Attributes
+    ----------
+    rule : Rule
+    parts : tuple of (Fraction, users, servers, resource)
+        Of each term the factor; which users it counts, bool (users,); on which servers, bool (servers,); the position of the resource,
+        -1: tasks.
+    """
+
+    rule: Rule
+    parts: tuple[tuple[Fraction, BoolArray, BoolArray, int], ...]
+
+    def coefficients(self, instance: Instance, users: IntArray, servers: IntArray) -> Any:
+        """Return what a task of each pair counts on the left side, (pairs,); in fractions of an instance in fractions."""
+        exact = instance.demands.dtype == object
+        total: Any = np.zeros(users.size, dtype=object) if exact else np.zeros(users.size)
+        for factor, of_users, of_servers, resource in self.parts:
+            times: Any = factor if exact else float(factor)
+            task = times if resource < 0 else instance.demands[users, resource] * times
+            total = total + np.where(of_users[users] & of_servers[servers], task, 0)
+        return total
+
+    @property
+    def users(self) -> BoolArray:
+        """Whom the rule names, directly or below a queue, (users,)."""
+        return np.asarray(np.any([users for _, users, _, _ in self.parts], axis=0))
+
+
+def rule_rows(instance: Instance) -> tuple[RuleRow, ...]:
+    """Return the rules of an instance, with what they are about."""
+    return rows_of(
+        instance.rules, instance.users, instance.servers, instance.resources, instance.queues, instance.queue_of, instance.attributes
+    )
+
+
+def check_rules(rules: Sequence[Rule], *labels: Any) -> None:
+    """Refuse rules that name what is not there; the other arguments are those of `rows_of`."""
+    if rules:
+        rows_of(rules, *labels)
+
+
+def rows_of(
+    rules: Sequence[Rule],
+    users: Sequence[str],
+    servers: Sequence[str],
+    resources: Sequence[str],
+    queues: Sequence[Queue],
+    queue_of: Sequence[str | None],
+    attributes: Sequence[Any],
+) -> tuple[RuleRow, ...]:
+    """Return what rules are about.
+
+    Raises
+    ------
+    InvalidInstance
+        A name is not there, is both a user and a queue, or selects nobody.
+    """
+    if not rules:
+        return ()
+    place = {name: n for n, name in enumerate(users)}
+    tree = Tree.of(tuple(queues), tuple(queue_of), tuple(users))
+    below = {queue.name: tree.below[node] for node, queue in enumerate(tree.queues, 1)}
+
+    def who(rule: Rule, name: str) -> BoolArray:
+        kind, _, rest = name.partition(":")
+        if name not in place and name not in below and kind in ("user", "queue") and rest in (place if kind == "user" else below):
+            name, only = rest, kind
+        else:
+            only = ""
+        if name in place and name in below and not only:
+            raise InvalidInstance(
+                f'{_of(rule)}: "{brief(name)}" is a user and a queue; write "user:{brief(name)}" or "queue:{brief(name)}"'
+            )
+        if name in place and only != "queue":
+            chosen = np.zeros(len(users), bool)
+            chosen[place[name]] = True
+            return chosen
+        if name in below:
+            if not below[name].any():
+                raise InvalidInstance(f'{_of(rule)}: nobody is in the queue "{brief(name)}"; name another one, or leave the rule out')
+            return np.asarray(below[name])
+        hint = did_you_mean(name, [*place, *below])
+        there = f"; there are {joined([*place][:5], 5)}{f', and the queues {joined([*below], 5)}' if below else ''}"
+        raise InvalidInstance(f'{_of(rule)}: there is no user or queue "{brief(name)}"{hint or there}')
+
+    def where(rule: Rule, term: Term) -> BoolArray:
+        if not term.servers:
+            return np.ones(len(servers), bool)
+        if term.servers in servers:
+            return np.array([name == term.servers for name in servers], bool)
+        try:
+            chosen = Attributes(attributes).where(term.servers)
+        except InvalidInstance as error:
+            raise InvalidInstance(f'{_of(rule)}: there is no server "{brief(term.servers)}", and as a requirement: {error}') from None
+        if not chosen.any():
+            raise InvalidInstance(f'{_of(rule)}: no server meets "{brief(term.servers)}"; compare it with the attributes of the servers')
+        return chosen
+
+    def what(rule: Rule, term: Term) -> int:
+        if not term.resource:
+            return -1
+        if term.resource not in resources:
+            hint = did_you_mean(term.resource, resources) or f"; there are {joined([*resources], 8)}"
+            raise InvalidInstance(f'{_of(rule)}: there is no resource "{brief(term.resource)}"{hint}')
+        return list(resources).index(term.resource)
+
+    return tuple(
+        RuleRow(rule, tuple((factor, who(rule, term.name), where(rule, term), what(rule, term)) for term, factor in rule.terms))
+        for rule in rules
+    )
+
+
+def _of(rule: Rule) -> str:
+    return f'the rule "{brief(rule.text)}"'
+
+
+def refuse_rules(instance: Instance, what: str, instead: str = "leave the rules out") -> None:
+    """Refuse an instance with rules where they are not obeyed; ``what`` says where that is, ``instead`` what to do.
+
+    Raises
+    ------
+    Unsupported
+
+    >>> from fairopt.instance import Instance
+    >>> refuse_rules(Instance([[4]], [[1]], users=["a"], rules=["x[a] >= 2"]), "a greedy schedule does not obey them")
+    Traceback (most recent call last):
+    fairopt.errors.Unsupported: the instance has the rule "x[a] >= 2", and a greedy schedule does not obey them; leave the rules out
+    """
+    if instance.rules:
+        rest = f" and {len(instance.rules) - 1} more" if len(instance.rules) > 1 else ""
+        raise Unsupported(f'the instance has the rule "{brief(instance.rules[0].text)}"{rest}, and {what}; {instead}')
+
+
+def rule_excess(instance: Instance, tasks: FloatArray) -> float:
+    """Return the largest violation of a rule by tasks, (users, servers), in parts of what is compared."""
+    worst = 0.0
+    users, servers = np.nonzero(tasks)
+    for row in rule_rows(instance):
+        each = row.coefficients(instance, users, servers) * tasks[users, servers]
+        over, bound = float(each.sum()) - float(row.rule.bound), abs(float(row.rule.bound))
+        size = max(float(np.abs(each).sum()) + bound, 1e-300)
+        worst = max(worst, (abs(over) if row.rule.sense == "==" else over if row.rule.sense == "<=" else -over) / size)
+    return worst

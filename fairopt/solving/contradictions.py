@@ -1,0 +1,25 @@
+"""What an error says where no allocation obeys the rules: an irreducible set of rules, limits, capacities and tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.errors import NoSolution
+from fairopt.program import LimitKind, Program
+from fairopt.solvers import contradiction
+from fairopt.wording import figure, joined
+
+__all__ = ["with_contradiction"]
+
+
+def with_contradiction(program: Program, error: NoSolution) -> NoSolution:
+    """Return the error of a program in which nothing is feasible, with what contradicts what; any other error as it is."""
+    if not error.known.get("infeasible"):
+        return error
+    names = contradiction(program)
+    if not names:
+        return NoSolution("no allocation was found that obeys the rules; the rules may leave no room but rounding", {})
+    bounds = {program.limit_name(k): program.limits.bounds[k] for k in np.flatnonzero(program.limits.kinds != LimitKind.RULE).tolist()}
+    said = [f"{name} (at most {figure(bounds[name], 6)})" if name in bounds else f'the rule "{name}"' for name in names]
+    cannot = "cannot be met" if len(said) == 1 else "cannot be met together; without any one of them the others can"
+    return NoSolution(f"no allocation obeys the rules: {joined(said, len(said))} {cannot}", {"contradiction": names})

@@ -1,0 +1,62 @@
+"""Why nothing is feasible: an irreducible set of rows that contradict each other.
+
+With an excess e >= 0 of each row, minimise the sum of e subject to A x - e <= b, x >= 0. Where the minimum is above 0, the prices p of the
+rows are a Farkas ray, A'p >= 0 and p.b < 0: the rows with a price cannot hold together. Of these, one after another is left out if the
+others still cannot (a deletion filter); what remains is irreducible: without any one of them, the others can hold.
+
+>>> import fairopt as fo
+>>> pool = fo.Instance([[9]], [[1], [1]], users=["a", "b"], servers=["s"], resources=["gpu"], rules=["x[a] >= 2 * x[b]", "x[b] >= 4"])
+>>> contradiction(fo.formulate(pool, "max-min"))
+['x[a] >= 2 * x[b]', 'x[b] >= 4', 'gpu @ s']
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import FloatArray, IntArray
+from fairopt.program import LimitKind, Program
+from fairopt.program.rule_limits import rule_of
+from fairopt.solvers.highs_model import HighsModel
+
+__all__ = ["contradiction"]
+
+_FEASIBLE = 1e-9  # excess of all rows together, in units of their largest numbers
+
+
+def contradiction(program: Program) -> list[str]:
+    """Return the names of an irreducible set of rows that cannot hold together, rules first; [] where all can."""
+    limits, largest = program.limits, program.largest()
+    scale = np.where(np.isfinite(largest) & (largest > 0), largest, 1.0)
+    matrix = sp.csr_array(limits.matrix * scale)
+    size = np.abs(limits.bounds)
+    np.maximum.at(size, np.repeat(np.arange(len(limits)), np.diff(matrix.indptr)), np.abs(matrix.data))
+    size = np.where(size > 0, size, 1.0)
+    matrix, right = sp.csr_array(matrix / size[:, None]), limits.bounds / size
+    excess, prices = _excess(matrix, right, np.arange(right.size))
+    if excess <= _FEASIBLE:
+        return []
+    rows = np.flatnonzero(prices > _FEASIBLE * prices.max())
+    if _excess(matrix, right, rows)[0] <= _FEASIBLE:  # prices of more digits would be needed
+        rows = np.arange(right.size)
+    for row in sorted(rows.tolist(), key=lambda k: limits.kinds[k] == LimitKind.RULE):  # what is no rule is left out first
+        fewer = rows[rows != row]
+        if _excess(matrix, right, fewer)[0] > _FEASIBLE:
+            rows = fewer
+    rules = limits.kinds[rows] == LimitKind.RULE
+    ordered = [*rows[rules].tolist(), *rows[~rules].tolist()]
+    return list(dict.fromkeys(rule_of(program.limit_name(row)) for row in ordered))
+
+
+def _excess(matrix: sp.csr_array, right: FloatArray, rows: IntArray) -> tuple[float, FloatArray]:
+    """Return the smallest sum of excesses of some rows, and their prices."""
+    if not rows.size:
+        return 0.0, np.zeros(0)
+    columns = matrix.shape[1]
+    whole = sp.csr_array(sp.hstack([matrix[rows], -sp.eye_array(rows.size)]))
+    cost = np.concatenate([np.zeros(columns), -np.ones(rows.size)])
+    n = cost.size
+    model = HighsModel(cost, np.zeros(n), np.full(n, np.inf), whole, np.full(rows.size, -np.inf), right[rows], tolerance=1e-10)
+    outcome = model.run(float("inf"))
+    return float(np.maximum(outcome.x[columns:], 0.0).sum()), np.maximum(outcome.row_duals, 0.0)

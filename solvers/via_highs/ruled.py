@@ -1,0 +1,47 @@
+"""Programs with rules by HiGHS: the linear programs of `fairopt.solvers.leximin.ruled`, refined."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.errors import NoSolution
+from fairopt.instance import FloatArray
+from fairopt.program import Program, Solution
+from fairopt.solvers.backend import Deadline, Status
+from fairopt.solvers.highs_model import HighsModel, solved
+from fairopt.solvers.leximin.ruled import solve_ruled as by_programs
+
+__all__ = ["solve_ruled"]
+
+
+def solve_ruled(program: Program, deadline: Deadline) -> Solution:
+    """Return the leximin, or the largest total, of a program with rules.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline, or where nothing is feasible.
+    """
+    iterations = 0
+
+    def solve(cost: FloatArray, matrix: sp.csr_array, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+        nonlocal iterations
+        n = cost.size
+        slack = right + _ROUNDING * np.abs(right)  # levels are known to rounding
+        model = HighsModel(cost, np.zeros(n), np.full(n, np.inf), matrix, np.full(right.size, -np.inf), slack, tolerance=1e-10)
+        outcome = model.run(deadline.left)
+        if outcome.status is Status.INFEASIBLE:
+            raise NoSolution("nothing is feasible", {"infeasible": True})
+        outcome = model.refine(solved(outcome, deadline, {}), deadline.left, of_prices=_SHARPER)
+        iterations += outcome.iterations
+        return np.maximum(outcome.x, 0.0), np.maximum(outcome.row_duals, 0.0)
+
+    found = by_programs(program, solve, deadline)
+    return replace(found, iterations=iterations)
+
+
+_ROUNDING = 1e-13
+_SHARPER = 1e5

@@ -1,0 +1,44 @@
+"""An oracle for leximins and totals over any polytope: it is given rows and nothing else.
+
+Level by level by SciPy's linear programs; a user is settled if it cannot have more than the level with all others at theirs, each alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linprog
+
+Array = npt.NDArray[np.float64]
+
+
+def largest(cost: Array, rows: Array, right: Array) -> float:
+    """The largest cost z within rows z <= right, z >= 0; ValueError where there is none."""
+    found = linprog(-cost, A_ub=rows, b_ub=right, bounds=(0, None), method="highs")
+    if found.status != 0:
+        raise ValueError(found.message)
+    return -float(found.fun or 0.0)
+
+
+def leximin(shares: Array, rows: Array, right: Array) -> Array:
+    """The leximin of shares x, (users,), within rows x <= right, x >= 0.
+
+    Parameters
+    ----------
+    shares : array (users, pairs)
+    rows, right : arrays (rows, pairs), (rows,)
+    """
+    users, pairs = shares.shape
+    level, settled = np.zeros(users), np.zeros(users, bool)
+    while not settled.all():
+        rate = (~settled).astype(float)
+        with_t = np.vstack([np.hstack([rows, np.zeros((len(right), 1))]), np.hstack([-shares, rate[:, None]])])
+        t = largest(np.append(np.zeros(pairs), 1.0), with_t, np.append(right, -level * (1 - 1e-12)))
+        least = np.where(settled, level, t) * (1 - 1e-10)
+        all_rows, all_right = np.vstack([rows, -shares]), np.append(right, -least)
+        before = settled.copy()
+        for n in np.flatnonzero(~before):
+            if largest(shares[n], all_rows, all_right) <= t * (1 + 1e-7) + 1e-9:
+                settled[n], level[n] = True, t
+        assert settled.sum() > before.sum()
+    return level

@@ -1,0 +1,32 @@
+"""Rules by this engine, on an instance worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.via_highs.contradictions import contradiction
+from fairopt.solvers.via_highs.ruled import solve_ruled
+
+LAB = fo.Instance([[12]], [[1], [1]], users=["vision", "course"])
+
+
+def test_twice_as_much() -> None:
+    """8 and 4 of 12."""
+    program = fo.formulate(LAB.replace(rules=["x[vision] == 2 * x[course]"]), "max-min")
+    np.testing.assert_allclose(solve_ruled(program, Deadline(None)).x, [8, 4], rtol=1e-9)
+
+
+def test_nothing_is_feasible() -> None:
+    """13 of 12."""
+    with pytest.raises(fo.NoSolution, match="nothing is feasible"):
+        solve_ruled(fo.formulate(LAB.replace(rules=["x[vision] >= 13"]), "efficiency"), Deadline(None))
+
+
+def test_what_contradicts_what() -> None:
+    """13 of 12 GPUs; a rule that can be met is not named, and nothing is where all can."""
+    rules = ["x[vision] >= 13", "x[course] >= 1"]
+    assert contradiction(fo.formulate(LAB.replace(rules=rules), "efficiency")) == ["x[vision] >= 13", "resource-1 @ server-1"]
+    assert contradiction(fo.formulate(LAB.replace(rules=rules[1:]), "efficiency")) == []
