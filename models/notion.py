@@ -107,6 +107,12 @@ class Notion(ABC):
         """``utility`` in fractions."""
         return None if self.utility is None else fractions_of(self.utility)
 
+    @property
+    def exactly(self) -> Notion:
+        """The notion with its own data in fractions, as `in_fractions` needs it."""
+        utility = self.exact_utility
+        return self if utility is None else self.changed(utility=utility)
+
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
         """Return the citation of a proof that covers this instance, or None if there is none.
 
@@ -184,14 +190,15 @@ class Notion(ABC):
         >>> fo.NOTIONS["drfh"]().is_symmetric, ByName().is_symmetric
         (True, False)
         """
-        overridden = {name for name, value in vars(self).items() if callable(value)}
-        for cls in type(self).__mro__:
-            if overridden:
+        classes, options = type(self).__mro__, getattr(self, "__dataclass_fields__", {})
+        methods = {name for name, value in vars(self).items() if callable(value) and name not in options}
+        for k, cls in enumerate(classes):
+            own = {name for name in methods if not name.startswith("__")} - _BESIDE
+            if any(name in vars(base) for name in own for base in classes[k:]):
                 return False
             if "symmetric" in vars(cls):
                 return bool(vars(cls)["symmetric"])
-            overridden = {name for name, value in vars(cls).items() if callable(value) or hasattr(value, "__get__")} - _BESIDE
-            overridden = {name for name in overridden if not name.startswith("__") and hasattr(super(cls, self), name)}
+            methods = {name for name, value in vars(cls).items() if callable(value) or hasattr(value, "__get__")}
         return False
 
     def treats_alike(self, instance: Instance) -> bool:
