@@ -21,8 +21,8 @@ leximin by LPs. A level has a second allocation y, without the extra limits, tha
 there, also where they change nothing.
 
 `shares` uses floats, and `exact_shares` fractions: the same LPs by `reference.simplex`. On one server where floors change nothing it needs
-none (`OneServer`): every limit is then a row over the tasks of the users, all others keep their shares by standing still, and a level is the
-smallest ratio of what a limit has left to what rises within it.
+none (`OneServer`): every limit is then a row over the tasks of the users, all others keep their shares by standing still, and a level is
+the smallest ratio of what a limit has left to what rises within it.
 
 `nested` is the other reading of a tree. `by_yarn`, `by_kai` and `by_htcondor` divide one resource of one server from the top down or from
 the bottom up, as these systems describe it; they share no code with the rest.

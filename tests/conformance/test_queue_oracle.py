@@ -76,6 +76,6 @@ def test_lps_in_fractions_on_two_servers() -> None:
     servers = fo.Instance(
         [[4], [4]], [[1], [1]], eligibility=[[1, 1], [1, 0]], queues=[fo.Queue("a")], queue_of=["a", None], resources=["gpu"]
     )
-    assert exact_shares(servers, [1, 1]) == [4, 4]
+    assert exact_shares(servers, [1, 1], queue_share="sum") == [4, 4]
     promised = servers.replace(queues=[fo.Queue("a", guarantee={"gpu": 6}, weight=0)])
-    assert exact_shares(promised, [1, 1]) == [6, 2]
+    assert exact_shares(promised, [1, 1], queue_share="sum") == [6, 2]
