@@ -43,14 +43,14 @@ __all__ = [
 _MOST_HEADROOM = 1000
 _MOST_GIB = 1e8  # of a server: 100 PiB; as bytes, they would be a tenth of a GiB
 _CORES = {"cores": Fraction(1), "millicores": Fraction(1, 1000)}
-_CPUS = ("cpu", "cpus", "core", "cores", "vcore", "vcores")
+_CPUS = ("cpu", "cpus", "core", "cores", "vcore", "vcores", "vcpu", "vcpus", "cpu cores", "cpu core")
 _MEMORIES = ("memory", "mem", "ram", "ephemeral-storage", "memory-mb")
 
 
 def kind_of(resource: str) -> str:
     """Return "cpu", "memory" (anything in bytes), "gpu", or "" for what is only counted. A unit in the name does not matter.
 
-    >>> [kind_of(name) for name in ("cpu", "memory", "hugepages-2Mi", "RAM (GB)", "GPU", "nvidia.com/gpu", "pods")]
+    >>> [kind_of(name) for name in ("CPU cores", "memory", "hugepages-2Mi", "RAM (GB)", "GPU", "nvidia.com/gpu", "pods")]
     ['cpu', 'memory', 'memory', 'memory', 'gpu', 'gpu', '']
     """
     name = without_unit(resource).lower()

@@ -18,6 +18,9 @@ array([2., 2.])
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,11 +29,39 @@ from fairopt.instance import FloatArray, IntArray, safe_ratio
 from fairopt.instance.tolerances import FITS
 from fairopt.solvers import pack_servers
 
-__all__ = ["Packed", "pack"]
+__all__ = ["Budget", "Packed", "pack"]
 
 _STEPS = 16
 _FEW = 600  # pairs of user and single server, for branch and cut
-_TIME = 5.0  # seconds
+_SHORTEST = 0.01  # seconds: less is not worth a start
+
+
+class Budget:
+    """Seconds that several searches share, and what they took so far.
+
+    >>> budget = Budget(2.0)
+    >>> with budget.spending():
+    ...     pass
+    >>> 1.9 < budget.left <= 2.0
+    True
+    """
+
+    def __init__(self, seconds: float = np.inf) -> None:
+        self.seconds, self.spent = seconds, 0.0
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return max(self.seconds - self.spent, 0.0)
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        """Take the seconds of a ``with`` statement from the budget."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spent += time.monotonic() - started
 
 
 @dataclass(slots=True)
@@ -63,14 +94,17 @@ class Packed:
 
     def add(self, user: int, tasks: int) -> int:
         """Place as many tasks of a user as fit, at most so many, on the first servers; return how many were placed."""
-        if tasks <= 0:
+        demand, rest, kinds, seen = self.demands[user], tasks, list[_Kind](), 0
+        if tasks <= 0 or not demand.any():
             return 0
-        demand, rest, kinds = self.demands[user], tasks, []
-        for kind in self.kinds:
-            each = min(self._fit(demand, kind.left), rest)
-            if each == 0:
-                kinds.append(kind)
-                continue
+        needed = demand > 0
+        left = np.array([kind.left[needed] for kind in self.kinds]) + FITS * self.capacity[needed]
+        room = np.floor((left / demand[needed]).min(axis=1))
+        for j in np.flatnonzero(room > 0).tolist():
+            if not rest:
+                break
+            kinds += self.kinds[seen:j]
+            kind, seen, each = self.kinds[j], j + 1, min(int(room[j]), rest)
             full = min(kind.count, rest // each)
             kinds += self._taken(kind, user, each, full)
             rest -= full * each
@@ -80,7 +114,7 @@ class Packed:
                 rest, others = rest - part, others - 1
             if others:
                 kinds.append(_Kind(others, kind.left, kind.tasks))
-        self.kinds = kinds
+        self.kinds = kinds + self.kinds[seen:]
         self.placed[user] += tasks - rest
         return tasks - rest
 
@@ -126,12 +160,6 @@ class Packed:
         need = tasks @ self.demands
         return all(bool((need <= kind.left + FITS * self.capacity).all()) for kind in self.kinds)
 
-    def _fit(self, demand: FloatArray, left: FloatArray) -> int:
-        needed = demand > 0
-        if not needed.any():
-            return 0
-        return int(np.floor(((left[needed] + FITS * self.capacity[needed]) / demand[needed]).min()))
-
     def _taken(self, kind: _Kind, user: int, each: int, count: int) -> list[_Kind]:
         if not count:
             return []
@@ -143,8 +171,11 @@ class Packed:
         return np.where(left > FITS * self.capacity, left, 0.0)
 
 
-def pack(capacity: FloatArray, count: int, demands: FloatArray, tasks: FloatArray) -> Packed:
-    """Place whole numbers of tasks, (users,), on ``count`` servers of this capacity, as many of them as fit."""
+def pack(capacity: FloatArray, count: int, demands: FloatArray, tasks: FloatArray, budget: Budget | None = None) -> Packed:
+    """Place whole numbers of tasks, (users,), on ``count`` servers of this capacity, as many of them as fit.
+
+    Branch and cut has half of what is left of the budget.
+    """
     size = safe_ratio(demands, capacity).max(axis=1, initial=0.0)
     order = sorted(np.flatnonzero(tasks > 0).tolist(), key=lambda user: (-size[user], user))
     best: Packed | None = None
@@ -160,8 +191,10 @@ def pack(capacity: FloatArray, count: int, demands: FloatArray, tasks: FloatArra
             break
     assert best is not None
     mine = np.flatnonzero(tasks > 0)
-    if best.placed.sum() < tasks.sum() and mine.size * count <= _FEW:
-        found = pack_servers(capacity, count, demands[mine], tasks[mine], _TIME)
+    budget = budget or Budget()
+    if best.placed.sum() < tasks.sum() and mine.size * count <= _FEW and budget.left > _SHORTEST:
+        with budget.spending():
+            found = pack_servers(capacity, count, demands[mine], tasks[mine], budget.left / 2)
         if found.sum() > best.placed.sum():
             best = Packed(capacity, count, demands)
             best.place(mine, found)

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from fairopt.allocation import Allocation
 from fairopt.analysis.measures import violations
 from fairopt.analysis.rerun import given
-from fairopt.clusters.packing import Packed, pack
+from fairopt.clusters.packing import Budget, Packed, pack
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import expand, number_distinct, on_rows
@@ -40,6 +40,7 @@ from fairopt.wording import did_you_mean, figure, joined, named, plural
 __all__ = ["Group", "Whole", "whole_tasks"]
 
 _FEW = 600  # pairs of user and single server, for one program over all of them
+_LEAST = 0.1  # of the time limit, for each program
 _MOST = 5  # names in a sentence
 
 
@@ -121,7 +122,7 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, 
     names : mapping, optional
         Name of the group of server rows: rows of one name are in groups of that name, rows of different names never in one group.
     time_limit : float, optional
-        Seconds of the search for a placement on fewer rows and servers; None: no limit.
+        Seconds of the whole search: for the numbers of whole tasks, and for a placement on fewer rows and servers; None: no limit.
 
     Raises
     ------
@@ -151,56 +152,47 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, 
             )
     groups, small = _grouped(instance, names or {})
     per_user = np.where(instance.zero_demand, 0.0, allocation.tasks_per_user)
-    budget = _Budget(np.inf if time_limit is None else time_limit)
+    budget = Budget(np.inf if time_limit is None else time_limit)
     program, placed, packed, together = without_breaking(small, lambda rows: _rounded(small, per_user, rows, budget))
     tasks = np.column_stack([each.placed for each in packed])
     notes = list(_said(instance, per_user, program, tasks))
     if tasks.any() and not placed.fewest:
-        notes.append(_gained(placed, int((tasks > 0).sum()), budget))
+        best = placed.rounded and not (tasks.sum(axis=1) < program.floors).any()
+        notes.append(_gained(placed, int((tasks > 0).sum()), budget, best=best))
     elif together and tasks.any():
         notes.append("this placement has the fewest pairs of user and row found within the search limit; one with fewer may exist")
     return Whole(allocation, groups, tasks, packed, tuple(notes))
 
 
-@dataclass(slots=True)
-class _Budget:
-    """Seconds that searches for fewer pairs and servers share, and what they took."""
-
-    left: float
-    spent: float = 0.0
-
-    def take(self, placed: Placed) -> None:
-        self.left, self.spent = max(self.left - placed.seconds, 0.0), self.spent + placed.seconds
-
-
-def _gained(placed: Placed, pairs: int, budget: _Budget) -> str:
-    """Return a note on a search for fewer pairs that ended without a proof: what it gained, and how to search longer."""
+def _gained(placed: Placed, pairs: int, budget: Budget, *, best: bool) -> str:
+    """Return a note on a search that ended without a proof: what it gained, and how to search longer."""
     if not placed.before:
         return "there are too many pairs of user and row to search for the fewest; one with fewer may exist"
     gain = (
         f"{placed.before:,} pairs of user and row at first, {pairs:,} now" if pairs < placed.before else "no placement with fewer was found"
     )
     least = f"; at least {placed.least:,} are needed" if 0 < placed.least < pairs else ""
+    more = "" if best else "; perhaps more tasks fit"
     return (
-        f"the search for fewer pairs of user and row ended after {budget.spent:.1f} s: {gain}{least} "
+        f"the search for fewer pairs of user and row ended after {budget.spent:.1f} s: {gain}{least}{more} "
         "(placement_time_limit= searches longer)"
     )
 
 
 def _rounded(
-    small: Instance, per_user: FloatArray, rows: Sequence[Row], budget: _Budget
+    small: Instance, per_user: FloatArray, rows: Sequence[Row], budget: Budget
 ) -> tuple[tuple[WholePlacement, Placed, tuple[Packed, ...], bool], FloatArray]:
     """Return the program within these rows of queues, its answer, the single servers, and whether one program packed them together.
 
     Beside them, the tasks, (users, groups).
     """
     program = WholePlacement.of(small, per_user, rows)
-    placed = place_whole(program, budget.left)
-    budget.take(placed)
+    with budget.spending():
+        placed = place_whole(program, _seconds(budget))
     wanted = np.zeros((small.n_users, small.n_servers))
     wanted[program.pair_users, program.pair_servers] = placed.x
     aim = np.maximum(wanted.sum(axis=1), program.floors + (0.0 if placed.rounded else program.parts > 0))
-    packed = _on_single_servers(small, program, wanted, aim)
+    packed = _on_single_servers(small, program, wanted, aim, budget)
     together = None
     if _worth(program, np.column_stack([each.placed for each in packed])) < _worth(program, wanted) - FITS:
         together = _together(small, per_user, program, packed, rows, wanted, budget)
@@ -243,7 +235,14 @@ def _grouped(instance: Instance, names: Mapping[str, str]) -> tuple[tuple[Group,
     return groups, small
 
 
-def _on_single_servers(instance: Instance, program: WholePlacement, wanted: FloatArray, aim: FloatArray) -> tuple[Packed, ...]:
+def _seconds(budget: Budget) -> float | None:
+    """Return what is left of a budget, some of it in any case: the rows of queues may ask for the numbers of tasks several times."""
+    return None if np.isinf(budget.seconds) else max(budget.left, _LEAST * budget.seconds)
+
+
+def _on_single_servers(
+    instance: Instance, program: WholePlacement, wanted: FloatArray, aim: FloatArray, budget: Budget
+) -> tuple[Packed, ...]:
     """Return the single servers with the tasks that fit there: as placed, then towards the aim wherever there is room.
 
     The whole parts of users come first, and then the largest remainders.
@@ -252,9 +251,9 @@ def _on_single_servers(instance: Instance, program: WholePlacement, wanted: Floa
     packed: list[Packed] = []
     for i in range(instance.n_servers):
         arguments = instance.capacities[i], int(instance.counts[i]), instance.server_demands
-        each = pack(*arguments, wanted[:, i])
+        each = pack(*arguments, wanted[:, i], budget)
         if (each.placed < wanted[:, i]).any():  # then nobody is rounded up before everybody has its whole part
-            each = pack(*arguments, np.maximum(wanted[:, i] - surplus, 0.0))
+            each = pack(*arguments, np.maximum(wanted[:, i] - surplus, 0.0), budget)
         packed.append(each)
     column = {(int(n), int(i)): p for p, (n, i) in enumerate(zip(program.pair_users, program.pair_servers, strict=True))}
     tasks = np.column_stack([each.placed for each in packed])
@@ -289,7 +288,7 @@ def _together(
     packed: tuple[Packed, ...],
     rows: Sequence[Row],
     wanted: FloatArray,
-    budget: _Budget,
+    budget: Budget,
 ) -> tuple[Packed, ...] | None:
     """Return a better packing of few servers, by one program over all of them; None if there is none.
 
@@ -301,10 +300,12 @@ def _together(
     each = WholePlacement.of(single, per_user, [replace(each, servers=each.servers[row]) for each in rows])
     tasks = np.zeros((single.n_users, single.n_servers))
     there = wanted[each.pair_users, row[each.pair_servers]] > 0
-    tasks[each.pair_users, each.pair_servers] = place_numbers(replace(each, most=np.where(there, each.most, 0.0)))
+    with budget.spending():
+        inside = place_numbers(replace(each, most=np.where(there, each.most, 0.0)), _seconds(budget))
+    tasks[each.pair_users, each.pair_servers] = inside
     if _worth(program, tasks) < _worth(program, wanted) - FITS:
-        anywhere = place_whole(each, budget.left)
-        budget.take(anywhere)
+        with budget.spending():
+            anywhere = place_whole(each, _seconds(budget))
         others = np.zeros_like(tasks)
         others[each.pair_users, each.pair_servers] = anywhere.x
         tasks = others if _worth(program, others) > _worth(program, tasks) + FITS else tasks

@@ -25,6 +25,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands.in_options import in_options
+from fairopt.commands.outputs import UNTITLED
 from fairopt.commands.said import INTERRUPTED, SAID, WRITTEN
 from fairopt.files import is_device, write_files
 from fairopt.formats import FILES
@@ -248,8 +249,13 @@ def draw(
 def write_figure(make: Callable[[], Figure], path: Path) -> None:
     """Draw a figure and write it."""
     from fairopt.plots import save_figure
+    from fairopt.plots.sheets import untitled
 
-    work(f"drawing {path}", lambda: save_figure(make(), path))
+    def drawn() -> Figure:
+        with untitled(UNTITLED.get()):
+            return make()
+
+    work(f"drawing {path}", lambda: save_figure(drawn(), path))
     WRITTEN.add(str(path))
 
 

@@ -52,7 +52,7 @@ PlacementTimeLimit = Annotated[
     float,
     typer.Option(
         metavar="SECONDS",
-        help="Time limit of the search for a placement of whole tasks on fewer rows and servers.",
+        help="Time limit of the search for whole tasks and their placement on few rows and servers.",
     ),
 ]
 Everything = Annotated[bool, typer.Option("--all", help="Show all users, however many there are.")]

@@ -1,7 +1,8 @@
 """What commands write: nothing that the same command reads, and no file that exists, unless ``--force`` says so.
 
 The type of an option whose file is written carries a mark, as in ``Annotated[Path | None, typer.Option(...), Written()]``. A command with
-such options is `guarded`: it also takes ``--force``, and before anything is read or computed it refuses
+such options is `guarded`: it also takes ``--force``, and ``--no-title`` if it draws with ``--plot``. Before anything is read or computed it
+refuses
 
 * a file that exists, without ``--force``;
 * a file that another argument names, by whatever path or link, a table in a folder that one names, and a file that is given twice.
@@ -9,7 +10,7 @@ such options is `guarded`: it also takes ``--force``, and before anything is rea
 >>> def draw(file: Path, plot: Annotated[Path | None, typer.Option(), Written()] = None) -> None:
 ...     '''Draw a file.'''
 >>> list(inspect.signature(guarded(draw)).parameters)
-['file', 'plot', 'force']
+['file', 'plot', 'no_title', 'force']
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -28,9 +30,12 @@ import typer
 from fairopt.errors import InvalidInstance
 from fairopt.files import refuse_existing, refuse_read
 
-__all__ = ["Written", "guarded"]
+__all__ = ["UNTITLED", "Written", "guarded"]
 
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+NoTitle = Annotated[bool, typer.Option("--no-title", help="Draw pictures without their titles, for a paper.")]
+UNTITLED = ContextVar("untitled", default=False)
+"""Whether the command draws pictures without titles."""
 _APART = re.compile("[,:=]")  # what stands between the parts of an argument, of which one may be a file, as in drfh:mine.py:emptiest
 
 
@@ -68,14 +73,20 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     signature = inspect.signature(command)
 
     @functools.wraps(command)
-    def run(*, force: bool, **given: Any) -> None:
+    def run(*, force: bool, no_title: bool = False, **given: Any) -> None:
         _check(given, marks, force=force)
-        command(**given)
+        before = UNTITLED.set(no_title)
+        try:
+            command(**given)
+        finally:
+            UNTITLED.reset(before)
 
+    more = {"no_title": NoTitle} if "plot" in marks else {}
+    more |= {"force": Force}
     parameters = [each.replace(annotation=hints[name]) for name, each in signature.parameters.items()]
-    forced = inspect.Parameter("force", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Force)
-    run.__signature__ = signature.replace(parameters=[*parameters, forced])  # type: ignore[attr-defined]
-    run.__annotations__ = {**hints, "force": Force}
+    added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind) for name, kind in more.items()]
+    run.__signature__ = signature.replace(parameters=[*parameters, *added])  # type: ignore[attr-defined]
+    run.__annotations__ = {**hints, **more}
     return run
 
 

@@ -193,10 +193,9 @@ def study(
         deliver(rendered(paper(chosen or every).to_frame() if own else means, kind, str(table)), table)
     if plot is not None and not frame["tasks"].isna().all():
         from fairopt.plots import plot_study
-        from fairopt.studies.titles import entry_title, instance_title
+        from fairopt.studies.titles import instance_title
 
-        short = {name: entry_title(name) for name in frame["entry"].unique()} if own or kind in _PAPER else {}
-        short |= {name: instance_title(name) for name in frame["instance"].unique()} if short else {}
+        short = {name: instance_title(name) for name in frame["instance"].unique()} if own or kind in _PAPER else {}
         write_figure(lambda: plot_study(frame, interval=interval, titles=short | titles), plot)  # names as in the table beside it
     if form == "csv":
         deliver(rendered(named(paper(chosen or every).to_frame() if own else means), "csv"), None)

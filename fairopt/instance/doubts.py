@@ -28,7 +28,7 @@ from fairopt.instance.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.rivals import why_without_effect
 from fairopt.instance.tolerances import FITS
 from fairopt.instance.units import bare_amount
-from fairopt.wording import figure, joined, named, percent, plural, printable
+from fairopt.wording import figure, joined, named, percent, printable
 
 __all__ = ["doubts"]
 
@@ -140,12 +140,12 @@ def _of_weights(instance: Instance, told_of: Collection[str]) -> Iterator[str]:
     ]
     if not alone:
         return
-    told = [(f"{figure(float(weight), 6)} of {name}", why_without_effect(instance, **which)) for name, weight, which in alone[:_MOST]]
     if len(alone) == 1:
-        yield f"the weight {told[0][0]} has no effect, because {told[0][1]}"
+        (name, weight, which) = alone[0]
+        yield f"the weight {figure(float(weight), 6)} of {name} has no effect, because {why_without_effect(instance, **which)}"
     else:
-        more = [f"those of {plural(len(alone) - _MOST, 'other')}"] if len(alone) > _MOST else []
-        yield f"these weights have no effect: {joined([*(f'{what} ({why})' for what, why in told), *more])}"
+        who = joined([name for name, *_ in alone], 3)
+        yield f"the weights of {who} have no effect: each is alone in its queue, so the queue's weight counts"
 
 
 # Names ---------------------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ gamma[n,i] <= P[n]. Resources of the whole cluster, which no server has, are `sh
 ...     [[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]],
 ...     weights=[1, 1, 2], resources=["cpu", "memory", "bandwidth"])
 >>> instance
-Instance(3 users, 2 servers, 3 resources: 21 cpu, 24 memory, 100 bandwidth; 2 users cannot run on every server)
+Instance(3 users, 2 servers, 3 resources: 21 cpu, 24 memory, 100 bandwidth)
 >>> instance.rates
 array([[6., 0.],
        [6., 0.],
@@ -338,11 +338,12 @@ class Instance(Derived, ShowsItself):
         ``eligibility={"vision": ["new"]}``                   these servers alone, or ``{"vision": {"old": False}}``
         ``queue_of={"ines": "vision"}``                       None: the root
         ``shared={"licences": 12}``                           None leaves one out, for all users
-        ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None leaves the queue out
+        ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None removes the queue, with those in it
         ``limits={"licences": {"bound": 12}}``                arguments of `Limit`; None leaves the limit out
         ``attributes={"new": {"ssd": True}}``                 by name; None leaves one out. So too ``hosts`` and ``owners``
         ====================================================  =========================================================
 
+        With a queue that is removed go the queues and users in it, but for those that the same call moves elsewhere.
         Hosts and attributes stay with their rows, owners with their users. A row whose count changes has no hosts any more, unless these
         are given, too.
 

@@ -9,13 +9,13 @@ import numpy as np
 from fairopt.instance.fractions import ExactArray, plain
 from fairopt.instance.hosts import folded
 from fairopt.instance.units import bare_amount, unit_in_name
-from fairopt.validation import FloatArray
+from fairopt.validation import BoolArray, FloatArray
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
 
-__all__ = ["labelled_arrays", "plain_data", "summary"]
+__all__ = ["confined", "labelled_arrays", "plain_data", "summary"]
 
 
 def plain_data(instance: Instance) -> dict[str, Any]:
@@ -107,9 +107,8 @@ def summary(instance: Instance) -> str:
     if instance.shared:
         resources += f", of which {plural(len(instance.shared), 'is', 'are')} shared"
     notes = [f"{plural(instance.n_users, 'user')}, {servers}, {resources}: {', '.join(totals)}"]
-    confined = int((~instance.eligibility[:, instance.counts > 0]).any(axis=1).sum())
     for number, what in (
-        (confined, "cannot run on every server"),
+        (int(confined(instance).sum()), "cannot run on every server"),
         (int(np.isfinite(instance.tasks).sum()), "with finitely many tasks"),
         (int(np.isfinite(instance.parallelism).sum()), "with limited parallelism"),
         (len(instance.unservable), "cannot run anywhere"),
@@ -126,3 +125,24 @@ def summary(instance: Instance) -> str:
     if instance.rates_per_server is not None:
         notes.append("rates given")
     return f"Instance({'; '.join(notes)})"
+
+
+def confined(instance: Instance) -> BoolArray:
+    """Return which users may not run on every server that has the resources of their tasks, (users,).
+
+    A server without a GPU confines nobody: there, a task that needs one cannot run in any case.
+
+    >>> from fairopt.instance import Instance
+    >>> pool = Instance([[8, 1], [8, 0]], [[1, 1], [1, 0]], eligibility=[[True, False], [True, False]])
+    >>> confined(pool)
+    array([False,  True])
+    """
+    found: BoolArray = np.zeros(instance.n_users, bool)
+    some = np.flatnonzero(~instance.eligibility.all(axis=1))
+    on_servers = np.array([resource not in instance.shared for resource in instance.resources])
+    patterns, which = np.unique((instance.demands[some] > 0) & on_servers, axis=0, return_inverse=True)
+    for number, asked in enumerate(patterns):
+        able = (instance.counts > 0) & ((instance.capacities > 0) | ~asked).all(axis=1)
+        mine = some[which.ravel() == number]
+        found[mine] = ~instance.eligibility[np.ix_(mine, able)].all(axis=1)
+    return found

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["changed_arguments"]
 
+_OF_USERS = ("demands", "weights", "eligibility", "tasks", "rates", "parallelism", "guarantees", "queue_of", "owners", "users")
+
 
 def changed_arguments(instance: Instance, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return all arguments of the constructor for the changed instance (`Instance.replace`).
@@ -59,7 +61,29 @@ def changed_arguments(instance: Instance, changes: Mapping[str, Any]) -> dict[st
         name: _by_label(instance, name, value) for name, value in changes.items() if isinstance(value, Mapping) and name != "shared"
     }
     changed = {**arguments, **changed_facts(instance, changes), **changes, **by_label}
-    return changed_shared(instance, changes, changed) if arguments["shared"] or "shared" in changes else changed
+    if arguments["shared"] or "shared" in changes:
+        changed = changed_shared(instance, changes, changed)
+    given = changes.get("queues")
+    removed = {name for name, change in given.items() if change is None} if isinstance(given, Mapping) else set()
+    return _without_queues(changed, removed, instance.n_users) if removed else changed
+
+
+def _without_queues(arguments: dict[str, Any], removed: set[str], users: int) -> dict[str, Any]:
+    """Return the arguments without the queues and users below queues that are removed; those who were moved elsewhere stay."""
+    more = removed
+    while more:
+        more = {queue.name for queue in arguments["queues"] if queue.parent in removed and queue.name not in removed}
+        removed = removed | more
+    queue_of = arguments["queue_of"] or [None] * users
+    stay = [n for n, queue in enumerate(queue_of) if queue not in removed]
+    of_users = {name: arguments[name] for name in _OF_USERS if arguments[name] is not None and len(arguments[name]) == users}
+    kept = {
+        name: values[stay] if isinstance(values, np.ndarray) else type(values)(values[n] for n in stay) for name, values in of_users.items()
+    }
+    queues = [queue for queue in arguments["queues"] if queue.name not in removed]
+    names = {user: [user] for user in kept["users"]}
+    limits = moved(arguments["limits"], names, None, {queue.name: [queue.name] for queue in queues}) if arguments["limits"] else ()
+    return {**arguments, "queues": queues, **kept, "limits": limits}
 
 
 def _limits_after(instance: Instance, changes: Mapping[str, Any]) -> list[Limit]:

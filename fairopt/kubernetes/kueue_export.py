@@ -68,7 +68,7 @@ def export_kueue(
         Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...); default: those of the instance or in the names of
         the resources, else cores and GiB. Memory under another name, without a unit, is refused.
     placement_time_limit : float, optional
-        Seconds of the search for a placement on fewer rows and servers; None: no limit.
+        Seconds of the search for whole tasks and for their placement on few rows and servers; None: no limit.
 
     Raises
     ------

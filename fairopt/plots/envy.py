@@ -72,6 +72,14 @@ def plot_envy(
         shown = np.sort(np.argsort(-most, kind="stable")[:_MOST])
     cells = envy[np.ix_(shown, shown)]
     largest = float(cells.max(initial=0.0))
+    heading = f"Envy: {title}" if title else "Envy"
+    if number > _NUMBERS and not largest > 0:  # an empty grid would say as much
+        page = sheet(ax, figsize, (4.6, 1.3))
+        page.axes[0].set_axis_off()
+        users_are = f" ({number:,} users)" if number > _MOST else ""
+        page.axes[0].set_title(f"nobody envies anybody{users_are}", loc="left", fontsize=9, color=GREY)
+        page.headline(heading, None)
+        return page.figure
     envying, envied = shown, shown
     if number > _NUMBERS and largest > 0:  # no empty rows and columns among many users
         envying, envied = shown[cells.max(axis=1) > 0], shown[cells.max(axis=0) > 0]
@@ -108,7 +116,7 @@ def plot_envy(
         page.figure.colorbar(picture, ax=axes, label="envy, in tasks", shrink=0.8)
     whole = cells.shape == (shown.size, shown.size)
     if not largest > 0:
-        note = "nobody envies anybody" + (f" ({number:,} users)" if number > shown.size else "")
+        note = "nobody envies anybody"
     elif number == shown.size:
         note = "" if whole else textwrap.fill(f"{envying.size:,} who envy and {envied.size:,} who are envied, of {number:,} users", _LINE)
     else:
@@ -116,6 +124,5 @@ def plot_envy(
         note = note if whole else textwrap.fill(f"{envying.size:,} who envy and {envied.size:,} who are envied, of {note}", _LINE)
     if note:
         axes.set_title(note, loc="left", fontsize=9, color=GREY)
-    heading = f"Envy: {title}" if title else "Envy"
     page.headline(heading, None)
     return page.figure

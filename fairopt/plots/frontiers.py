@@ -17,8 +17,9 @@ from fairopt import wording
 from fairopt.instance import FloatArray
 from fairopt.plots.colours import NOTIONS, looks
 from fairopt.plots.labels import label_points, together
-from fairopt.plots.sheets import sheet
+from fairopt.plots.sheets import is_narrow, sheet
 from fairopt.plots.style import COLOURS, GREY, short_label, size_of
+from fairopt.studies.titles import entry_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,8 +65,9 @@ def plot_frontier(
     'tasks in all'
     """
     points = [point for point in frontier.points if point.allocation is not None]
-    page = sheet(ax, figsize, (9.0, 6.0))
+    page, narrow = sheet(ax, figsize, (9.0, 6.0)), is_narrow(figsize)
     (axes,) = page.axes
+    size = 0.75 if narrow else 1.0
     places = np.array([(point.total, point.smallest_share) for point in points]).reshape(-1, 2)
     left, right, top = limits_of(frontier, places)
     axes.set_xlim(left, right)
@@ -95,7 +97,7 @@ def plot_frontier(
                 *places[own].T,
                 color=colour if style != "none" else GREY,  # of the legend: each notion and schedule has its own, drawn above
                 marker=mark,
-                markersize=6.5 if style == "none" else 8.5,  # both marks show where points coincide
+                markersize=(6.5 if style == "none" else 8.5) * size,  # both marks show where points coincide
                 markeredgecolor="white",
                 markeredgewidth=0.6,
                 linestyle=style,
@@ -108,15 +110,20 @@ def plot_frontier(
         mark, _, style, _ = _LOOK[point.kind]
         if style == "none":
             edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.6}
-            axes.plot(*place, color=look[point.name].colour, marker=mark, markersize=6.5, linestyle="none", zorder=6, **edge)
+            axes.plot(*place, color=look[point.name].colour, marker=mark, markersize=6.5 * size, linestyle="none", zorder=6, **edge)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("tasks in all")
-    axes.set_ylabel("smallest weighted dominant share")
+    axes.set_ylabel("smallest weighted\ndominant share" if narrow else "smallest weighted dominant share")
+    if narrow:
+        axes.tick_params(labelsize=8)
+        axes.xaxis.label.set_fontsize(8)
+        axes.yaxis.label.set_fontsize(8)
     axes.xaxis.set_major_formatter(lambda value, _: wording.figure(value, 6))
     axes.yaxis.set_major_formatter(lambda value, _: wording.figure(value))  # no common factor above the axis: the prices are there
     page.headline(f"Efficiency against fairness: {size_of(frontier.instance, frontier.sharing)}", title)
-    _price_axes(axes, frontier)
-    page.legend(loc="outside lower center", ncols=6, fontsize=9)
+    if not narrow:  # both prices are parts of what the axes show
+        _price_axes(axes, frontier)
+    page.legend(loc="outside lower center", ncols=6, fontsize=7 if narrow else 9)
     page.figure.draw_without_rendering()  # settles the layout
     if page.own:
         page.figure.set_layout_engine("none")
@@ -124,8 +131,9 @@ def plot_frontier(
     label_points(
         axes,
         np.array([places[group].mean(axis=0) for group in groups]).reshape(-1, 2),
-        [label_of([points[j] for j in group]) for group in groups],
+        [label_of([points[j] for j in group], 18 if narrow else _WRAP, _title) for group in groups],
         lines,
+        fontsize=7 if narrow else 8.5,
     )
     return page.figure
 
@@ -157,9 +165,12 @@ def _price_axes(axes: Axes, frontier: Frontier) -> None:
         side.spines[:].set_visible(False)
 
 
-def label_of(points: Sequence[FrontierPoint]) -> str:
-    """Return the names of the points of one mark, those of a path as one list."""
-    names = [short_label(point.name, 30) for point in points if point.kind not in ("alpha", *_FAMILIES)]
+def label_of(points: Sequence[FrontierPoint], wrap: int = _WRAP, title: Callable[[str], str] = str) -> str:
+    """Return the names of the points of one mark, those of a path as one list, in lines of ``wrap`` characters.
+
+    ``title`` returns what a notion or schedule is called.
+    """
+    names = [short_label(title(point.name), 30) for point in points if point.kind not in ("alpha", *_FAMILIES)]
     paths = {kind: [point.name for point in points if point.kind == kind] for kind in ("alpha", *_FAMILIES)}
     for kind, members in paths.items():
         if members and kind == "alpha":
@@ -169,7 +180,17 @@ def label_of(points: Sequence[FrontierPoint]) -> str:
             pairs = [f"({beta},\u00a0{lam})" for beta, lam in map(_member, members)]
             alone = len(members) == len(points)  # then the shape of the mark shows the family
             names.append(("" if alone else f"{kind.upper()}\u00a0") + ", ".join(pairs))
-    return "\n".join(textwrap.wrap(", ".join(names), _WRAP, break_on_hyphens=False))
+    return "\n".join(textwrap.wrap(", ".join(names), wrap, break_on_hyphens=False))
+
+
+def _title(name: str) -> str:
+    """Return what the tables and pictures of a study call a notion or schedule, which may be one of several of a name.
+
+    >>> _title("drf (2)"), _title("drfh:best-fit")
+    ('DRF (2)', 'DRFH, best-fit')
+    """
+    entry, _, number = name.partition(" (")
+    return entry_title(entry) + (f" ({number}" if number else "")
 
 
 def _member(name: str) -> tuple[str, str]:

@@ -29,6 +29,7 @@ __all__ = ["plot_queues"]
 _MOST = 60  # queues; with more, the deepest are left out
 _MISSING = "#D55E00"
 _TITLE = 70  # characters of a line
+_SHORT_TITLE, _COLUMN = 34, 4.0  # of a line in a figure of less than so many inches
 _CHARACTER, _GAP = 0.015, 0.03  # a character of a note, and what is before it, as parts of the width of the axes
 
 
@@ -42,7 +43,8 @@ def plot_queues(
 ) -> Figure:
     """Draw what each queue holds of a resource, and its guarantee and limit of it, as parts of the cluster.
 
-    Of more than 60 queues the deepest are left out, and the caption says so. Guarantees and limits on groups of servers have no mark.
+    Of more than 60 queues the deepest are left out, and the caption says so. Guarantees and limits on groups of servers have no mark. Other
+    resources with guarantees or limits are named below the axis.
 
     Parameters
     ----------
@@ -71,10 +73,10 @@ def plot_queues(
         depth -= 1
     shown = [each for each in every if each.depth <= depth]
     capacity = dict(zip(allocation.instance.resources, allocation.instance.total_capacity.tolist(), strict=True))
+    bounds = [bound.resource for each in every for bound in each.guarantees]
+    bounds += [bound.resource for each in every for bound in each.limits]
+    named = Counter(name for name in bounds if capacity[name] > 0)
     if resource is None:
-        bounds = [bound.resource for each in every for bound in each.guarantees]
-        bounds += [bound.resource for each in every for bound in each.limits]
-        named = Counter(name for name in bounds if capacity[name] > 0)
         resource = named.most_common(1)[0][0] if named else None
     elif not capacity.get(resource):
         known = ", ".join(allocation.instance.resources)
@@ -114,12 +116,20 @@ def plot_queues(
         for mark in sorted(part for points in marks.values() for part, at in points if at == row):
             end = max(end, mark) if mark <= end + width else end  # beyond the marks that the note would cover
         axes.annotate(text, (end, row), xytext=(7, 0), textcoords="offset points", va="center", fontsize=9)
+    small = 8 if page.own and page.figure.get_figwidth() < _COLUMN else None
+    if small:
+        axes.tick_params(labelsize=small)
     tree_ticks(axes, y.astype(float), short_labels([each.name for each in shown]), [each.depth for each in shown])
     axes.set_ylim(max(len(shown), 1) - 0.5, -0.6)
     axes.set_xlim(0, max(largest, 1e-12) * room_beside(axes))
     percent_axis(axes.xaxis)
-    axes.set_xlabel("dominant share" if resource is None else wrapped(f"part of the {resource} of the cluster", _TITLE))
-    axes.set_title("What each queue holds" if resource is None else wrapped(f"What each queue holds of {resource}", _TITLE), loc="left")
+    line = _TITLE if small is None else _SHORT_TITLE
+    others = [name for name in named if resource not in (name, None)]
+    below = ["dominant share" if resource is None else f"part of the {resource} of the cluster"]
+    below += [f"(without guarantees and limits of {wording.joined(others, 3)})"] if others else []
+    axes.set_xlabel("\n".join(wrapped(text, line) for text in below), fontsize=small)
+    what = "What each queue holds" if resource is None else f"What each queue holds of {resource}"
+    axes.set_title(wrapped(what, line), loc="left", fontsize=small and small + 1)
     axes.spines[["top", "right"]].set_visible(False)
     handles, labels = axes.get_legend_handles_labels()
     if handles:

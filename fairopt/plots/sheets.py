@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +18,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Sheet", "is_narrow", "sheet"]
+__all__ = ["Sheet", "is_narrow", "sheet", "untitled"]
 
 _NARROW = 6.0  # inches
+_COLUMN = 4.0  # inches: about the width of a column of a paper
+_UNTITLED = ContextVar("untitled", default=False)
+
+
+@contextmanager
+def untitled(wanted: bool = True) -> Iterator[None]:
+    """Draw the pictures inside a ``with`` statement without titles, as for papers, where a caption says what a picture shows.
+
+    >>> import fairopt as fo
+    >>> with untitled():
+    ...     fo.solve(fo.Instance([[9]], [[1]]), "drfh").plot().get_suptitle()
+    ''
+    """
+    before = _UNTITLED.set(wanted)
+    try:
+        yield
+    finally:
+        _UNTITLED.reset(before)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,10 +51,12 @@ class Sheet:
 
     def headline(self, words: str, title: str | None) -> None:
         """Write the title above everything: ``words``, or the caller's. The caller's axes take the caller's title alone."""
+        title = "" if _UNTITLED.get() else title
         text = short_label(words, len(words)) if title is None else title
         if self.own:
             if text:
-                drawn = self.figure.suptitle(text, fontweight="bold", x=0.01, horizontalalignment="left")
+                size = {"fontsize": 9} if self.figure.get_figwidth() < _COLUMN else {}
+                drawn = self.figure.suptitle(text, fontweight="bold", x=0.01, horizontalalignment="left", **size)
                 room = 0.98 * self.figure.bbox.width / drawn.get_window_extent(renderer_of(self.figure)).width
                 if room < 1 and title is None:
                     drawn.set_text(wrapped(words, max(int(room * len(words)), 20)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.plots.colours import looks
-from fairopt.plots.sheets import sheet
+from fairopt.plots.sheets import is_narrow, sheet
 from fairopt.plots.simulation import UNITS
 from fairopt.plots.style import percent_axis, short_labels
 from fairopt.wording import figure, plural
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_side_by_side"]
 
 _PANELS = ("utilization", "tasks that wait", "shortfall", "regret", "envy", "Jain's index")
+_LOW = 0.01  # the least height of an axis: less than a hundredth is drawn as nothing
 _PARTS = ("utilization", "shortfall", "envy")  # panels in per cent
 
 
@@ -80,11 +81,15 @@ def plot_side_by_side(
         "Envy of users who wait",
         "Jain's index of shares by weight",
     )
+    narrow = is_narrow(figsize)
     for axes, text in zip(page.axes, titles, strict=True):
-        axes.set_title(text, loc="left")
+        axes.set_title(text, loc="left", fontsize=8 if narrow else None)
+        if narrow:
+            axes.tick_params(labelsize=7)
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0.0)
-        axes.set_ylim(bottom=0.0)
+        axes.set_ylim(0.0, max(axes.get_ylim()[1], _LOW))
+    panels["tasks that wait"].set_ylim(0.0, max(panels["tasks that wait"].get_ylim()[1], 1.0))  # not parts of tasks that are rounding
     panels["tasks that wait"].yaxis.set_major_formatter("{x:,.0f}")
     panels["utilization"].set_ylim(0.0, 1.05)
     panels["Jain's index"].set_ylim(0.0, 1.05)

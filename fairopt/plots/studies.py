@@ -19,6 +19,7 @@ from fairopt.plots.labels import label_points, together
 from fairopt.plots.sheets import sheet
 from fairopt.plots.style import percent_labels, short_label, wrapped
 from fairopt.studies.means import SUFFIXES, Interval, Means
+from fairopt.studies.titles import entry_title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +58,7 @@ def plot_study(
         What the bars are, on both sides of the mean: the standard error, the standard deviation, or the 95 % confidence interval, as in
         `fairopt.study_table`.
     titles : mapping, optional
-        Other names of entries and instances, as in `fairopt.study_table`.
+        Other names of entries and instances; by default entries are called as in `fairopt.study_table`.
     ax : matplotlib Axes, or a sequence of them, optional
         Draw into these axes, one for each instance.
     figsize : (float, float), optional
@@ -78,13 +79,13 @@ def plot_study(
     >>> frame = fo.study({"small": fo.Instance([[9, 18]], [[1, 4], [3, 1]])}, notions=["drf", "efficiency"], workers=1)
     >>> axes, = plot_study(frame).axes
     >>> sorted(text.get_text() for text in axes.texts if text.get_text())
-    ['drf', 'efficiency']
+    ['DRF', 'Efficiency']
     """
     if fairness not in _FAIRNESS:
         raise Unsupported(f'there is no picture of "{fairness}"; choose from {", ".join(_FAIRNESS)}')
     if interval not in _SPREADS:
         raise Unsupported(f'interval is {interval!r}; give "se", "sd" or "ci95"')
-    called = dict(titles or {})
+    called = {str(name): entry_title(str(name)) for name in frame["entry"].unique()} | dict(titles or {})
     columns = ["efficiency", fairness]
     spreads = [f"{name} {SUFFIXES[interval]}" for name in columns]
     means = Means(frame, interval, None).frame(columns).dropna(subset=columns)

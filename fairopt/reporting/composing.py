@@ -253,7 +253,8 @@ def _commands(
         lines.append(["audit", "--notion", each.name, *tries, *how])
         lines += [["explain", "--user", user, "--notion", each.name, *how] for user in explain]
     lines += [["audit", "--allocation", f"{row.name}.csv", *tries, *how] for row in found.given]
-    lines.append(["frontier", "--notions", "", *how])
+    if found.frontier.value is not None:
+        lines.append(["frontier", "--notions", "", *how])
     return _in_shell(lines)
 
 

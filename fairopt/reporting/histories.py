@@ -15,6 +15,8 @@ True
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import replace
 
 import pandas as pd
 
@@ -22,7 +24,7 @@ from fairopt.histories.result import History
 from fairopt.reporting.plain_page import page_path, picture, write_page
 from fairopt.reporting.tables.histories import period_of
 from fairopt.show.html import Html, table_html, text_html
-from fairopt.show.table import Table
+from fairopt.show.table import Column, Table, ids
 from fairopt.wording import figure, plural
 
 __all__ = ["write_history_page"]
@@ -72,4 +74,13 @@ def write_history_page(history: History, output: str | os.PathLike[str], title: 
 
 def _table(frame: pd.DataFrame) -> Html:
     titled = frame.rename(columns={name: str(name).replace("_", " ") for name in frame.columns})
-    return table_html(Table.of_frame(titled, digits=4), missing="")
+    table = Table.of_frame(titled, digits=4)
+    columns = [_dates(column) if column.title in ("start", "end") and column.kind == "words" else column for column in table.columns]
+    return table_html(replace(table, columns=tuple(columns)), missing="")
+
+
+def _dates(column: Column) -> Column:
+    """Return a column of dates as people write them, each on one line: 2026-11-03 00:30."""
+    dates = [str(date).replace("T", " ") for date in column.values]
+    whole = all(re.search(r" \d\d:\d\d:00$", date) for date in dates)
+    return ids(column.title, [date.removesuffix(":00") if whole else date for date in dates])

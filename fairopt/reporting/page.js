@@ -57,7 +57,7 @@
     await show();
     document.documentElement.dataset.drawn = String(views.length);
   };
-  // Paper has no buttons: tables that fit on a page or two are printed, and all programs.
+  // Paper has no buttons: tables that fit on a page or two are printed, but for those of charts that say as much.
   const LONGEST = 60;
   let opened = [];
   addEventListener("beforeprint", () => {

@@ -43,7 +43,7 @@ from fairopt.reporting.tables.reports import (
 )
 from fairopt.reporting.words import about_instance, about_notion, summary
 from fairopt.show.html import table_html
-from fairopt.show.table import Table, names, words
+from fairopt.show.table import Table
 from fairopt.wording import installing, joined, plural
 
 __all__ = ["require", "upright", "write_page"]
@@ -116,6 +116,7 @@ def write_page(findings: Findings, *, title: str, date: datetime.date, commands:
         legend=users if len(users) <= COLOURED else (),
         names=users if COLOURED < len(users) <= MOST_ROWS else (),
         seed=seed,
+        versions=_versions(),
         no_file=file.message,
         block=htmlsafe_json_dumps(_finite(block), dumps=_json),
         library=script_of_charts,
@@ -144,7 +145,6 @@ def _tables(findings: Findings) -> dict[str, Table]:
         "use": use_table(findings),
         "regret": regret_table(findings),
         "certificates": certificate_table(findings),
-        "versions": _versions(),
     }
     if findings.frontier.value is None:
         tables["price"] = price_table(findings)
@@ -197,9 +197,9 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _versions() -> Table:
-    found = {"Python": platform.python_version()}
+def _versions() -> list[str]:
+    found = [f"Python {platform.python_version()}"]
     for name in _VERSIONS:
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return Table.of(names("package", found), words("version", found.values()), title="Versions")
+            found.append(f"{name} {version(name)}")
+    return found

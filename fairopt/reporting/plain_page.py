@@ -32,7 +32,7 @@ dd { margin: 0 0 .3rem }
 table { border-collapse: collapse; margin: 0 0 1.5rem; font-variant-numeric: tabular-nums }
 th, td { padding: .15rem .6rem; text-align: right; border-bottom: 1px solid #8884 }
 th { vertical-align: bottom }
-th[scope=row], th.words, td.words { text-align: left }
+th[scope=row], th.words, td.words, td.id { text-align: left }
 th[scope=row] { font-weight: normal }
 td, th[scope=row] { white-space: nowrap }
 th.long, td.words { white-space: normal; overflow-wrap: anywhere; min-width: 7rem }
@@ -44,6 +44,19 @@ svg { max-width: 100%; height: auto }
 svg.mark { display: inline-block; background: white; border-radius: 2px; margin-right: .4rem; vertical-align: middle; max-width: none }
 ul.legend { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .2rem 1.4rem }
 .soft { opacity: .75 }
+@page { size: A4; margin: 14mm 13mm }
+@media print {
+  :root { color-scheme: light }
+  body { font-size: 10pt; max-width: none; margin: 0; padding: 0 }
+  table { font-size: 8pt; margin-bottom: .8rem }
+  th, td { padding: .1rem .35rem }
+  th.long, td.words, td.long { min-width: 0 }
+  .scroll { overflow: visible }
+  h2 { margin-top: 1.2rem; break-after: avoid }
+  tr, figure { break-inside: avoid }
+  thead { display: table-header-group }
+  figure svg { max-height: 150mm }
+}
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 

@@ -7,6 +7,7 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.analysis.comparison import Row
 from fairopt.analysis.measures import takes_part
+from fairopt.instance.records import confined
 from fairopt.instance.units import bare_amount
 from fairopt.reporting.findings import PROMISES, Findings, OfNotion
 from fairopt.reporting.tables.phrases import of_the_most, servers_in_rows
@@ -30,9 +31,12 @@ def about_instance(findings: Findings) -> list[str]:
     ]
     if instance.queues:
         sentences.append(f"They are in {plural(len(instance.queues), 'queue')} of {plural(int(instance.tree.depth.max()), 'level')}.")
-    confined = int((~instance.eligibility[:, instance.counts > 0]).any(axis=1).sum())
     for count, one, many in (
-        (confined, "user may not run on every server", "users may not run on every server"),
+        (
+            int(confined(instance).sum()),
+            "user may not run on every server that has its resources",
+            "users may not run on every server that has their resources",
+        ),
         (int(np.isfinite(instance.tasks).sum()), "user has a task limit", "users have a task limit"),
         (
             int(instance.limited.sum()),

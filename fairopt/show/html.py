@@ -80,7 +80,8 @@ def table_html(
             return f'<th scope="row"{_classes(long=len(text) > _LONG_NAME)}>{signs.get(text, "")}<bdi>{inner}</bdi></th>'
         if column.kind == "numbers":
             return f"<td>{inner}</td>"
-        return f"<td{_classes(words=True, long=len(text) > _LONG_TEXT)}>{signs.get(text, '')}<bdi>{inner}</bdi></td>"
+        kind = _classes(words=column.kind != "ids", id=column.kind == "ids", long=len(text) > _LONG_TEXT)
+        return f"<td{kind}>{signs.get(text, '')}<bdi>{inner}</bdi></td>"
 
     def beside(cells: list[str], tag: str, n: int) -> Iterator[str]:
         for j, text in enumerate(cells):

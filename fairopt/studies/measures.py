@@ -18,10 +18,12 @@ from fairopt.studies.store import MEASURES
 from fairopt.studies.titles import entry_title, instance_title, long_title
 from fairopt.wording import brief, did_you_mean, joined, plural, printable
 
-__all__ = ["DEFAULT_COLUMNS", "MISSING", "Titles", "chosen_measures", "is_part", "notes_of"]
+__all__ = ["DEFAULT_COLUMNS", "MISSING", "WITH_REFERENCE", "Titles", "chosen_measures", "is_part", "notes_of"]
 
 DEFAULT_COLUMNS = ("tasks", "smallest_share", "efficiency", "jain", "regret level")
 """The columns of a table for a paper, unless others are asked for; those that no entry has are left out."""
+WITH_REFERENCE = DEFAULT_COLUMNS[:3]
+"""The same of a table with a reference, where each column has its differences beside it."""
 MISSING = "n/a"
 """In the place of a mean that there is not."""
 
@@ -76,7 +78,7 @@ def chosen_measures(rows: pd.DataFrame, names: Sequence[str]) -> list[str]:
             chosen.append(by_word[word])
         elif word == "use":
             chosen += [each for each in known if each.startswith(_USE)]
-        elif names is not DEFAULT_COLUMNS:
+        elif names is not DEFAULT_COLUMNS and names is not WITH_REFERENCE:
             raise Unsupported(f'no measure "{brief(str(name))}"{did_you_mean(str(name), known)}; choose from {", ".join(known)}')
     if not chosen:
         raise Unsupported(f"there is no column; choose from {', '.join(known)}")

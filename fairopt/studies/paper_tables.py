@@ -28,7 +28,7 @@ from fairopt.show.html import table_html, text_html
 from fairopt.show.table import Column, Format, Table, ids, names
 from fairopt.show.text import text_in_latex, text_in_markdown, to_latex, to_markdown
 from fairopt.studies.means import SUFFIXES, Interval, Mean, Means
-from fairopt.studies.measures import DEFAULT_COLUMNS, MISSING, Titles, chosen_measures, is_part, notes_of
+from fairopt.studies.measures import DEFAULT_COLUMNS, MISSING, WITH_REFERENCE, Titles, chosen_measures, is_part, notes_of
 from fairopt.validation import check_whole_number
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def study_table(
         What `fairopt.study` returned, or some rows of it.
     columns : sequence of str, optional
         Measures: names of columns of ``rows``, such as "tasks", "smallest_share", "use of gpu"; "use" for the use of every resource.
-        Default: tasks, smallest share, efficiency, Jain's index and regret of the lowest share.
+        Default: tasks, smallest share and efficiency; without a reference also Jain's index and regret of the lowest share.
     digits : int, optional
         Significant digits of each mean. Default: as many as leave two digits of the error.
     interval : {"se", "sd", "ci95"}
@@ -161,7 +161,8 @@ def study_table(
     if digits is not None:
         check_whole_number("digits", digits, 1, below=_MOST_DIGITS + 1)
     means = Means(rows, interval, reference)
-    measures = chosen_measures(rows, DEFAULT_COLUMNS if columns is None else columns)
+    default = DEFAULT_COLUMNS if reference is None else WITH_REFERENCE
+    measures = chosen_measures(rows, default if columns is None else columns)
     titles_of = Titles(means, measures, titles or {})
     shown = [name for name in measures if any(means.mean(key, name).seeds for key in means.keys)]
     notes = notes_of(means, measures if columns is not None else shown, shown, titles_of)

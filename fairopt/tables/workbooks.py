@@ -23,7 +23,6 @@ from fairopt.instance.fractions import plain_numbers
 from fairopt.processes.streams import unwarned
 from fairopt.tables.sheets import Sheet, check_named, width_of
 from fairopt.tables.values import Percentage
-from fairopt.wording import installing
 
 __all__ = ["LONGEST_TEXT", "Workbook", "require_openpyxl", "to_xlsx"]
 
@@ -49,7 +48,7 @@ def require_openpyxl(what: str) -> None:
     SolverUnavailable
     """
     if find_spec("openpyxl") is None:
-        raise SolverUnavailable(f"{what} needs the package openpyxl, which is not installed; install it with: {installing('tables')}")
+        raise SolverUnavailable(f"{what} needs the package openpyxl, which is not installed; install it with: pip install openpyxl")
 
 
 class Workbook:

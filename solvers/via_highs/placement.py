@@ -27,7 +27,7 @@ class Placed:
     ----------
     x : array (pairs,)
     rounded : bool
-        Whether the numbers of tasks are proved to be the best.
+        Whether the numbers of tasks are proved to be the best, and not only the best that were found in time.
     fewest : bool
         Whether no placement of these tasks has fewer pairs.
     before : int
@@ -35,7 +35,7 @@ class Placed:
     least : int
         A number of pairs that no placement of these tasks goes below.
     seconds : float
-        What the search for fewer pairs and servers took.
+        What the search took.
     """
 
     x: FloatArray
@@ -49,36 +49,52 @@ class Placed:
 def place_whole(program: WholePlacement, time_limit: float | None = None) -> Placed:
     """Solve the three goals in their order. Where branch and cut ends before it has proved an answer, the best one found is taken.
 
-    The time limit is that of the second and the third goal; the numbers of tasks have one of their own. If no whole point was found in
-    time, the tasks are 0: the caller fills up.
+    The time limit is that of all three; the numbers of tasks, which most programs need a few hundredths of a second for, have a part of it.
+    If no whole point was found in time, that of the linear program is rounded down: the caller fills up.
     """
     if not program.most.size:
         return Placed(np.zeros(0), True, True)
+    started, deadline = time.monotonic(), Deadline(time_limit)
     if program.most.size > SETTINGS.pairs_of_milp:
-        return Placed(_divisible(program, Deadline(SETTINGS.rounding_s)), False, False)
-    numbers = _numbers(program, Deadline(SETTINGS.rounding_s))
-    if not numbers.x.size:
-        return Placed(np.zeros(program.most.size), False, False)
-    x = np.round(numbers.x[: program.most.size])
-    started, deadline, pairs, before = time.monotonic(), Deadline(time_limit), _Pairs(program, x), int((x > 0).sum())
+        return Placed(_divisible(program), False, False, seconds=time.monotonic() - started)
+    x, best = _whole_numbers(program, Deadline(_numbers_limit(time_limit)))
+    pairs, before = _Pairs(program, x), int((x > 0).sum())
     fewest = pairs.run(np.r_[np.zeros(x.size), -np.ones(x.size)], x.size, SETTINGS.search_part * deadline.left, x)
     proved = fewest.status is Status.OPTIMAL
-    least_left = (1 - SETTINGS.search_part) * (
-        np.inf if time_limit is None else time_limit
-    )  # engines look at the clock from time to time only
+    least_left = (1 - SETTINGS.search_part) * deadline.left  # engines look at the clock from time to time only
     x = pairs.better(fewest, x)
     if not proved:  # then which pairs are used is settled, and the search is small
         pairs.most = np.where(x > 0, pairs.most, 0.0)
     spread = pairs.run(np.r_[-program.servers_per_task, np.zeros(x.size)], int((x > 0).sum()), max(deadline.left, least_left), x)
     x = pairs.better(spread, x)
     least = int((x > 0).sum()) if proved else max(math.ceil(-fewest.bound - 1e-6), 0) if math.isfinite(fewest.bound) else 0
-    return Placed(x, numbers.status is Status.OPTIMAL, proved, before, least, time.monotonic() - started)
+    return Placed(x, best, proved, before, least, time.monotonic() - started)
 
 
-def place_numbers(program: WholePlacement) -> FloatArray:
-    """Solve for the numbers of tasks alone, and return whole tasks of pairs that have them; 0 where none were found."""
-    found = _numbers(program, Deadline(SETTINGS.rounding_s)).x
-    return np.round(found[: program.most.size]) if found.size else np.zeros(program.most.size)
+def place_numbers(program: WholePlacement, time_limit: float | None = None) -> FloatArray:
+    """Solve for the numbers of tasks alone, and return whole tasks of pairs that have them, or the best found in time."""
+    return _whole_numbers(program, Deadline(time_limit))[0]
+
+
+def _numbers_limit(time_limit: float | None) -> float | None:
+    return None if time_limit is None else SETTINGS.numbers_part * time_limit
+
+
+def _whole_numbers(program: WholePlacement, deadline: Deadline) -> tuple[FloatArray, bool]:
+    """Return tasks of pairs, (pairs,), with the best numbers of tasks, and whether they are proved to be."""
+    outcome = _numbers(program, deadline)
+    proved = outcome.status is Status.OPTIMAL
+    found = np.round(outcome.x[: program.most.size]) if outcome.x.size else np.zeros(program.most.size)
+    if not proved:
+        rounded = _divisible(program)
+        found = max(rounded, found, key=lambda x: _worth(program, x))
+    return found, proved
+
+
+def _worth(program: WholePlacement, x: FloatArray) -> float:
+    """Return what is maximised of the numbers of tasks: remainders rounded up, and no task lost."""
+    y = _sums(program) @ x
+    return float(program.parts @ (y > program.floors) - (y.size + 1) * np.maximum(program.floors - y, 0.0).sum())
 
 
 def pack_servers(capacity: FloatArray, count: int, demands: FloatArray, tasks: FloatArray, time_limit: float | None = None) -> FloatArray:
@@ -143,7 +159,7 @@ def _numbers(program: WholePlacement, deadline: Deadline) -> Outcome:
     return model.run(deadline.left)
 
 
-def _divisible(program: WholePlacement, deadline: Deadline) -> FloatArray:
+def _divisible(program: WholePlacement) -> FloatArray:
     """Solve the linear program, and round its vertex down."""
     matrix, upper = _scaled(program)
     pairs, users = upper.size, program.floors.size
@@ -157,7 +173,7 @@ def _divisible(program: WholePlacement, deadline: Deadline) -> FloatArray:
         np.r_[np.full(matrix.shape[0], -np.inf), tasks],
         np.r_[np.ones(matrix.shape[0]), tasks],
     )
-    outcome = model.run(deadline.left)
+    outcome = model.run(SETTINGS.rounding_s)
     return np.floor(outcome.x[:pairs] * (1 + FITS) + WRITTEN) if outcome.x.size else np.zeros(pairs)
 
 

@@ -101,7 +101,8 @@ class Settings:
     pairs_of_milp: int = 2_000  # programs with more are solved as linear ones
     cost_of_misfit: float = 1e3  # of a task that does not fit in the linear program, in pairs
     most_nodes: int = 500  # of branch and cut: a limit that gives the same answer on every machine
-    rounding_s: float = 10.0  # for the numbers of tasks, which most programs need a few hundredths of
+    rounding_s: float = 10.0  # for the linear program of the numbers of tasks, which most programs need a few hundredths of
+    numbers_part: float = 0.75  # of the time limit, for the numbers of whole tasks
     search_part: float = 0.75  # of the time limit, for the fewest pairs; the rest is for the fewest servers
     ties: float = 1e-8  # of two users with the same remainder the first one gets the task
 

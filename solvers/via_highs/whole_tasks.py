@@ -56,7 +56,7 @@ def _total(program: Program, deadline: Deadline) -> Solution:
     worth = program.worth
     totals = _totals(program, worth)
     value = worth[totals.first]
-    best, bound, iterations, runs = np.zeros(worth.size), float(value @ totals.upper), 0, 0
+    best, bound, iterations, runs = _greedy_total(program, deadline), float(value @ totals.upper), 0, 0
     while True:
         rows = Rows()
         y = rows.columns(totals.upper)
@@ -72,11 +72,29 @@ def _total(program: Program, deadline: Deadline) -> Solution:
         if found or outcome.status is Status.OPTIMAL:
             bound = min(bound, float(value @ y_found) * (1 + (outcome.gap if found else 0.0)))
         x = totals.spread(y_found, deadline, {"tasks": best, "value": float(worth @ best), "bound": bound})
-        best = best if x is None else x
+        best = best if x is None else max(best, x, key=lambda tasks: float(worth @ tasks))
         bound = max(bound, float(worth @ best))
         solved(outcome, deadline, {"tasks": best, "value": float(worth @ best), "bound": bound})
         if x is not None:
-            return Solution(x, gap=outcome.gap, bound=bound, iterations=iterations, programs_solved=runs)
+            return Solution(best, gap=outcome.gap, bound=bound, iterations=iterations, programs_solved=runs)
+
+
+def _greedy_total(program: Program, deadline: Deadline) -> FloatArray:
+    """Return whole tasks, (pairs,), by the better of two orders: the lowest level first, or what is worth most for its load."""
+    bounds = program.limits.bounds
+    load = program.limits.matrix[np.flatnonzero(bounds > 0)].multiply(1 / bounds[bounds > 0][:, None]).sum(axis=0)
+    cheap = np.divide(program.worth, np.asarray(load).ravel(), out=np.full(program.n_pairs, np.inf), where=np.asarray(load).ravel() > 0)
+    x = np.zeros(program.n_pairs)
+    matrix, free = sp.csc_array(program.limits.matrix), bounds * (1 + FITS)
+    for p in np.argsort(-cheap, kind="stable").tolist():
+        if not deadline.left:
+            break
+        entries = slice(matrix.indptr[p], matrix.indptr[p + 1])
+        rows, sizes = matrix.indices[entries], matrix.data[entries]
+        room = np.floor((free[rows] / sizes + FITS)[sizes > 0].min(initial=np.inf))
+        x[p] = max(room, 0.0) if np.isfinite(room) else 0.0
+        free[rows] -= x[p] * sizes
+    return max(x, _one_by_one(program, program.worth, deadline), key=lambda tasks: float(program.worth @ tasks))
 
 
 class _Outcomes:

@@ -367,7 +367,7 @@ def test_labels_of_a_crowd_do_not_overlap() -> None:
         assert (box[2:] <= frame[2:]).all(), text
         assert not ((marks > box[:2]) & (marks < box[2:])).all(axis=1).any(), text
     words = ", ".join(text.replace("\n", " ").replace("\u00a0", " ") for text, _ in placed)
-    for name in ("drfh", "per-server-drf", "uniform", "tsf:first-fit", "(2, -4)", "= 0.5"):
+    for name in ("DRFH", "DRF per server", "Uniform", "TSF, first-fit", "(2, -4)", "= 0.5"):
         assert name in words
 
 
@@ -375,7 +375,7 @@ def test_points_in_one_place_share_a_label() -> None:
     """One resource and two users alike: everything fair is the same."""
     found = fo.frontier(fo.Instance([[4]], [[1], [1]]), notions=["drf", "drfh", "tsf", "bbf"])
     texts = [text.replace("\n", " ") for text, _ in boxes(found.plot())]
-    assert any(text.startswith("drf, drfh, tsf") for text in texts)
+    assert any(text.startswith("DRF, DRFH, TSF") for text in texts)
     assert len(texts) <= 3
 
 

@@ -249,3 +249,23 @@ users:
         fo.load(path, changes=["resources.cpu=4"])
     with pytest.raises(fo.InvalidInstance, match=r'there is no resource "cup" \(did you mean "cpu"\?\)'):
         fo.load(path, changes=["resources.cup="])
+
+
+def test_python_removes_a_queue_as_a_change_does() -> None:
+    """With the queues and users in it, but for a user who is moved elsewhere."""
+    base = fo.load(QUEUES)
+    for queue in base.queues:
+        assert base.replace(queues={queue.name: None}) == fo.load(QUEUES, changes=[f"queues.{queue.name}="])
+    moved = base.replace(queues={"research": None}, queue_of={"alice": "guests"})
+    assert set(moved.users) == {"alice"} | {
+        name for name, queue in zip(base.users, base.queue_of, strict=True) if queue in ("teaching", "guests")
+    }
+    assert moved.queue_of[moved.index("alice")] == "guests"
+
+
+def test_named_limits_go_with_a_queue() -> None:
+    """Python and the command line leave the same of them."""
+    limits = [fo.Limit("both", 9, resource="gpu", queues=["research", "teaching"]), fo.Limit("one", 3, users=["alice"])]
+    base = fo.load(QUEUES).replace(limits=limits)
+    left = base.replace(queues={"research": None})
+    assert [(limit.name, limit.queues) for limit in left.limits] == [("both", ("teaching",))]

@@ -149,13 +149,11 @@ def test_solving_confirms_which_weights_count() -> None:
 
 
 def test_many_weights_are_counted() -> None:
-    """Five, and how many more."""
+    """In one short line: three, and how many more."""
     queues = [fo.Queue(f"q{k}") for k in range(8)]
     (sentence,) = said([[8]], [[1]] * 8, weights=[2] * 8, queues=queues, queue_of=[queue.name for queue in queues])
-    assert sentence.startswith(
-        "these weights have no effect: 2 of user-1 (user-1 is alone in the queue q0; the weight of the queue q0 counts instead)"
-    )
-    assert sentence.endswith("and those of 3 others")
+    who = "user-1, user-2, user-3 and 5 more"
+    assert sentence == f"the weights of {who} have no effect: each is alone in its queue, so the queue's weight counts"
 
 
 # Names --------------------------------------------------------------------------------------------------------------------------

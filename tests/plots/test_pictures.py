@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -122,7 +123,23 @@ def test_no_envy_is_white(users: int) -> None:
     figure.draw_without_rendering()
     assert len(figure.axes) == 1
     assert figure.axes[0].get_title(loc="left") == "nobody envies anybody"
-    assert figure.axes[0].images[0].cmap(0.0) == (1.0, 1.0, 1.0, 1.0)
+    assert len(figure.axes[0].images) == (users <= 12)  # an empty grid of many says no more
+    assert all(image.cmap(0.0) == (1.0, 1.0, 1.0, 1.0) for image in figure.axes[0].images)
+
+
+def test_pictures_for_papers() -> None:
+    """Without a title; a narrow frontier has no axes of prices, and calls notions as a study does."""
+    from fairopt.plots.sheets import untitled
+
+    pool = fo.Instance([[9, 18]], [[1, 4], [6, 1]])
+    with untitled():
+        figure = fo.frontier(pool, notions=["drf", "psdsf"]).plot(figsize=(3.4, 2.8))
+    assert figure.get_suptitle() == ""
+    (axes,) = figure.axes
+    assert not axes.child_axes
+    assert {"DRF", "PS-DSF"} <= set(re.split(r", |\n", "\n".join(text.get_text() for text in axes.texts)))
+    assert figure.axes[0].get_ylabel() == "smallest weighted\ndominant share"
+    assert fo.frontier(pool, notions=["drf"]).plot().get_suptitle() != ""
 
 
 # Polytope ------------------------------------------------------------------------------------------------------------------------

@@ -72,6 +72,16 @@ def test_another_resource_or_the_dominant_share() -> None:
         allocation.plot(by="server")  # type: ignore[arg-type]
 
 
+def test_other_resources_with_guarantees_are_named() -> None:
+    """Below the axis: the picture is of one resource."""
+    queues = [fo.Queue("a", guarantee={"gpu": 2, "cpu": 4}), fo.Queue("b", guarantee={"gpu": 2}, limit={"memory": 9})]
+    lab = fo.Instance([[8, 64, 64]], [[1, 1, 1], [1, 1, 1]], resources=["gpu", "cpu", "memory"], queues=queues, queue_of=["a", "b"])
+    for width in (None, (3.4, 2.6)):
+        label = plot_queues(fo.solve(lab, "drfh"), figsize=width).axes[0].get_xlabel()
+        assert " ".join(label.split()) == "part of the gpu of the cluster (without guarantees and limits of cpu and memory)"
+    assert plot_queues(fo.solve(lab.replace(queues={"a": None}), "drfh"), "memory").axes[0].get_xlabel().endswith("limits of gpu)")
+
+
 def test_the_deepest_of_many_queues_are_left_out() -> None:
     """3 queues with 30 each: the 90 are named in the caption. Drawn without a warning."""
     queues = [fo.Queue(f"top-{k}") for k in range(3)] + [fo.Queue(f"q-{k}", f"top-{k % 3}") for k in range(90)]

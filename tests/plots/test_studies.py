@@ -38,7 +38,7 @@ def test_marks_are_means_and_bars_are_standard_errors() -> None:
     assert mark.get_color() == NOTIONS["drfh"]
     bars = [np.asarray(each.get_segments()[0]) for each in axes.containers[0].lines[2]]  # type: ignore[attr-defined]
     assert np.ptp(bars[0][:, 0]) == pytest.approx(0.2)
-    assert sorted(text.get_text() for text in axes.texts if text.get_text()) == ["drfh", "drfh:best-fit"]
+    assert sorted(text.get_text() for text in axes.texts if text.get_text()) == ["DRFH", "DRFH, best-fit"]
     assert figure.get_suptitle() == "Fairness against efficiency, mean and standard error of 2 seeds"
 
 
@@ -58,7 +58,7 @@ def test_names_as_in_the_table_beside_it() -> None:
     """Of entries and instances; an axis of parts ends at the whole."""
     titles = {"one": "A long name of an instance that is not cut but broken", "drfh:best-fit": "Best fit"}
     axes = plot_study(study({"one": [0.97, 1.0]}), titles=titles).axes[0]
-    assert sorted(text.get_text() for text in axes.texts if text.get_text()) == ["Best fit", "drfh"]
+    assert sorted(text.get_text() for text in axes.texts if text.get_text()) == ["Best fit", "DRFH"]
     assert axes.get_title(loc="left").replace("\n", " ") == titles["one"]
     assert max(axes.get_xticks()) <= 1.0
 

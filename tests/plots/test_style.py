@@ -133,7 +133,7 @@ def test_text_of_an_svg_is_text(tmp_path: Path, picture: str) -> None:
     """The labels of points too, so that it can be searched and edited."""
     save_figure({**ONE_PANEL, **PANELS}[picture](), tmp_path / "a.svg")
     page = (tmp_path / "a.svg").read_text()
-    for word in {"allocation": ["vision", "Tasks of each user", "in use"], "frontier": ["drf", "tasks in all"]}[picture]:
+    for word in {"allocation": ["vision", "Tasks of each user", "in use"], "frontier": ["DRF", "tasks in all"]}[picture]:
         assert f"{word}" in "".join(part.split("</text>")[0] for part in page.split("<text")[1:])
 
 

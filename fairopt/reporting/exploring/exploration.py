@@ -221,7 +221,8 @@ class Exploration:
                 time_limit=self.time_limit,
             )
         except FairoptError as error:
-            return Part("frontier", "sentence", str(error))
+            said = str(error)
+            return Part("frontier", "sentence", f"{said[:1].upper()}{said[1:]}.")
         says = "; ".join(
             f"{each.name}: {plural(each.total, 'task')}, smallest share {each.smallest_share:.3g}"
             for each in found.points

@@ -7,6 +7,7 @@ guaranteed, else of a resource that has a limit; that of all others, and all bar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ _ROWS, _LEAST = 30, 12  # of more users than this, so many that hold least for t
 _OTHERS = 4  # further allocations beside it
 _SAME = 1e-7  # relative: less is missing by rounding
 _PART = Format(percent=True, decimals=1, tiny=True)
+_PRICE = re.compile(r", price \S+$")
 _VISIBLE = 5e-4  # of the cluster
 
 
@@ -110,7 +112,7 @@ def _of_users(allocation: Allocation, beside: Sequence[Row]) -> Answer:
         columns.append(numbers("weight", instance.weights[shown], 4))
     if by_weight is not None:
         columns.append(numbers("by weight", (_percent(by_weight[n]) for n in shown)))
-    if instance.guarantees.any():
+    if instance.guarantees[shown].any():
         columns.append(words("guarantee", (_promise(exact, n) for n in shown), styles=tuple(_style(exact, n) for n in shown)))
     if any(states := [_state(allocation, n) for n in shown]):
         columns.append(words("", states))
@@ -198,9 +200,18 @@ def _of_tree(allocation: Allocation, beside: Sequence[Row]) -> Answer:
 
 
 def _red(column: Column) -> Column:
-    """Return the column with its cells in red that say what is missing."""
+    """Return the column with its cells in red that say what is missing, and without the prices of limits."""
     styles: tuple[Style, ...] = tuple("bad" if "missing" in text else "" for text in column.texts)
-    return words(column.title, column.values, styles=styles)
+    return words(column.title, map(_without_price, column.values), styles=styles)
+
+
+def _without_price(value: Any) -> Any:
+    """Return a text, or each of several, without the price of a limit.
+
+    >>> _without_price(("24 gpu, reached, price 0.0029", "44 tasks"))
+    ('24 gpu, reached', '44 tasks')
+    """
+    return tuple(map(_without_price, value)) if isinstance(value, tuple) else _PRICE.sub("", value) if isinstance(value, str) else value
 
 
 def bars_of_queues(allocation: Allocation) -> tuple[str | None, list[tuple[QueueHoldings, Held, str]]]:

@@ -13,7 +13,7 @@ from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
 from fairopt.models import ShareNotion
 from fairopt.reporting.tables.allocation import Choice, weights_differ
-from fairopt.reporting.tables.phrases import counted, min_share, size_of, without_tiny
+from fairopt.reporting.tables.phrases import counted, guarantees_met, min_share, size_of, without_tiny
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Column, Format, Table, names, numbers, percents, words
 from fairopt.show.terminal import fits
@@ -26,9 +26,9 @@ MEASURES = """\
 efficiency: weighted tasks, in % of the most possible with divisible tasks.
 min share: smallest weighted dominant share.
 envy: the largest, in tasks."""
-_OF_USERS = {  # in a tree these measures are of single users
-    "min share: smallest weighted dominant share.": "min share: smallest dominant share of a user, divided by its own weight alone.",
-    "envy: the largest, in tasks.": "envy: the largest between users of one queue, in tasks (fairopt audit compares queues, too).",
+_OF_TREE = {  # where siblings are compared, and not all users
+    "min share: smallest weighted dominant share.": "guarantees: of queues and users, how many are met.",
+    "envy: the largest, in tasks.": "Slices and envy of siblings: fairopt audit.",
 }
 _IN_FRACTIONS = {
     "efficiency: weighted tasks, in % of the most possible with divisible tasks.": (
@@ -199,10 +199,15 @@ def owner_table(rows: list[Row]) -> Table:
 
 def measure_table(comparison: Comparison, rows: list[Row]) -> Table:
     """Return the part of each resource in use, and the measures."""
-    return Table.of(
+    cluster = [
         names("measures", (row.name for row in rows)),
         *(percents(thing, (row.use[thing] for row in rows), 1, tiny=True) for thing in rows[0].use),
         numbers("efficiency", (_percent(row.efficiency) if row.exact is None else row.measure("efficiency") for row in rows), 4),
+    ]
+    if comparison.instance.is_tree:  # the other measures compare all users, and a tree compares siblings
+        return Table.of(*cluster, words("guarantees", (guarantees_met(row.allocation) for row in rows)))
+    return Table.of(
+        *cluster,
         numbers(min_share(comparison.instance), (row.measure("smallest_share") for row in rows), 4),
         numbers("Jain", (f"{row.jain:.3f}" for row in rows)),
         numbers("envy", (None if row.envy is None else row.measure("envy") for row in rows), 4),
@@ -242,7 +247,8 @@ def _legend(rows: list[Row], by: str) -> str:
     """Explain the columns that are shown."""
     regrets = [row.regret for row in rows if row.regret is not None]
     in_queues = any(row.allocation is not None and row.allocation.instance.queues for row in rows)
-    others = (_OF_USERS if in_queues else {}) | (_IN_FRACTIONS if any(row.exact is not None for row in rows) else {})
+    in_tree = any(row.allocation is not None and row.allocation.instance.is_tree for row in rows)
+    others = (_OF_TREE if in_tree else {}) | (_IN_FRACTIONS if any(row.exact is not None for row in rows) else {})
     what = counted(*(row.allocation.instance for row in rows if row.allocation is not None))
     lines = [others.get(line, line).replace("efficiency: weighted tasks", f"efficiency: {what}") for line in MEASURES.splitlines()]
     if by == "owner":

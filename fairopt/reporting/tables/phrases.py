@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairopt.allocation import Allocation
 from fairopt.analysis.regrets import Regret
 from fairopt.instance import Instance
 from fairopt.show.table import Format
 from fairopt.wording import joined, named, percent, plural
 
-__all__ = ["counted", "min_share", "of_the_most", "servers_in_rows", "sharing_note", "size_of", "without_tiny"]
+__all__ = ["counted", "guarantees_met", "min_share", "of_the_most", "servers_in_rows", "sharing_note", "size_of", "without_tiny"]
 
 _FEW = 3  # users listed
 
@@ -79,3 +80,14 @@ def without_tiny(regret: Regret, measures: Sequence[str] = ("level", "largest", 
     values = joined([f"{name} {write([getattr(regret.others, name)])[0]}" for name in known])
     worst = "" if regret.worst_user is None else f"; {named(regret.worst_user)} falls short most"
     return f"{text} Regret without {'it' if many == 1 else 'them'}: {values}{worst}."
+
+
+def guarantees_met(allocation: Allocation | None) -> str:
+    """Return how many guarantees are met, of queues and of users: "all 4 met", "1 of 4 missing"."""
+    if allocation is None:
+        return "-"
+    own = allocation.instance.guarantees
+    met = [promise.met for each in allocation.queue_holdings()[1:] for promise in each.guarantees]
+    met += (own - allocation.tasks_per_user <= 1e-7 * own)[own > 0].tolist()
+    missing = met.count(False)
+    return f"{missing} of {len(met)} missing" if missing else f"all {len(met)} met" if met else "-"

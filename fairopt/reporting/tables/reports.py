@@ -12,7 +12,7 @@ from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
 from fairopt.reporting.findings import Findings
 from fairopt.reporting.tables.comparison import regret_columns, user_table
-from fairopt.reporting.tables.phrases import counted, min_share, without_tiny
+from fairopt.reporting.tables.phrases import counted, guarantees_met, min_share, without_tiny
 from fairopt.show.table import Column, Table, names, numbers, percents, words
 from fairopt.wording import figure, percent, residual
 
@@ -61,21 +61,10 @@ def _of_tree(findings: Findings, rows: Sequence[Row]) -> list[Column]:
         return [None if audit is None or name not in audit else float(audit[name].amount) for audit in audits]
 
     return [
-        words("guarantees", (_met(row.allocation) for row in rows)),
+        words("guarantees", (guarantees_met(row.allocation) for row in rows)),
         numbers("short of its slice", violation("sharing-incentive"), 4),
         numbers("envy of a sibling", violation("envy-freeness"), 4),
     ]
-
-
-def _met(allocation: Allocation | None) -> str:
-    """Return how many guarantees are met, of queues and of users: "all 4 met", "1 of 4 missing"."""
-    if allocation is None:
-        return "-"
-    own = allocation.instance.guarantees
-    met = [promise.met for each in allocation.queue_holdings()[1:] for promise in each.guarantees]
-    met += (own - allocation.tasks_per_user <= 1e-7 * own)[own > 0].tolist()
-    missing = met.count(False)
-    return f"{missing} of {len(met)} missing" if missing else f"all {len(met)} met" if met else "-"
 
 
 def task_table(findings: Findings) -> Table:

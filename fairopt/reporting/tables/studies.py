@@ -12,7 +12,7 @@ from fairopt.reporting.tables.comparison import MEASURES
 from fairopt.reporting.tables.phrases import min_share
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Table, names, numbers, words
-from fairopt.wording import plural, printable
+from fairopt.wording import joined, plural, printable
 
 __all__ = ["study_blocks", "study_table"]
 
@@ -43,6 +43,7 @@ def study_blocks(frame: pd.DataFrame, means: pd.DataFrame, instances: Mapping[st
         ):
             yield study_table(rows, columns, title, with_kind=title == "measures")
             yield GAP
+        yield from _cost(rows, seeds)
     yield _ERRORS * (seeds > 1) + _LEGEND
     if frame["kind"].eq(BEST_FOUND).any():
         yield f"{BEST_FOUND}: within the time limit, not proved optimal; the regret is a lower bound."
@@ -51,6 +52,20 @@ def study_blocks(frame: pd.DataFrame, means: pd.DataFrame, instances: Mapping[st
         yield Note(printable(row["message"]), f"{row['instance']}, seed {row['seed']}, {row['entry']}: ")
     if len(failed):
         yield f"{plural(len(failed), 'row')} of {len(frame):,} without an allocation"
+
+
+def _cost(rows: pd.DataFrame, seeds: int) -> Iterator[Block]:
+    """Yield what fairness costs on the mean of the seeds: the tasks that each exact allocation runs less than the most possible."""
+    prices = rows[rows["kind"].eq("exact") & rows["price of fairness"].notna()] if "price of fairness" in rows else rows[:0]
+    told = []
+    for name, row in prices[prices["price of fairness"] > 0].iterrows():
+        price, error = float(row["price of fairness"]), float(row["price of fairness error"])
+        spread = f" ± {100 * error:.1f}" if error > 0 else ""
+        told.append(f"{printable(str(name))} loses {100 * price:.1f}{spread} %")
+    if told:
+        over = f", on the mean of {plural(seeds, 'seed')}" if seeds > 1 else ""
+        yield f"What fairness costs{over}: {joined(told, _LINES)} of the most possible tasks (by weight)."
+        yield GAP
 
 
 def study_table(rows: pd.DataFrame, columns: Mapping[str, str], title: str, *, with_kind: bool = False) -> Table:

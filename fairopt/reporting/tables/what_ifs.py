@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from fairopt.analysis.comparison import Row
 from fairopt.analysis.differences import Difference
 from fairopt.analysis.what_ifs import UserChange, WhatIf, largest_changes, signed
 from fairopt.reporting.tables.allocation import Choice
-from fairopt.reporting.tables.phrases import counted, min_share
+from fairopt.reporting.tables.phrases import counted, guarantees_met, min_share
 from fairopt.show.blocks import GAP, Block, Note
 from fairopt.show.table import Table, ids, names, numbers, words
 from fairopt.wording import figure, percent, plural, printable
@@ -19,10 +20,10 @@ _USERS = 20  # of each allocation, those with the largest changes
 _DIFFERENCES = 20
 _LONGEST = 14  # characters of the name of an instance above a column
 _SIDE_BY_SIDE = 2  # allocations in a table of measures
-_OF_USERS = 3  # measures at the end that compare all users: the smallest share, Jain's index, envy
 _LEGEND = """\
-efficiency: {}, in % of the most possible with divisible tasks of each instance.
-min share: smallest weighted dominant share."""
+efficiency: {}, in % of the most possible with divisible tasks of each instance."""
+_MIN_SHARE = "min share: smallest weighted dominant share."
+_OF_TREE = "guarantees: of queues and users, how many are met. Slices and envy of siblings: fairopt audit."
 _ONLY = "only {}: gain in tasks by what that line says, alone. Gains need not add up: differences may work together."
 
 
@@ -57,12 +58,14 @@ def effect_blocks(found: WhatIf, *, everything: bool = False, choice: Choice | N
                 yield f"and {plural(len(changes) - len(some), 'more user')}{left_out}"
         yield Note(found.summary(row), f"{printable(row)}: ")
     yield GAP
-    for table in _measures(found, sides, found.rows):
+    for table in measure_tables(found, found.rows):
         yield table
         yield GAP
     numbered = [str(j) for j in range(1, len(groups) + 1)]
     legend = [_ONLY.format(" and only ".join(numbered) if len(numbered) < 3 else f"1, ..., only {numbered[-1]}")] if found.effects else []
-    yield "\n".join([*legend, _LEGEND.format(counted(found.before.instance, found.after.instance))])
+    yield "\n".join(
+        [*legend, _LEGEND.format(counted(found.before.instance, found.after.instance)), _OF_TREE if _in_tree(found) else _MIN_SHARE]
+    )
     for row, effects in found.effects.items():
         for number, effect in enumerate(effects, 1):
             if effect.message:
@@ -129,19 +132,14 @@ def _chosen(found: WhatIf, row: str, changes: Sequence[UserChange], choice: Choi
 
 def measure_tables(found: WhatIf, rows: Sequence[str]) -> Iterator[Table]:
     """Yield the measures of these allocations, those of both instances beside each other; in a tree none that compares all users."""
-    for table in _measures(found, _sides(found), rows):
-        yield table.part(0, len(table) - _OF_USERS) if found.after.instance.is_tree else table
-
-
-def _measures(found: WhatIf, sides: Sequence[str], rows: Sequence[str]) -> Iterator[Table]:
-    """Yield tables of the measures of these allocations, those of both instances beside each other."""
-    smallest = min_share(found.before.instance, found.after.instance)
+    sides, in_tree = _sides(found), _in_tree(found)
+    own = ["guarantees"] if in_tree else [min_share(found.before.instance, found.after.instance), "Jain", "envy"]
     for first in range(0, len(rows), _SIDE_BY_SIDE):
         shown = rows[first : first + _SIDE_BY_SIDE]
         columns = [(name, side, each[name]) for name in shown for side, each in zip(sides, (found.before, found.after), strict=True)]
         things = list(dict.fromkeys(thing for _, _, row in columns for thing in row.use))
         yield Table.of(
-            names("measures", ["tasks", *things, "efficiency", smallest, "Jain", "envy"]),
+            names("measures", ["tasks", *things, "efficiency", *own]),
             *(
                 numbers(
                     side,
@@ -149,12 +147,23 @@ def _measures(found: WhatIf, sides: Sequence[str], rows: Sequence[str]) -> Itera
                         figure(row.tasks, 4),
                         *(percent(row.use.get(thing), 1) for thing in things),
                         percent(row.efficiency, 1),
-                        figure(row.smallest_share, 4),
-                        "" if row.allocation is None else f"{row.jain:.3f}",
-                        "" if row.envy is None else figure(row.envy.tasks, 4),
+                        *([guarantees_met(row.allocation)] if in_tree else _of_users(row)),
                     ],
                     above=name,
                 )
                 for name, side, row in columns
             ),
         )
+
+
+def _of_users(row: Row) -> list[str]:
+    """Return the measures that compare all users."""
+    return [
+        figure(row.smallest_share, 4),
+        "" if row.allocation is None else f"{row.jain:.3f}",
+        "" if row.envy is None else figure(row.envy.tasks, 4),
+    ]
+
+
+def _in_tree(found: WhatIf) -> bool:
+    return found.before.instance.is_tree or found.after.instance.is_tree

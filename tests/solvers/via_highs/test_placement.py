@@ -68,3 +68,16 @@ def test_a_program_without_a_pair_has_no_tasks() -> None:
     """Nobody may run anywhere."""
     instance = fo.Instance([[0.0]], [[1]], tasks=[1])
     assert place_whole(WholePlacement.of(instance, np.zeros(1), list(limit_rows(instance)))).x.size == 0
+
+
+def test_a_time_limit_is_of_the_whole_search() -> None:
+    """Whatever is found by then fits; the numbers of tasks are at least those of the linear program, rounded down."""
+    rng = np.random.default_rng(5)
+    capacities, demands = rng.uniform(8, 64, (6, 3)).round(2), rng.uniform(0.5, 5, (40, 3)).round(2)
+    pool = fo.Instance(capacities, demands, counts=[7] * 6)
+    program = WholePlacement.of(pool, fo.solve(pool, "drfh").tasks_per_user, list(limit_rows(pool)))
+    placed = place_whole(program, 0.02)
+    assert (program.limits.matrix @ placed.x <= program.limits.bounds * (1 + 1e-9)).all()
+    assert (placed.x == np.round(placed.x)).all()
+    assert placed.x.sum() > 0
+    assert placed.seconds > 0

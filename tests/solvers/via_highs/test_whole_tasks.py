@@ -143,3 +143,14 @@ def test_time_is_up() -> None:
         solve_whole(program, Deadline(0.0))
     assert caught.value.known["levels"] == []
     assert caught.value.known["bound"] >= 2 / 3
+
+
+def test_a_total_begins_with_the_greedy_one() -> None:
+    """At the time limit it is no less than what progressive filling reaches, and it fits."""
+    rng = np.random.default_rng(3)
+    pool = fo.Instance(rng.uniform(8, 64, (9, 3)).round(2), rng.uniform(0.5, 5, (30, 3)).round(2))
+    program = fo.formulate(pool, "efficiency", integral=True)
+    greedy = whole_tasks._greedy_total(program, NEVER)
+    filled = whole_tasks._one_by_one(program, program.worth, NEVER)
+    assert (program.limits.matrix @ greedy <= program.limits.bounds * (1 + 1e-9)).all()
+    assert program.worth @ greedy >= program.worth @ filled > 0
