@@ -30,7 +30,7 @@ def filling_of(
         capacities = np.full((instance.n_servers, 1), fractions_of(1) if exact else 1.0)
         demands = time_of_a_task(instance)[:, :, None]
     else:
-        capacities, demands = instance.capacities, instance.demands[:, None, :]
+        capacities, demands = instance.capacities, instance.server_demands[:, None, :]
     fits = instance.eligibility.copy()
     for r in range(capacities.shape[1]):  # one resource at a time, to avoid an array (users, servers, resources)
         fits &= (demands[:, :, r] <= capacities[:, r] * one_more).astype(bool)
