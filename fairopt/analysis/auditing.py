@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING, Any
 
 from fairopt.allocation import Allocation
 from fairopt.allocation.records import question_of
-from fairopt.allocation.ruled import refuse_ruled
 from fairopt.analysis.measures import Violation
 from fairopt.analysis.properties import CHECKS, OF_FLAT_LISTS, OF_SERVERS_ALONE, OF_TREES, OF_WHOLE_TASKS, Case, Verdict
 from fairopt.analysis.properties.case import quietly
+from fairopt.analysis.properties.own_rows import refuse_ruled
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance.limits import refuse_limits
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import Property
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself
@@ -197,6 +198,7 @@ def audit(
             f"allocation is {type(allocation).__name__}; give an Allocation, as fairopt.solve and fairopt.schedule return it "
             "(fairopt.analysis.rerun.given makes one of an array of tasks)"
         )
+    refuse_rules(allocation.instance, "no property of an audit knows them")
     refuse_ruled(allocation, "no property of an audit knows them")
     check_whole_number("effort", effort, 1)
     check_whole_number("seed", seed, 0)

@@ -30,7 +30,6 @@ import numpy as np
 
 from fairopt.allocation import Allocation, Optimum
 from fairopt.allocation.records import question_of
-from fairopt.allocation.ruled import refuse_ruled
 from fairopt.analysis.explanation import Explanation, Gain, number
 from fairopt.analysis.explanation.gains import gains, prices_of_level
 from fairopt.analysis.explanation.of_cluster import blockers_of_cluster
@@ -40,8 +39,10 @@ from fairopt.analysis.explanation.queues import about_queue, queue_in_short, sto
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.sentences import Sentences
 from fairopt.analysis.explanation.weights import idle_weight
+from fairopt.analysis.properties.own_rows import refuse_ruled
 from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.results import plain
 from fairopt.solvers.backend import Deadline
 from fairopt.validation import check_time_limit, check_whole_number
@@ -120,6 +121,7 @@ def explain(
     if not isinstance(allocation, Allocation):
         kind = type(allocation).__name__
         raise InvalidInstance(f"allocation is {kind}; give an Allocation, as fairopt.solve and fairopt.schedule return it")
+    refuse_rules(allocation.instance, "an explanation does not know them")
     refuse_ruled(allocation, "an explanation does not know them")
     check_whole_number("resolves", resolves, 0)
     check_time_limit(time_limit)
