@@ -86,6 +86,8 @@ class Notion(ABC):
     weights_per_resource: ClassVar[bool] = False
     divides_requests: ClassVar[bool] = False
     """Is a user without a limit on its tasks taken to request one task?"""
+    proofs_cover_shared: ClassVar[bool] = False
+    """Do the proofs of its properties hold with resources of the whole cluster, too?"""
     share_is_part: ClassVar[bool] = False
     """Is a share a fraction, to be printed in percent?"""
 
@@ -114,9 +116,11 @@ class Notion(ABC):
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
         """Return the citation of a proof that covers this instance, or None if there is none.
 
-        Of the proofs cited, only those of Pareto optimality cover limits on parallelism: they hold for any limits.
+        Of the proofs cited, only those of Pareto optimality cover limits on parallelism: they hold for any limits. Nor do the others cover
+        resources of the whole cluster, unless there is one server, which might as well have them.
         """
-        if wanted is not Property.PARETO and instance.limited.any():
+        of_cluster = bool(instance.shared) and instance.counts.sum() != 1 and not self.proofs_cover_shared
+        if wanted is not Property.PARETO and (of_cluster or instance.limited.any()):
             return None
         return self.satisfies.get(wanted) if all(condition.met(instance, sharing) for condition in self.conditions) else None
 
