@@ -5,6 +5,7 @@ A max-min notion declares only the share of one task (`ShareNotion.share_per_tas
     leximin over n of U[n] / phi[n],    U[n] = sum_i share_per_task[n] x[n,i]        over the eligible pairs (n, i)
     sum_n d[n,r] x[n,i] <= counts[i] c[i,r]       for each server i and resource r    resource division, sharing="rdm"
     sum_n x[n,i] / gamma[n,i] <= 1                for each server i                   time division, sharing="tdm"
+    sum_n,i d[n,r] x[n,i] <= S[r]                 for each resource r of the whole cluster, under both
     sum_i x[n,i] <= T[n]                          for each user n with finitely many tasks
     sum_i x[n,i] / rho[n,i] <= P[n]               for each user n with a parallelism below the number of servers where it may run,
                                                   rho[n,i] = gamma[n,i] / counts[i]

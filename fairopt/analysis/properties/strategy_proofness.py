@@ -397,7 +397,8 @@ class _Search:
 
     def _part(self, found: tuple[Any, Lie]) -> float:
         gain, lie = found
-        return float(gain / self.case.reach[lie.n])
+        reach = self.case.reach[lie.n]
+        return float(gain / reach) if reach > 0 else 0.0  # a row of the notion's own may leave a user nothing
 
     def _changed(self, lie: Lie, step: float) -> Lie:
         instance, rng, n = self.case.instance, self.rng, lie.n
