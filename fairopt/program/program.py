@@ -284,9 +284,8 @@ class Program(ShowsItself):
         name : str
             Of which prices, explanations and errors speak. No other limit of the program has it.
         coefficients : mapping (user, server) -> a, or array (pairs,)
-            a >= 0; 0 of pairs that are not named. An array is in the order of ``pair_users`` and ``pair_servers``. A pair that is not
-            eligible has no column, and its coefficient no meaning. Ints and Fractions stay what they are with ``exact=True``, and a float
-            is its shortest decimal.
+            a >= 0; 0 of pairs that are not named. An array is in the order of ``pair_users`` and ``pair_servers``. The coefficient of a
+            pair that is not eligible has no meaning. With ``exact=True``, ints and Fractions are as given, a float its shortest decimal.
         bound : number
             b >= 0.
 
@@ -296,9 +295,8 @@ class Program(ShowsItself):
             The name is taken, a user or a server is unknown, or a number is negative or not finite.
 
         >>> import fairopt as fo
-        >>> lab = fo.Instance([[8], [8]], [[1], [1]], users=["a", "b"], servers=["new", "old"], resources=["gpu"])
-        >>> budget = {("a", "new"): 3, ("a", "old"): 1}
-        >>> program = fo.formulate(lab, "drfh").with_limit("budget of a", budget, 6)
+        >>> lab = fo.Instance([[8], [8]], [[1], [1]], users=["a", "b"], servers=["new", "old"])
+        >>> program = fo.formulate(lab, "drfh").with_limit("budget of a", {("a", "new"): 3, ("a", "old"): 1}, 6)
         >>> fo.solve(program, exact=True).exact.tasks_per_user
         array([Fraction(6, 1), Fraction(10, 1)], dtype=object)
         """
