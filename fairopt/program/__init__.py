@@ -7,6 +7,7 @@
 ``goals``            the goals: Leximin, Total, AlphaFair, ...
 ``limits``           named rows, matrix @ x <= bounds
 ``tree_filling``     the goal of a tree of queues: the rates of users
+``guarantees``       how far guarantees are met together: asks, parts and floors
 ``stop_times``       the same as a leximin of stop times, for whole tasks
 ``nested``           the goal of a tree that is fair among queues first
 ``stated_rows``      rows that somebody states by name: `Program.with_limit`

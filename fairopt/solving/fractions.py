@@ -121,7 +121,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
 def within_kept(program: ExactProgram, deadline: Deadline) -> tuple[ExactProgram, Solution]:
     """Solve with more and more rows of what queues keep, until the answer exceeds none; return the last program and its answer."""
     solution = solve_exactly(program, deadline, lambda: answer_in_floats(program, deadline))
-    longer = program.with_broken(solution.x, *solution.parts)
+    longer = program.with_broken(*solution.points)
     if longer is None:
         return program, solution
     found, last = within_kept(longer, deadline)

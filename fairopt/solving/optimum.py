@@ -230,6 +230,8 @@ def solve(
 
 def _check_whole(program: Program) -> None:
     """Refuse whole tasks in a tree where the order that they need is not defined, or has no closed form."""
+    if not program.down_closed:
+        raise Unsupported(f'no engine finds whole tasks of "{program.name}" that obey its rules; leave integral or the rules out')
     if reason := program.goal.no_whole_tasks:
         raise Unsupported(f"no engine finds whole tasks in this tree: {reason}, leave integral out, or use a greedy schedule")
 
