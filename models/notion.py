@@ -86,6 +86,8 @@ class Notion(ABC):
     weights_per_resource: ClassVar[bool] = False
     divides_requests: ClassVar[bool] = False
     """Is a user without a limit on its tasks taken to request one task?"""
+    proofs_cover_shared: ClassVar[bool] = False
+    """Do the proofs of its properties hold with resources of the whole cluster, too?"""
     share_is_part: ClassVar[bool] = False
     """Is a share a fraction, to be printed in percent?"""
 
@@ -105,12 +107,20 @@ class Notion(ABC):
         """``utility`` in fractions."""
         return None if self.utility is None else fractions_of(self.utility)
 
+    @property
+    def exactly(self) -> Notion:
+        """The notion with its own data in fractions, as `in_fractions` needs it."""
+        utility = self.exact_utility
+        return self if utility is None else self.changed(utility=utility)
+
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
         """Return the citation of a proof that covers this instance, or None if there is none.
 
-        Of the proofs cited, only those of Pareto optimality cover limits on parallelism: they hold for any limits.
+        Of the proofs cited, only those of Pareto optimality cover limits on parallelism: they hold for any limits. Nor do the others cover
+        resources of the whole cluster, unless there is one server, which might as well have them.
         """
-        if wanted is not Property.PARETO and instance.limited.any():
+        of_cluster = bool(instance.shared) and instance.counts.sum() != 1 and not self.proofs_cover_shared
+        if wanted is not Property.PARETO and (of_cluster or instance.limited.any()):
             return None
         return self.satisfies.get(wanted) if all(condition.met(instance, sharing) for condition in self.conditions) else None
 
@@ -180,14 +190,15 @@ class Notion(ABC):
         >>> fo.NOTIONS["drfh"]().is_symmetric, ByName().is_symmetric
         (True, False)
         """
-        overridden = {name for name, value in vars(self).items() if callable(value)}
-        for cls in type(self).__mro__:
-            if overridden:
+        classes, options = type(self).__mro__, getattr(self, "__dataclass_fields__", {})
+        methods = {name for name, value in vars(self).items() if callable(value) and name not in options}
+        for k, cls in enumerate(classes):
+            own = {name for name in methods if not name.startswith("__")} - _BESIDE
+            if any(name in vars(base) for name in own for base in classes[k:]):
                 return False
             if "symmetric" in vars(cls):
                 return bool(vars(cls)["symmetric"])
-            overridden = {name for name, value in vars(cls).items() if callable(value) or hasattr(value, "__get__")} - _BESIDE
-            overridden = {name for name in overridden if not name.startswith("__") and hasattr(super(cls, self), name)}
+            methods = {name for name, value in vars(cls).items() if callable(value) or hasattr(value, "__get__")}
         return False
 
     def treats_alike(self, instance: Instance) -> bool:

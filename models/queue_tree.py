@@ -100,10 +100,11 @@ def tree_filling(
         takes = safe_ratio(safe_ratio(instance.demands, instance.total_capacity), np.where(known, share, 1)[:, None])
         takes[~(takes < np.inf) | ~known[:, None]] = 0
     open_to = _inside(tree, 0)
+    stages = _stages(instance, tree)
     parts = [
         part
-        for depth in range(int(tree.depth.max()) + 1, 0, -1)
-        if (part := _guarantees(instance, tree, weights, depth, users, servers)) is not None
+        for number in range(1, max(int(stage.max(initial=0)) for stage in stages) + 1)
+        if (part := _guarantees(instance, tree, weights, stages, number, users, servers)) is not None
     ]
     tiers = tree.tiers[tree.user_node]
     surplus = (weights > 0) & open_to[tree.user_node]
@@ -113,12 +114,36 @@ def tree_filling(
     return TreeFilling(weights, tree, takes, guarantees == "clamp", tuple(parts))
 
 
-def _guarantees(instance: Instance, tree: Tree, weights: FloatArray, depth: int, users: IntArray, servers: IntArray) -> Part | None:
-    """Return the part in which the guarantees of a depth are met, None where there are none."""
+def _stages(instance: Instance, tree: Tree) -> tuple[IntArray, IntArray]:
+    """Return the part of the guarantee of each node, (nodes,), and each user, (users,), from 1; 0 of those without a guarantee.
+
+    It is the longest chain of guaranteed nodes that ends at the node.
+    """
+    of_users = (instance.guarantees > 0).astype(np.int64)
+    of_nodes, below = np.zeros(tree.n_nodes, np.int64), np.zeros(tree.n_nodes, np.int64)
+    np.maximum.at(below, tree.user_node, of_users)
+    for node in tree.order:
+        guaranteed = any(value > 0 for quota in tree.queues[node - 1].everywhere_and_on_groups for value in quota.guarantee.values())
+        of_nodes[node] = below[node] + 1 if guaranteed else 0
+        below[tree.parent[node]] = max(below[tree.parent[node]], below[node], of_nodes[node])
+    return of_nodes, of_users
+
+
+def _guarantees(
+    instance: Instance,
+    tree: Tree,
+    weights: FloatArray,
+    stages: tuple[IntArray, IntArray],
+    number: int,
+    users: IntArray,
+    servers: IntArray,
+) -> Part | None:
+    """Return the part in which the guarantees of a number are met, None where there are none."""
     total, kind = instance.total_capacity, instance.demands.dtype
-    node_rates, rising, rows = np.zeros(tree.n_nodes, dtype=kind), np.zeros(instance.n_users, bool), list[Row]()
+    node_rates, rising = np.zeros(tree.n_nodes, dtype=kind), np.zeros(instance.n_users, bool)
+    rows, owners = list[Row](), list[int]()
     everywhere = np.ones(instance.n_servers, bool)
-    own = (instance.guarantees > 0) & (tree.depth[tree.user_node] + 1 == depth)
+    own = stages[1] == number
     user_rates = np.zeros(instance.n_users, dtype=kind)
     user_rates[own] = (instance.guarantees[own, None] * safe_ratio(instance.demands[own], total)).max(axis=1)
     user_rates[~(user_rates < np.inf)] = 0  # who can run nowhere
@@ -130,8 +155,9 @@ def _guarantees(instance: Instance, tree: Tree, weights: FloatArray, depth: int,
             for r, need in enumerate((instance.guarantees[n] * instance.demands[n]).tolist())
             if need > 0
         ]
+        owners += [tree.n_nodes + int(n)] * (len(rows) - len(owners))
     rising |= own
-    for node in np.flatnonzero(tree.depth == depth):
+    for node in np.flatnonzero(stages[0] == number):
         queue = tree.queues[node - 1]
         amount = np.zeros(instance.n_resources, dtype=kind)
         named = np.zeros(instance.n_resources, bool)
@@ -146,12 +172,16 @@ def _guarantees(instance: Instance, tree: Tree, weights: FloatArray, depth: int,
         inside = _inside(tree, int(node))
         rising |= inside[tree.user_node] & (weights > 0) & (instance.demands[:, named] > 0).any(axis=1) & ~own
         rows += guarantee_rows(instance, tree, int(node))
+        owners += [int(node)] * (len(rows) - len(owners))
     if not rising.any():
         return None
     limits = stack_rows(instance.demands, rows, users, servers)
-    stated = tuple(rows[key] for key in limits.keys[:, 0])
+    keys = limits.keys[:, 0]
     limits = replace(limits, keys=np.column_stack([np.arange(len(limits)), np.full(len(limits), -1)]))
-    return Part(f"the guarantees at depth {depth}", rising, node_rates, user_rates, limits, tuple(row.name for row in stated), stated)
+    stated = tuple(rows[key] for key in keys)
+    title = f"the guarantees of stage {number}" if max(each.max(initial=0) for each in stages) > 1 else "the guarantees"
+    names, whose = tuple(row.name for row in stated), np.array(owners, np.int64)[keys]
+    return Part(title, rising, node_rates, user_rates, limits, names, stated, whose)
 
 
 def _inside(tree: Tree, top: int) -> BoolArray:

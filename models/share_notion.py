@@ -5,6 +5,7 @@ A max-min notion declares only the share of one task (`ShareNotion.share_per_tas
     leximin over n of U[n] / phi[n],    U[n] = sum_i share_per_task[n] x[n,i]        over the eligible pairs (n, i)
     sum_n d[n,r] x[n,i] <= counts[i] c[i,r]       for each server i and resource r    resource division, sharing="rdm"
     sum_n x[n,i] / gamma[n,i] <= 1                for each server i                   time division, sharing="tdm"
+    sum_n,i d[n,r] x[n,i] <= S[r]                 for each resource r of the whole cluster, under both
     sum_i x[n,i] <= T[n]                          for each user n with finitely many tasks
     sum_i x[n,i] / rho[n,i] <= P[n]               for each user n with a parallelism below the number of servers where it may run,
                                                   rho[n,i] = gamma[n,i] / counts[i]
@@ -22,6 +23,7 @@ A max-min notion declares only the share of one task (`ShareNotion.share_per_tas
 
 from __future__ import annotations
 
+import dataclasses
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -50,10 +52,15 @@ from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.program.exact import ExactProgram
 from fairopt.program.filling import Criterion
 from fairopt.program.kept_parts import KeptParts
+from fairopt.program.limits import ACROSS_SERVERS
 from fairopt.program.queue_limits import queue_limits
+from fairopt.program.share_limits import ShareLimits
 from fairopt.wording import figure, joined, named, percent
 
 __all__ = ["ShareNotion", "alone_on_each", "dominant_part", "dominant_share"]
+
+
+_MANY = 10_000  # pairs; of fewer, a leximin level by level takes no second
 
 
 class _Unstated:
@@ -253,7 +260,18 @@ class ShareNotion(Notion):
             integral=integral,
             queue_limits=names,
         )
+        if goal.feature is Feature.LEXIMIN and not integral and _across_servers_alone(program):
+            filling = tree_filling(instance, share, users, servers, "surplus", "sum")  # the same levels: a tree of its root alone
+            return dataclasses.replace(program, goal=filling)
         return program.keeping(KeptParts.of(instance))
+
+
+def _across_servers_alone(program: Program) -> bool:
+    """Is it a large program whose rows across servers are limits on shares? The engines of trees know when such limits are full."""
+    across = program.limits.of_kinds(*ACROSS_SERVERS)
+    return (
+        program.n_pairs >= _MANY and bool(across.any()) and bool(ShareLimits.of(program).rows[across & (program.limits.bounds > 0)].all())
+    )
 
 
 for _name in OPTIONS_OF_TREES:  # of the class itself, the value

@@ -79,6 +79,7 @@ class Uniform(Notion):
     source = "Khamse-Ashari et al. (2017), section II-A"
     references = ("KhamseAshari2017",)
     symmetric = True
+    proofs_cover_shared = True
     satisfies: ClassVar = {
         Property.SHARING_INCENTIVE: _SOURCE,
         Property.ENVY_FREENESS: _SOURCE,

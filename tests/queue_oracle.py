@@ -13,10 +13,16 @@ user who rises stops at this level if no allocation gives it more while all othe
 and group of servers where somebody keeps something: z[v] >= kept[v], z[v] >= use of v's own users + sum of z[c] over the queues c right
 below it, and the root's z is at most the capacity there. In fractions all rows of the family are written down (`reference.kept`).
 
-*Stages.* The guarantees of each depth, from the deepest, with extra limits that are dropped afterwards; then the surplus, tier by tier.
+*Stages.* The guarantees from the inside out (the stage of a node is the longest chain of guaranteed nodes below it), with extra limits that
+are dropped afterwards; then the surplus, tier by tier.
 
-`shares` uses floats, and `exact_shares` fractions. The latter takes one server only: every limit is then a row over the tasks of the
-users, all others keep their shares by standing still, and a level is the smallest ratio of what a limit has left to what rises within it.
+*Floors.* First, how far guarantees are met together: what each node asks for and could hold alone are stages for it alone; the parts are a
+leximin by LPs. A level has a second allocation y, without the extra limits, that has all shares and meets every floor. Floors are always
+there, also where they change nothing.
+
+`shares` uses floats, and `exact_shares` fractions: the same LPs by `reference.simplex`. On one server where floors change nothing it needs
+none (`OneServer`): every limit is then a row over the tasks of the users, all others keep their shares by standing still, and a level is
+the smallest ratio of what a limit has left to what rises within it.
 
 `nested` is the other reading of a tree. `by_yarn`, `by_kai` and `by_htcondor` divide one resource of one server from the top down or from
 the bottom up, as these systems describe it; they share no code with the rest.
@@ -37,6 +43,7 @@ import numpy as np
 from instances import demands_with_zeros, with_lenders
 from reference.kept import all_rows, kept_of
 from reference.named_limits import rows_of_limits
+from reference.simplex import maximise
 from scipy.optimize import linprog
 
 import fairopt as fo
@@ -85,6 +92,7 @@ class Node:
     user: int | None = None
     children: list[int] = field(default_factory=list)
     users: list[int] = field(default_factory=list)  # all below, at any depth
+    stage: int = 0  # of its guarantee, from 1
 
 
 def nodes_of(instance: fo.Instance, number: Callable[[Any], Number] = float) -> list[Node]:
@@ -102,9 +110,27 @@ def nodes_of(instance: fo.Instance, number: Callable[[Any], Number] = float) -> 
             nodes[c].tier = nodes[c].tier or nodes[v].tier
         order += nodes[v].children
     for v in reversed(order):
-        user = nodes[v].user
+        user, queue = nodes[v].user, nodes[v].queue
+        inner = max((nodes[c].stage for c in below(nodes, v)), default=0)
+        promised = instance.guarantees[user] > 0 if user is not None else queue is not None and bool(guaranteed(queue, instance))
+        nodes[v].stage = inner + 1 if promised else 0
         nodes[v].users = sorted(n for c in nodes[v].children for n in nodes[c].users) if user is None else [user]
     return nodes
+
+
+def below(nodes: Sequence[Node], v: int) -> list[int]:
+    """Return the nodes below a node."""
+    return [d for c in nodes[v].children for d in (c, *below(nodes, c))]
+
+
+def guaranteed(queue: fo.Queue, instance: fo.Instance) -> dict[int, list[tuple[Any, list[int]]]]:
+    """Return what a queue is guaranteed: by resource the amounts, each with its servers."""
+    named: dict[int, list[tuple[Number, list[int]]]] = {}
+    for quota, servers in quotas_of(queue, instance):
+        for name, amount in quota.guarantee.items():
+            if amount > 0:
+                named.setdefault(instance.resources.index(name), []).append((amount, servers))
+    return named
 
 
 # What is allowed -----------------------------------------------------------------------------------------------------------------
@@ -128,7 +154,9 @@ def quotas_of(queue: fo.Queue, instance: fo.Instance) -> Iterator[tuple[Any, lis
 class Cluster:
     """Demands, capacities and the rows of what is allowed at every moment, as floats or fractions."""
 
-    def __init__(self, instance: fo.Instance, nodes: Sequence[Node], share: Any, number: Callable[[Any], Number]) -> None:
+    def __init__(
+        self, instance: fo.Instance, nodes: Sequence[Node], share: Any, number: Callable[[Any], Number], large: bool = False
+    ) -> None:
         self.instance = instance
         self.nodes = nodes
         self.number = number
@@ -143,7 +171,8 @@ class Cluster:
         self.share = np.array([[number(v) for v in row] for row in np.where(instance.eligibility, wide, 0.0)], kind)
         self.able = [n for n in range(instance.n_users) if instance.eligibility[n].any()]
         everybody, everywhere = range(instance.n_users), range(instance.n_servers)
-        self.rows = [self.row(everybody, r, [i], self.capacity[i, r]) for i in everywhere for r in range(instance.n_resources)]
+        pairs = [(i, r) for i in everywhere for r in range(instance.n_resources)]
+        self.rows = [self.row(everybody, r, [i], self.capacity[i, r]) for i, r in pairs if not large or self.capacity[i, r] == 0]
         for n in self.able:
             own = np.zeros_like(self.share)
             own[n] = number(1)
@@ -162,7 +191,7 @@ class Cluster:
                 for name, amount in quota.limit.items():
                     self.rows.append(self.row(node.users, instance.resources.index(name), servers, number(amount)))
         self.rows += [Row(row.use, row.bound) for row in rows_of_limits(instance, number)]
-        self.kept = kept_of(instance, number)
+        self.kept = [] if large else kept_of(instance, number)
 
     def row(self, users: Sequence[int], resource: int, servers: Sequence[int], bound: Number) -> Row:
         """Return the row that limits the usage of a resource by some users on some servers."""
@@ -191,101 +220,176 @@ class Cluster:
 
 
 class LinearPrograms:
-    """Levels by LPs. Columns: tasks of each eligible pair, as parts of what the user could run alone there; then tau."""
+    """Levels by LPs. Columns: tasks of each eligible pair, as parts of what the user could run alone there; then tau.
+
+    Behind them are those of z, and behind these the tasks of y and its z. In fractions columns are tasks.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
-        instance = cluster.instance
+        instance, self.exact = cluster.instance, cluster.number is Fraction
         self.cluster = cluster
         most = np.where(np.isfinite(instance.tasks), instance.tasks, np.inf)[:, None]
         alone = np.minimum(instance.rates, most)
         self.users, self.servers = np.nonzero(instance.eligibility & (alone > 0))
-        self.unit = alone[self.users, self.servers]
+        self.unit = np.array([Fraction(1)] * self.users.size, object) if self.exact else alone[self.users, self.servers]
         worth = cluster.share[self.users, self.servers] * self.unit
-        self.scale = np.ones(instance.n_users)
-        for n in cluster.able:
+        self.scale = np.array([cluster.number(1)] * instance.n_users)
+        for n in cluster.able if not self.exact else ():
             self.scale[n] = worth[self.users == n].max(initial=0.0) or 1.0
         self.worth = worth / self.scale[self.users]
-        self.width = self.users.size + 1 + len(cluster.kept) * len(cluster.nodes)
+        self.block = self.users.size + len(cluster.kept) * len(cluster.nodes)
+        self.width = 2 * self.block + 1  # x and z, tau, y and its z
 
-    def _kept(self) -> Iterator[tuple[Any, float]]:
-        """Yield the rows of the columns z, which come behind tau, in parts of the capacity."""
+    def _line(self, pairs: Any, *, completion: bool = False, tau: Number = 0) -> Any:
+        """Return a row of these coefficients of the tasks of x, or of y, and of tau."""
+        line = np.full(self.width, self.cluster.number(0))
+        line[self.users.size] = tau
+        first = self.block + 1 if completion else 0
+        line[first : first + self.users.size] = pairs
+        return line
+
+    def _own(self, n: int) -> Any:
+        """Return the level of a user as coefficients of its tasks."""
+        return np.where(self.users == n, self.worth, self.cluster.number(0))
+
+    def _kept(self, completion: bool) -> Iterator[tuple[Any, float]]:
+        """Yield the rows of the columns z, in parts of the capacity."""
         nodes = self.cluster.nodes
         for number, kept in enumerate(self.cluster.kept):
-            unit = float(kept.capacity) or 1.0
-            first = self.users.size + 1 + number * len(nodes)
+            unit = kept.capacity or self.cluster.number(1)
+            first = self.users.size + 1 + number * len(nodes) + (self.block if completion else 0)
             for v, node in enumerate(nodes):
-                own = np.zeros(self.width)
-                own[first + v] = -1.0
+                own = self._line(0)
+                own[first + v] = -1
                 if v - 1 in kept.amounts:
                     yield own.copy(), -kept.amounts[v - 1] / unit
                 if node.user is None:
-                    own[[first + c for c in node.children]] = 1.0
+                    own[[first + c for c in node.children]] = 1
                 else:
                     mine = (self.users == node.user) & np.isin(self.servers, kept.servers)
-                    own[: self.users.size] = mine * self.unit * self.cluster.demands[node.user, kept.resource] / unit
-                yield own, 0.0
-            root = np.zeros(self.width)
-            root[first] = 1.0
-            yield root, float(kept.capacity) / unit
+                    own += self._line(mine * self.unit * self.cluster.demands[node.user, kept.resource] / unit, completion=completion)
+                yield own, self.cluster.number(0)
+            root = self._line(0)
+            root[first] = 1
+            yield root, kept.capacity / unit
 
-    def _limits(self, extra: Sequence[Row]) -> tuple[Any, Any]:
+    def _limits(self, extra: Sequence[Row], completion: bool = False) -> tuple[Any, Any]:
         matrix, bounds = [], []
         for row in (*self.cluster.rows, *extra):
             use = row.use[self.users, self.servers] * self.unit
             if use.any():
                 by = row.bound or use.max()
-                matrix.append([*(use / by), 0.0])
+                matrix.append(self._line(use / by, completion=completion))
                 bounds.append(row.bound / by)
-        for line, bound in self._kept():
+        for line, bound in self._kept(completion):
             matrix.append(line)
             bounds.append(bound)
         return matrix, bounds
 
+    def _is_met(self, floor: Row, share: Sequence[Number]) -> bool:
+        """Do shares alone meet a floor? They only rise."""
+        worth, held = self.cluster.share, self.cluster.number(0)
+        for n in np.flatnonzero(floor.use.any(axis=1)).tolist():
+            own = worth[n] > 0
+            if len(set(worth[n, own])) > 1 or not (floor.use[n, own] > 0).all():
+                return False
+            held += floor.use[n].max() * share[n] / worth[n].max()
+        return bool(held >= floor.bound * (1 - (0 if self.exact else 1e-13)))
+
+    def _completion(self, floors: Sequence[Row], share: Sequence[Number]) -> tuple[list[Any], list[Number]]:
+        """Return the rows of y: its limits, the floors, and that nobody has less than in x."""
+        floors = [floor for floor in floors if not self._is_met(floor, share)]
+        if not floors:
+            return [], []
+        matrix, bounds = self._limits((), completion=True)
+        for floor in floors:
+            if floor.bound > 0:
+                matrix.append(self._line(-floor.use[self.users, self.servers] * self.unit / floor.bound, completion=True))
+                bounds.append(self.cluster.number(-1) if self.exact else -1 + 1e-12)
+        for n in self.cluster.able:
+            matrix.append(self._line(self._own(n)) - self._line(self._own(n), completion=True))
+            bounds.append(self.cluster.number(0) if self.exact else 1e-13)
+        return matrix, bounds
+
     def _maximise(self, goal: Any, matrix: Any, bounds: Any) -> Any:
-        wide = np.zeros((len(matrix) + 1, self.width))
-        for line, given in zip(wide, [goal, *matrix], strict=True):
-            line[: len(given)] = given
+        lines = [goal, *matrix]
+        used = np.flatnonzero(np.any([np.asarray(line) != 0 for line in lines], axis=0))
+        if self.exact:
+            value, point = maximise(goal[used], [line[used] for line in matrix], bounds)
+            x = np.full(self.width, Fraction(0))
+            x[used] = point
+            return value, x
+        wide = np.array(lines, float)[:, used]
         for presolve in (True, False):
             options: Any = {**_OPTIONS, "presolve": presolve}
-            found: Any = linprog(-wide[0], A_ub=wide[1:], b_ub=np.array(bounds), options=options)
+            found: Any = linprog(-wide[0], A_ub=wide[1:], b_ub=np.array(bounds, float), options=options)
             if found.status == 0:
-                return found
+                x = np.zeros(self.width)
+                x[used] = found.x
+                return -found.fun, x
         raise ArithmeticError(found.message)
 
+    def largest_part(self, rising: Sequence[tuple[Row, Number]], kept: Sequence[Row], extra: Sequence[Row]) -> tuple[Number, list[int]]:
+        """Return the largest part that all of some promises, (use, unit), can have, and those that cannot have more."""
+        matrix, bounds = self._limits(extra)
+        one = self.cluster.number(1)
+
+        def at_least(use: Any, unit: Number, tau: Number) -> Any:
+            return self._line(-use[self.users, self.servers] * self.unit / unit, tau=tau)
+
+        near = 0 if self.exact else 1e-12
+        for floor in kept:
+            if floor.bound > 0:
+                matrix.append(at_least(floor.use, floor.bound, 0))
+                bounds.append(-one * (1 - near))
+        rows = [at_least(row.use, unit, one) for row, unit in rising]
+        goal = self._line(0, tau=one)
+        tau, _ = self._maximise(goal, [*matrix, *rows], [*bounds, *[one * 0] * len(rows)])
+        gains = []
+        for k, (row, unit) in enumerate(rising):
+            others = [at_least(other.use, size, 0) for j, (other, size) in enumerate(rising) if j != k]
+            value, _ = self._maximise(-at_least(row.use, unit, 0), [*matrix, *others], [*bounds, *[-tau * (1 - near)] * len(others)])
+            gains.append(value - tau)
+        stopped = [k for k, gain in enumerate(gains) if gain <= (0 if self.exact else _BLOCKED)]
+        return tau, stopped or [gains.index(min(gains))]
+
     def rise(
-        self, share: Sequence[Number], rates: dict[int, Number], extra: Sequence[Row], most: Number
+        self, share: Sequence[Number], rates: dict[int, Number], extra: Sequence[Row], most: Number, floors: Sequence[Row] = ()
     ) -> tuple[Number, dict[int, Number], set[int]]:
         """Return tau, at most ``most``, the shares of the users who rise, and those of them who stop there."""
+        one = self.cluster.number(1)
         limits, bounds = self._limits(extra)
+        more, more_bounds = self._completion(floors, share)
+        limits, bounds = [*limits, *more], [*bounds, *more_bounds]
         fastest = max(rate / self.scale[n] for n, rate in rates.items())
-        rows, floors = [], []
+        rows, least = [], []
         for n in self.cluster.able:
-            rows.append([*np.where(self.users == n, -self.worth, 0.0), rates.get(n, 0.0) / self.scale[n] / fastest])
-            floors.append(-share[n] / self.scale[n])
-        goal = np.zeros(self.users.size + 1)
-        goal[-1] = 1.0
+            rows.append(self._line(-self._own(n), tau=rates.get(n, 0 * one) / self.scale[n] / fastest))
+            least.append(-share[n] / self.scale[n])
+        goal = self._line(0, tau=one)
         if most is not None:
             limits.append(goal.copy())
             bounds.append(most * fastest)
-        found = self._maximise(goal, [*limits, *rows], [*bounds, *floors])
-        tau = max(-found.fun, 0.0) / fastest
-        if most is not None and tau >= most * (1 - 1e-12):
+        near = 0 if self.exact else 1e-13
+        value, _ = self._maximise(goal, [*limits, *rows], [*bounds, *(bound * (1 - near) for bound in least)])
+        tau = max(value, one * 0) / fastest
+        if most is not None and tau >= most * (1 - (0 if self.exact else 1e-12)):
             return most, {n: share[n] + rate * most for n, rate in rates.items()}, set()
         reached: Any = {n: share[n] + rate * tau for n, rate in rates.items()}
         levels = np.array([-reached.get(n, share[n]) / self.scale[n] for n in self.cluster.able])
-        still = [[*row[:-1], 0.0] for row in rows]
-        gains: dict[int, float] = {}
+        still = [np.where(np.arange(self.width) == self.users.size, one * 0, row) for row in rows]
+        gains: dict[int, Any] = {}
         for n in rates:
             others = [k for k, m in enumerate(self.cluster.able) if m != n]
-            goal = np.array([*np.where(self.users == n, self.worth, 0.0), 0.0])
+            goal = self._line(self._own(n))
             if not goal.any():
-                gains[n] = 0.0
+                gains[n] = one * 0
                 continue
             # The others keep their levels but for 1e-12 of them, which is what rounding leaves open.
             matrix = [*limits, *(still[k] for k in others)]
-            asked = self._maximise(goal, matrix, [*bounds, *(levels[others] * (1 - 1e-12))])
-            gains[n] = -asked.fun - reached[n] / self.scale[n]
-        stopped = {n for n, gain in gains.items() if gain <= _BLOCKED}
+            value, _ = self._maximise(goal, matrix, [*bounds, *(levels[others] * (1 - (0 if self.exact else 1e-12)))])
+            gains[n] = value - reached[n] / self.scale[n]
+        stopped = {n for n, gain in gains.items() if gain <= (0 if self.exact else _BLOCKED)}
         return tau, reached, stopped or {min(gains, key=gains.__getitem__)}
 
 
@@ -300,9 +404,9 @@ class OneServer:
         self.rows = [*cluster.rows, *(cluster.row(row.users, row.resource, row.servers, row.bound) for row in kept)]
 
     def rise(
-        self, share: Sequence[Number], rates: dict[int, Number], extra: Sequence[Row], most: Number
+        self, share: Sequence[Number], rates: dict[int, Number], extra: Sequence[Row], most: Number, floors: Sequence[Row] = ()
     ) -> tuple[Number, dict[int, Number], set[int]]:
-        """Return tau, at most ``most``, the shares of the users who rise, and those of them who stop there."""
+        """Return tau, at most ``most``, the shares of the users who rise, and those of them who stop there. No floor binds."""
         worth, able = self.cluster.share[:, 0], self.cluster.able
         ratios = []
         for row in (*self.rows, *extra):
@@ -336,16 +440,25 @@ class Oracle:
         guarantees: Guarantees = "surplus",
         queue_share: QueueShare = "dominant",
         number: Callable[[Any], Number] = float,
+        only: int | None = None,
+        large: bool = False,
     ) -> None:
-        self.instance, self.number = instance, number
+        self.instance, self.number, self.only = instance, number, only
+        self.given = (instance, share, guarantees, queue_share, number)
         self.clamp, self.dominant = guarantees == "clamp", queue_share == "dominant"
         self.nodes = nodes_of(instance, number)
         self.first_user = len(instance.queues) + 1
-        self.cluster = Cluster(instance, self.nodes, share, number)
-        self.engine = OneServer(self.cluster) if number is Fraction else LinearPrograms(self.cluster)
+        self.cluster = Cluster(instance, self.nodes, share, number, large)
+        promised = any(node.stage for node in self.nodes)
+        self.promised = promised
+        self.engine: OneServer | LinearPrograms = (
+            OneServer(self.cluster) if number is Fraction and instance.n_servers == 1 else LinearPrograms(self.cluster)
+        )
         self.share = [number(0)] * instance.n_users
         self.node_share = [number(0)] * len(self.nodes)
         self.history: list[tuple[str, Number, dict[int, Number], set[int]]] = []
+        self.floors: list[Row] = []
+        self.rose: list[tuple[int, set[int]]] = []
         if self.dominant and not self.cluster.same_everywhere:
             raise ValueError("the dominant share of a queue needs users whose tasks have the same share on every server")
         kind = object if number is Fraction else float
@@ -357,9 +470,17 @@ class Oracle:
                     self.part[n, r] = self.cluster.demands[n, r] / self.cluster.total[r] / worth
 
     def solve(self) -> list[Number]:
-        """Return the shares of the users."""
-        for depth in range(max(node.depth for node in self.nodes), 0, -1):
-            self._guarantee(depth)
+        """Return the shares of the users; with ``only`` what the guarantees of a node and of those below it give them."""
+        if self.only is None and self.promised and isinstance(self.engine, LinearPrograms):
+            self.floors = self.find_floors()
+        self._guarantees()
+        if self.only is not None:
+            return self.share
+        if self.promised and isinstance(self.engine, OneServer) and not self._all_have_their_most():
+            self.engine = LinearPrograms(self.cluster)
+            self.floors = self.find_floors()
+            self.share, self.node_share, self.history = [self.number(0)] * len(self.share), [self.number(0)] * len(self.nodes), []
+            self._guarantees()
         for tier in sorted({node.tier for node in self.nodes}, reverse=True):
             tops = {c: self.nodes[c].weight for c in self.nodes[0].children}
             active = {
@@ -367,6 +488,97 @@ class Oracle:
             }
             self._fill(f"surplus of tier {tier}", tops, active, [], top_waits=True)
         return self.share
+
+    def _guarantees(self) -> None:
+        for stage in range(1, max(node.stage for node in self.nodes) + 1):
+            self._guarantee(stage)
+
+    def _all_have_their_most(self) -> bool:
+        """Do all guaranteed nodes hold what they could hold alone? Then floors change nothing."""
+        for v in (v for v, node in enumerate(self.nodes) if node.stage):
+            alone = self._alone(v, large=False)
+            for r in self._of(v):
+                use, most = self._use(v, r, alone)
+                held = sum(
+                    (use[n].max() * self.share[n] / self.cluster.share[n].max() for n in np.flatnonzero(use.any(axis=1))), self.number(0)
+                )
+                if held < most:
+                    return False
+        return True
+
+    def find_floors(self) -> list[Row]:
+        """Return, of each guaranteed node and resource, the amount that is kept: how far the guarantees are met together."""
+        promises: dict[tuple[int, int], tuple[Row, Number, Number]] = {}  # the use that counts, its unit, the largest part
+        for v in (v for v, node in enumerate(self.nodes) if node.stage):
+            alone, asked = self._alone(v, large=False), self._alone(v, large=True)
+            most = {r: self._use(v, r, alone) for r in self._of(v)}
+            asks = {r: self._use(v, r, asked) for r in self._of(v)}
+            some = max((asks[r][1] / amount for r, (amount, _) in self._of(v).items()), default=self.number(0))
+            for r, (use, ask) in asks.items():
+                if ask > 0 and most[r][1] > 0:
+                    unit = ask / some
+                    promises[v, r] = (Row(use, unit), unit, most[r][1] / unit)
+        floors: list[Row] = []
+        caps = [self._cap(v) for v, node in enumerate(self.nodes) if node.stage and node.user is not None and not self._rises(node.user, v)]
+        for outer in range(len(self.nodes)):
+            open_ = [key for key in promises if self._outer(key[0]) == outer]
+            while open_:
+                programs = self.engine
+                assert isinstance(programs, LinearPrograms)
+                part, stopped = programs.largest_part([promises[key][:2] for key in open_], floors, caps)
+                full = [key for key in open_ if promises[key][2] <= part]
+                done = full or [open_[k] for k in stopped]
+                floors += [Row(promises[key][0].use, promises[key][1] * (promises[key][2] if full else part)) for key in done]
+                open_ = [key for key in open_ if key not in done]
+        return floors
+
+    def _alone(self, v: int, large: bool) -> Oracle:
+        instance, share, guarantees, queue_share, number = self.given
+        oracle = Oracle(instance, share, guarantees=guarantees, queue_share=queue_share, number=number, only=v, large=large)
+        oracle.solve()
+        return oracle
+
+    def _of(self, v: int) -> dict[int, tuple[Number, list[int]]]:
+        """Return what a node is guaranteed: by resource an amount and its servers; of a user tasks, as resource -1."""
+        node = self.nodes[v]
+        if node.user is not None:
+            return {-1: (self.number(self.instance.guarantees[node.user]), list(range(self.instance.n_servers)))}
+        named = self._named(node.queue)  # type: ignore[arg-type]
+        if any(len(groups) > 1 for groups in named.values()):
+            raise ValueError("amounts would depend on where tasks are")
+        return {r: groups[0] for r, groups in named.items()}
+
+    def _use(self, v: int, r: int, alone: Oracle) -> tuple[Any, Number]:
+        """Return what counts of the tasks of each pair for a guarantee, and how much it is in a filling alone, at most the guarantee."""
+        promised, servers = self._of(v)[r]
+        use = np.zeros_like(self.cluster.share)
+        amount = self.number(0)
+        for n in self.nodes[v].users:
+            need = self.number(1) if r < 0 else self.cluster.demands[n, r]
+            if alone.share[n] > 0 or n in alone.counted:
+                use[n, servers] = need
+            if alone.share[n] > 0:
+                amount += need * alone.share[n] / max(self.cluster.share[n])
+        return use, min(amount, promised)
+
+    def _outer(self, v: int) -> int:
+        """Return how many guaranteed nodes a node is in."""
+        above = self.nodes[v].parent
+        return 0 if above < 0 else self._outer(above) + (self.nodes[above].stage > 0)
+
+    def _rises(self, n: int, v: int) -> bool:
+        """Does a user rise for more than its own guarantee?"""
+        above = self.nodes[v].parent
+        while above >= 0:
+            if (above == 0 or self.nodes[above].stage) and self._weighed(n, above):
+                return True
+            above = self.nodes[above].parent
+        return False
+
+    def _cap(self, v: int) -> Row:
+        use = np.zeros_like(self.cluster.share)
+        use[self.nodes[v].user] = self.number(1)
+        return Row(use, self._of(v)[-1][0])
 
     def _weighed(self, n: int, top: int) -> bool:
         """Are the weights of a user and of the queues on its way > 0, up to a node, whose own weight is not asked?"""
@@ -377,13 +589,18 @@ class Oracle:
             v = self.nodes[v].parent
         return True
 
-    def _guarantee(self, depth: int) -> None:
-        """Fill the guaranteed nodes of one depth up to their guarantees."""
+    @property
+    def counted(self) -> set[int]:
+        """The users who rise at some stage."""
+        return set().union(*(active for _, active in self.rose))
+
+    def _guarantee(self, stage: int) -> None:
+        """Fill the guaranteed nodes of one stage up to their guarantees."""
         tops: dict[int, Number] = {}
         active: set[int] = set()
         extra: list[Row] = []
         for v, node in enumerate(self.nodes):
-            if node.depth != depth:
+            if node.stage != stage or (self.only is not None and v != self.only and v not in below(self.nodes, self.only)):
                 continue
             if node.user is not None:
                 n = node.user
@@ -405,16 +622,13 @@ class Oracle:
                         for n in node.users
                         if n in self.cluster.able and self._weighed(n, v) and any(self.cluster.demands[n, r] > 0 for r in named)
                     }
-        self._fill(f"guarantees of depth {depth}", tops, active, extra, top_waits=False)
+        self.rose.append((stage, set(active)))
+        self._fill(f"guarantees of stage {stage}", tops, active, extra, top_waits=False)
 
     def _named(self, queue: fo.Queue) -> dict[int, list[tuple[Number, list[int]]]]:
-        """Return what a queue is guaranteed: by resource the amounts, each with its servers."""
-        named: dict[int, list[tuple[Number, list[int]]]] = {}
-        for quota, servers in quotas_of(queue, self.instance):
-            for name, amount in quota.guarantee.items():
-                if amount > 0:
-                    named.setdefault(self.instance.resources.index(name), []).append((self.number(amount), servers))
-        return named
+        """Return what a queue is guaranteed, in the numbers of the oracle."""
+        named = guaranteed(queue, self.instance)
+        return {r: [(self.number(amount), servers) for amount, servers in groups] for r, groups in named.items()}
 
     def _extra_limits(self, node: Node, named: dict[int, list[tuple[Number, list[int]]]]) -> list[Row]:
         """Return the rows that hold while the guarantee of a queue is met."""
@@ -435,7 +649,7 @@ class Oracle:
             of_nodes = self._rates(tops, risers)
             rates = {n: of_nodes[self.first_user + n] for n in active if self.first_user + n in of_nodes}
             catch_up = [gap / (of_nodes[c] / self.nodes[c].weight) for c, gap in most.items() if c in of_nodes]
-            tau, reached, stopped = self.engine.rise(self.share, rates, extra, min(catch_up, default=None))
+            tau, reached, stopped = self.engine.rise(self.share, rates, extra, min(catch_up, default=None), self.floors)
             self.history.append((stage, tau, rates, stopped))
             for n, share in reached.items():
                 self.share[n] = share
@@ -557,8 +771,8 @@ def leximin(instance: fo.Instance, share: Any, groups: Sequence[Sequence[int]], 
     columns = programs.worth * programs.scale[programs.users]
     scale = float(max(columns.max(initial=0.0), 1e-300))
 
-    def sums(users: Sequence[int], tau: float) -> list[float]:
-        return [*np.where(np.isin(programs.users, list(users)), -columns / scale, 0.0), tau]
+    def sums(users: Sequence[int], tau: float) -> Any:
+        return programs._line(np.where(np.isin(programs.users, list(users)), -columns / scale, 0.0), tau=tau)
 
     floors = [(sums(users, 0.0), -amount / scale * (1 - 1e-12)) for users, amount in kept]
     largest = max(weights)
@@ -567,16 +781,18 @@ def leximin(instance: fo.Instance, share: Any, groups: Sequence[Sequence[int]], 
     while active:
         held = [(sums(groups[g], 0.0), -level[g] / scale * (1 - 1e-12)) for g in level]
         rising = [(sums(groups[g], weights[g] / largest), 0.0) for g in active]
-        goal = [*np.zeros(columns.size), 1.0]
         rows = [*floors, *held, *rising]
-        found = programs._maximise(goal, [*limits, *(row for row, _ in rows)], [*bounds, *(bound for _, bound in rows)])
-        reached = {g: max(-found.fun, 0.0) * weights[g] / largest for g in active}
+        found, _ = programs._maximise(
+            programs._line(0.0, tau=1.0), [*limits, *(row for row, _ in rows)], [*bounds, *(bound for _, bound in rows)]
+        )
+        reached = {g: max(found, 0.0) * weights[g] / largest for g in active}
         gains = {}
         for g in active:
             rows = [*floors, *held, *((sums(groups[h], 0.0), -reached[h] * (1 - 1e-12)) for h in active if h != g)]
-            own = -np.array(sums(groups[g], 0.0))
-            asked = programs._maximise(own, [*limits, *(row for row, _ in rows)], [*bounds, *(bound for _, bound in rows)])
-            gains[g] = -asked.fun - reached[g]
+            asked, _ = programs._maximise(
+                -sums(groups[g], 0.0), [*limits, *(row for row, _ in rows)], [*bounds, *(bound for _, bound in rows)]
+            )
+            gains[g] = asked - reached[g]
         stopped = [g for g, gain in gains.items() if gain <= _BLOCKED] or [min(gains, key=gains.__getitem__)]
         level |= {g: reached[g] * scale for g in stopped}
         active = [g for g in active if g not in stopped]

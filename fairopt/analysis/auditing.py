@@ -27,6 +27,7 @@ from fairopt.allocation.records import question_of
 from fairopt.analysis.measures import Violation
 from fairopt.analysis.properties import CHECKS, OF_FLAT_LISTS, OF_SERVERS_ALONE, OF_TREES, OF_WHOLE_TASKS, Case, Verdict
 from fairopt.analysis.properties.case import quietly
+from fairopt.analysis.properties.own_rows import refuse_ruled
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance.limits import refuse_limits
@@ -198,6 +199,7 @@ def audit(
             "(fairopt.analysis.rerun.given makes one of an array of tasks)"
         )
     refuse_rules(allocation.instance, "no property of an audit knows them")
+    refuse_ruled(allocation, "no property of an audit knows them")
     check_whole_number("effort", effort, 1)
     check_whole_number("seed", seed, 0)
     workers = workers if jobs is None else jobs

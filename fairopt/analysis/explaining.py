@@ -39,6 +39,7 @@ from fairopt.analysis.explanation.queues import about_queue, queue_in_short, sto
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.sentences import Sentences
 from fairopt.analysis.explanation.weights import idle_weight
+from fairopt.analysis.properties.own_rows import refuse_ruled
 from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance
 from fairopt.instance.rule_rows import refuse_rules
@@ -121,6 +122,7 @@ def explain(
         kind = type(allocation).__name__
         raise InvalidInstance(f"allocation is {kind}; give an Allocation, as fairopt.solve and fairopt.schedule return it")
     refuse_rules(allocation.instance, "an explanation does not know them")
+    refuse_ruled(allocation, "an explanation does not know them")
     check_whole_number("resolves", resolves, 0)
     check_time_limit(time_limit)
     if (user is None) == (queue is None):

@@ -7,7 +7,7 @@ answer names. At a level, with S the shares of the course there, and q the cheap
 
 proves that no x with shares of at least S gives more to a user with q > 0, so stopped users cannot rise further. Rates change without a
 price only where a child has caught up with a waiting sibling. The answer has a point for the end of each part, with the shares of the
-course.
+course. `fairopt.certificate.exact_floors` proves how far guarantees are met together, and levels with floors.
 
 *Nested leximins.* With prices y >= 0 of agents beside those of limits, A'p >= sum over the agents of a pair's user of y u on every pair,
 and p.b = sum over settled agents of y L + t sum over agents who rise of y unit, no agent with y > 0 can have more. (The others have at
@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.certificate.exact_floors import Completions, prove_promised, prove_raised
 from fairopt.certificate.exact_levels import cheapest, closed_pairs, dot, prove_feasible, refuse
 from fairopt.certificate.tree_course import Course
 from fairopt.instance import BoolArray
@@ -39,15 +40,24 @@ def prove_filling(program: ExactProgram, solution: Solution) -> None:
     CertificateError
         The message says which level or limit is wrong, and how.
     """
+    prove_promised(program, solution, _prove_filling)
+    _prove_filling(program, solution)
+
+
+def _prove_filling(program: ExactProgram, solution: Solution) -> None:
+    """Prove a filling that keeps the floors that it has."""
     goal = program.goal_as(TreeFilling)
     prove_feasible(program, solution.x)
-    if len(solution.parts) != len(goal.parts):
+    promised = solution.promised if solution.promised is not None and solution.promised.promises else None
+    completions = None if promised is None else [Completions(program, promised, everywhere) for everywhere in (False, True)]
+    if len(solution.parts) != len(goal.parts) or len(solution.extra_bounds) not in (0, len(goal.parts)):
         refuse(program, f"it has the ends of {len(solution.parts)} parts, and the filling has {len(goal.parts)}")
     if any(stage.part not in range(len(goal.parts)) for stage in solution.stages):
         refuse(program, "a level belongs to no part")
-    shares, before = goal.nothing(), None
+    shares = goal.nothing()
     for number, part in enumerate(goal.parts):
-        of_part = program.during(part, before)
+        prove_raised(program, part, solution.bounds_of_part(number), solution.raised.get(number, ()), shares.users)
+        of_part = program.during(part, solution.bounds_of_part(number))
         end: ExactArray = solution.parts[number]
         prove_feasible(of_part, end)
         closed = closed_pairs(of_part)
@@ -56,17 +66,20 @@ def prove_filling(program: ExactProgram, solution: Solution) -> None:
         way = Course(goal, part, shares, members)
         for stage in solution.stages:
             if stage.part == number:
-                _prove_stage(of_part, way, stage, closed)
+                _prove_stage(of_part, way, stage, closed, None if completions is None else completions[not part.guarantees])
                 way.stop(stage.value, stage.users)
         if way.rising.any():
             user = program.program.users[int(np.flatnonzero(way.rising)[0])]
             refuse(program, f"nothing stops {named(user)} in {part.title}")
-        shares, before = way.shares, end
+        shares = way.shares
         _same_shares(program, end, shares.users, f"at the end of {part.title}")
+        last = number + 1 == len(goal.parts) or part.guarantees != goal.parts[number + 1].guarantees
+        if promised is not None and completions is not None and last:
+            completions[not part.guarantees].prove_point(promised.points[not part.guarantees], shares.users)
     _same_shares(program, solution.x, shares.users, "in the end")
 
 
-def _prove_stage(program: ExactProgram, way: Course, stage: Stage, closed: BoolArray) -> None:
+def _prove_stage(program: ExactProgram, way: Course, stage: Stage, closed: BoolArray, completions: Completions | None) -> None:
     change = way.change()
     t: Any = stage.value
     told = f"the level {t} of {way.part.title}"
@@ -81,6 +94,11 @@ def _prove_stage(program: ExactProgram, way: Course, stage: Stage, closed: BoolA
         return
     if not stage.users.size:
         refuse(program, f"{told} stops nobody")
+    if stage.floors:
+        if completions is None:
+            refuse(program, f"{told} keeps floors, and there are none")
+        completions.prove(stage, told, climbs, way.rate, way.at(t).users)
+        return
     if len(stage.prices) != program.bounds.size or any(price < 0 for price in stage.prices.tolist()):
         refuse(program, f"{told} has no prices >= 0 of all limits")
     q = from_rationals(cheapest(program, program.cost(stage.prices), program.utilities, closed))

@@ -1,23 +1,7 @@
 r"""Proof of a leximin, level by level, recomputed from the answer and the prices of its levels.
 
-The levels t[1] < t[2] < ... settle the users one after the other. At level k, let F be the users settled at lower levels, at L[n] each, and
-R the other users. For any prices p >= 0 of the limits let
-
-    q[n] = min over the pairs of n of (A'p)[pair] phi[n] / u[pair],        sigma = sum of q over R.
-
-q[n] is the lowest cost of one unit of level for user n. For every feasible x with levels s[n], and s >= L on F,
-
-    p.b >= p.Ax >= sum_n q[n] s[n] >= sum_F q[n] L[n] + sum_R q[n] s[n].
-
-So the minimum of s over R is at most  bound = (p.b - sum_F q L) / sigma,  and if s >= t[k] on R, a user n of R has
-s[n] <= t[k] + sigma (bound - t[k]) / q[n]. This gives two residuals, both relative to t[k], the second for every user n settled at level k:
-
-    optimality   (bound - t[k]) / t[k]                           no allocation has a higher k-th level
-    fairness     sigma (bound - t[k]) / (q[n] t[k])              no allocation raises n above level k without harming a user at or below it
-
-If every user is settled exactly once and all residuals are 0, the allocation is the leximin, by induction over k. The bound holds for any
-prices p, so it does not matter where they come from. t[k] is computed from the answer; its difference from the value that the solver
-reports counts as optimality.
+The plain proof of a level is in `fairopt.certificate.plain_level`, with the inequality, its symbols and what counts as rounding. This
+module has what is left where levels lie far apart: charges for what lower levels have closed, and sums of prices.
 
 *Own limits.* A user at its cap, the largest level that its own limits allow (``fairopt.program.own_limits``), is settled without prices.
 Its distance from the cap counts as a possible shortfall or surplus.
@@ -31,20 +15,11 @@ k,
 where q[n] is here the cost on the most expensive pair that is open to n. Also, p.(Ax - b) where it is positive, the excess of the answer
 over its limits, is added to sigma (bound - t): 1e-8 of a server is 1 % of what a user with a millionth of it has.
 
-*Rounding.* Capacities are taken to be known to 14 digits: 1e-14 p.b is subtracted from the bound. Otherwise the level of a user with a
-billionth of a server would be judged by the rounding of the other users. So that nothing else is lost in these digits (the price of another
-server may be arbitrarily large), the gap is at least the sum of the terms of
-
-    g = sigma (bound - t[k]) = p.(b - Ax) + sum over pairs of x (A'p - q u / phi) + sum_R q (s - t[k]) + sum_F q (s - L).
-
-All terms are >= 0, and each is known to 14 digits of its own. A user whose part q[n] s[n] of the spending is below 1e-13 proves nothing: it
-may be a solver's noise.
-
 *Noise.* A level is first proved without the prices that may be a solver's noise, and with them only if that fails. Where g is only the
 rounding of the bound, its terms are summed directly, and dear pairs that cost no more than the rounding of the same prices do not count
 for the levels above (`fairopt.certificate.price_parts`).
 
-*What lower levels imply.* The sum above holds for every feasible x with these levels, s >= L on F and s >= t[k] on R. So g bounds each of
+*What lower levels imply.* That inequality holds for every feasible x with these levels, s >= L on F and s >= t[k] on R. So g bounds each of
 its terms: no such x has more than g / (A'p - q u / phi) of a pair, leaves more than g / p of a limit free, or raises a settled user by more
 than g / q above its level. If such a bound is negligible, the levels above need no price for it: q is then the lowest cost over the other
 pairs, and full limits and settled users may have prices below 0. What this adds to the bound is charged to it: the difference by which a
@@ -75,6 +50,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.certificate.plain_level import plain_gap
 from fairopt.certificate.price_parts import EPSILON, PriceParts
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import DIGITS, NOISE, TINY
@@ -269,16 +245,10 @@ class LevelProofs:
         if not 0 < sigma < np.inf or not held > 0:
             return None
         worth = q[users] * self.per_level
-        spent = float(np.abs(prices) @ bounds)
-        beyond = float(prices @ bounds) - spent * DIGITS - float(q[~rising] @ levels[~rising]) - float(q[rising] @ target[rising])
-        # The same difference is a sum of terms >= 0: free limits, pairs that cost more than they are worth, users above the level. Summed
-        # directly, small terms are not lost in the rounding of the bound.
         positive = np.maximum(prices, 0.0) if below_0 else prices
-        dear = np.maximum(cost - paid * DIGITS - worth, 0.0)
-        above = np.maximum(levels[rising] - target[rising] * (1 + DIGITS), 0.0)
-        plain = float(positive @ self.free + q[rising] @ above)
-        small = plain + float(dear @ self.used)
-        own = max(beyond, small, 0.0)
+        spent, dear, plain, own = plain_gap(
+            bounds, prices, positive, cost, paid, worth, q, levels, target, rising, free=self.free, used=self.used
+        )
         opened, shortfalls = ~closed, 0.0
         if self.uncertainty.any():  # no shortfall costs nothing
             dearest = np.abs(q)  # cost of a shortfall on the most expensive open pair

@@ -12,6 +12,8 @@ answer reports for the end of the part; this point shows that the shares can be 
 The consequences of a level for pairs, limits and users (`fairopt.certificate.levels`) hold in later parts, too, if no extra limit had a
 price or closed a pair, because shares never fall.
 
+Prices with floors are those of completions. They, and how far guarantees are met, are proved in `fairopt.certificate.floors`.
+
 Without prices, users may stop only where a limit on shares (`fairopt.program.share_limits`) is full, and rates change only there and where
 somebody under a clamp has caught up.
 
@@ -25,6 +27,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairopt.certificate.floors import CompletionProofs, promised_gap, raised_gap
 from fairopt.certificate.levels import LevelProofs
 from fairopt.certificate.tree_course import Course
 from fairopt.instance import FloatArray
@@ -39,18 +42,29 @@ _OF_ALL = 1e-3  # of it: the measure for those who end with nothing
 
 
 def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[float, float]:
-    """Return the worst optimality and fairness residuals over all levels of all parts."""
+    """Return the worst optimality and fairness residuals over all levels of all parts, and of what the answer says of guarantees."""
+    optimality, fairness = _filling_gaps(program, goal, solution)
+    return max(optimality, promised_gap(program, goal, solution, _filling_gaps)), fairness
+
+
+def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[float, float]:
+    """Return the residuals of a filling that keeps the floors that it has."""
     per_level = program.utilities
     most = program.per_user(program.largest() * per_level)
-    if len(solution.parts) != len(goal.parts):
+    if len(solution.parts) != len(goal.parts) or len(solution.extra_bounds) not in (0, len(goal.parts)):
         return _NEVER
     optimality = fairness = 0.0
+    promised = solution.promised if solution.promised is not None and solution.promised.promises else None
+    completions = None if promised is None else [CompletionProofs(program, goal, promised, everywhere) for everywhere in (False, True)]
     final = program.per_user(solution.x * per_level)
     size = np.maximum(final, np.where(final <= NOTHING * most, _OF_ALL * most, 0.0))
-    shares, before, known, rows = goal.nothing(), None, None, len(program.limits)
+    shares, known, rows = goal.nothing(), None, len(program.limits)
     for number, part in enumerate(goal.parts):
         x = solution.parts[number]
-        extra = part.limits(before)
+        extra = part.limits(solution.bounds_of_part(number))
+        optimality = max(
+            optimality, raised_gap(program, part, solution.bounds_of_part(number), solution.raised.get(number, ()), shares.users)
+        )
         limits = program.limits if extra is None else Limits.stack([program.limits, extra])
         of_part = replace(program, limits=limits)
         on_shares = ShareLimits.of(of_part)
@@ -65,7 +79,13 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
             late = NOTHING * max(change, way.t) if np.isfinite(change) else 0.0
             if not way.t <= stage.value * (1 + NOTHING) or stage.value > change + late or not way.rising[stage.users].all():
                 return _NEVER
-            if stage.prices is None:
+            if stage.floors:
+                if completions is None:
+                    return _NEVER
+                target = way.at(stage.value).users
+                missing, rise = completions[not part.guarantees].of(stage, way.rising, target, way.rate, np.maximum(target, size))
+                optimality, fairness = max(optimality, missing), max(fairness, rise)
+            elif stage.prices is None:
                 full = on_shares.left(way.at(stage.value).users) <= FITS * on_shares.bounds
                 if stage.value < change - late or not on_shares.users_of(full)[stage.users].all():
                     return _NEVER
@@ -75,9 +95,18 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
             way.stop(stage.value, stage.users)
         if way.rising.any():
             return _NEVER
-        shares, before = way.shares, x
+        shares = way.shares
+        if (
+            promised is not None
+            and completions is not None
+            and (number + 1 == len(goal.parts) or part.guarantees != goal.parts[number + 1].guarantees)
+        ):
+            if len(promised.points) != len(completions):
+                return _NEVER
+            point = promised.points[not part.guarantees]
+            optimality = max(optimality, completions[not part.guarantees].witness(x, point, shares.users, np.maximum(shares.users, size)))
         closed = bool(((of_part.largest() <= 0) & (program.largest() > 0)).any())  # pairs, by an extra limit of 0, without a price
-        if not closed and not any(stage.prices is not None and stage.prices[rows:].any() for stage in stages):
+        if not closed and not any(stage.prices is not None and not stage.floors and stage.prices[rows:].any() for stage in stages):
             known = proofs
         over = limits.matrix @ x - limits.bounds
         broken = float(np.divide(over, limits.bounds, out=over.copy(), where=limits.bounds > 0).max(initial=0.0))

@@ -1,4 +1,4 @@
-"""Random instances and traces: `GENERATORS` maps the name of each distribution of instances to its function."""
+"""Random instances, flow networks and traces: `GENERATORS` maps the name of each distribution of instances to its function."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from fairopt.generators.instances import (
     kesidis,
     uniform,
 )
+from fairopt.generators.networks import grid, random_graph
 from fairopt.generators.traces import generate_trace
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "google",
     "google_servers",
     "gpus",
+    "grid",
     "kesidis",
+    "random_graph",
     "uniform",
 ]

@@ -31,6 +31,7 @@
 ``limits``          `Limit`, a named limit
 ``selections``      what a named limit selects, and the rows that it makes
 ``limit_merging``   named limits of merged and single rows
+``flows``           flow networks: `Instance.from_paths`
 ``requirements``    the language of ``requires``: ``model = A100; cores >= 4``
 ``rules``           `Rule`: linear conditions of any sign, and their text
 ``rule_rows``       what rules are about: users, servers, what each task counts

@@ -132,7 +132,7 @@ def fields_of(
     arguments = {
         **{"capacities": (capacities, c), "demands": (demands, d), "weights": (weights, phi), "counts": (counts, number)},
         **{"tasks": (tasks, work), "parallelism": (parallelism, at_once), "guarantees": (guarantees, promised)},
-        **{"rates_per_server": (rates, given), "shared_capacity": (as_given(of_cluster), amounts_of_cluster)},
+        **{"rates_per_server": (rates, given), "shared_capacity": (as_given(of_cluster) if of_cluster else None, amounts_of_cluster)},
     }
     as_written = {name: kept(value, floats) for name, (value, floats) in arguments.items() if floats is not None}
     not_floats = {name: exact for name, exact in as_written.items() if exact is not None}

@@ -33,6 +33,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.instance.arguments import fields_of
 from fairopt.instance.attributes import RowAttributes
 from fairopt.instance.derived import Derived
+from fairopt.instance.flows import arguments_of_paths
 from fairopt.instance.fractions import ExactArray, fractions_of
 from fairopt.instance.hosts import Hosts
 from fairopt.instance.limits import Limit
@@ -327,6 +328,35 @@ class Instance(Derived, ShowsItself):
         frames |= {"users": users} | {name: frame for name, frame in more.items() if frame is not None}
         made: Instance = import_module("fairopt.formats.tables").from_frames(frames)  # formats are a floor above
         return made
+
+    @classmethod
+    def from_paths(cls, links: Mapping[str, Any], flows: Mapping[str, Sequence[Sequence[str]]], **arguments: Any) -> Instance:
+        """Return a flow network: each flow divides its rate among its paths, and each link limits the sum of the rates on it.
+
+        Parameters
+        ----------
+        links : mapping from names of links to capacities
+        flows : mapping from users to lists of paths
+            A path is a list of names of links.
+        **arguments
+            Other arguments of an instance, such as ``weights`` of the flows, or ``tasks``, the largest rates that they want.
+
+        Returns
+        -------
+        Instance
+            Its users are the flows and ``tasks`` their rates; a server is a path of a flow (``path 1``, ``path 2``), and a link a named
+            limit (`fairopt.instance.flows`). For notions that count tasks: "max-min", "proportional" (with ``alpha``), "efficiency".
+
+        Raises
+        ------
+        InvalidInstance
+            A link is unknown, or its capacity is not finite and >= 0; a flow has no path.
+
+        >>> network = Instance.from_paths({"ab": 10, "bc": 4}, {"ann": [["ab", "bc"]], "bob": [["ab"]], "eve": [["bc"], ["ab"]]})
+        >>> [limit.name for limit in network.limits], network.servers
+        (['ab', 'bc'], ('path 1', 'path 2'))
+        """
+        return cls(**{**arguments_of_paths(links, flows), **arguments})
 
     def replace(self, **changes: Any) -> Instance:
         """Return a copy with some constructor arguments changed: as a whole, or by label, and then the other labels keep their values.

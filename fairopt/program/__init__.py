@@ -1,29 +1,30 @@
 """The optimisation model that a notion declares and an engine solves, as plain data.
 
-==================  ========================================================================
-``program``         `Program`, `Solution` and `Stage`
-``all_pairs``       a program of all pairs of users and servers, as tables
-``objective``       what every goal says of itself, and `Feature`, what an engine must support
-``goals``           the goals: Leximin, Total, AlphaFair, ...
-``limits``          named rows, matrix @ x <= bounds
-``tree_filling``    the goal of a tree of queues: the rates of users
-``stop_times``      the same as a leximin of stop times, for whole tasks
-``nested``          the goal of a tree that is fair among queues first
-``stated_rows``     rows that somebody states by name: `Program.with_limit`
-``checking``        a program of a notion of one's own, checked
-``queue_limits``    limits and guarantees of queues as rows
-``kept_parts``      what queues keep of their guarantees: a family of rows, made where they are needed
-``cluster_limits``  the columns and limits that all notions share
-``scaling``         a program in scaled units, and the way back
-``reduction``       a program with rows and columns that are alike taken together, and the way back
-``exact_reduction`` the same in fractions
-``text``            a program as text: what ``print(program)`` shows
-``own_limits``      upper bounds on a user's level from its limits on tasks and on parallelism
-``parallelism``     how many servers a user runs on at once
-``filling``         input of progressive filling: the criterion, and the arrays that are filled
-``events``          input of a simulation of whole tasks
-``placement``       whole tasks near an allocation, and where they run
-==================  ========================================================================
+===================  ========================================================================
+``program``          `Program`, `Solution` and `Stage`
+``all_pairs``        a program of all pairs of users and servers, as tables
+``objective``        what every goal says of itself, and `Feature`, what an engine must support
+``goals``            the goals: Leximin, Total, AlphaFair, ...
+``limits``           named rows, matrix @ x <= bounds
+``tree_filling``     the goal of a tree of queues: the rates of users
+``guarantees``       how far guarantees are met together: asks, parts and floors
+``stop_times``       the same as a leximin of stop times, for whole tasks
+``nested``           the goal of a tree that is fair among queues first
+``stated_rows``      rows that somebody states by name: `Program.with_limit`
+``checking``         a program of a notion of one's own, checked
+``queue_limits``     limits and guarantees of queues as rows
+``kept_parts``       what queues keep of their guarantees: a family of rows, made where they are needed
+``cluster_limits``   the columns and limits that all notions share
+``scaling``          a program in scaled units, and the way back
+``reduction``        a program with rows and columns that are alike taken together, and the way back
+``exact_reduction``  the same in fractions
+``text``             a program as text: what ``print(program)`` shows
+``own_limits``       upper bounds on a user's level from its limits on tasks and on parallelism
+``parallelism``      how many servers a user runs on at once
+``filling``          input of progressive filling: the criterion, and the arrays that are filled
+``events``           input of a simulation of whole tasks
+``placement``        whole tasks near an allocation, and where they run
+===================  ========================================================================
 """
 
 from __future__ import annotations

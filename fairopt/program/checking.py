@@ -1,7 +1,7 @@
 """What a program says of itself, checked: a notion of one's own, or a program changed by hand, may have it wrong.
 
 Engines and certificates rely on coefficients, bounds and utilities >= 0: reducing x then keeps it feasible. A row with a negative
-coefficient would be solved, and certified, as another one.
+coefficient would be solved, and certified, as another one. Rules (`fairopt.Program.with_rule`) may have any sign, and say so.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray
 from fairopt.program.all_pairs import AllPairs
+from fairopt.program.limits import LimitKind
 from fairopt.program.program import Program
 from fairopt.wording import named
 
@@ -37,15 +38,18 @@ def check_program(program: Program) -> None:
 
     if (p := _first_wrong(program.utilities)) is not None:
         raise InvalidInstance(f"{found}: the utility of a task of {pair(p)} is {program.utilities[p]:g}; utilities must be finite and >= 0")
-    if (j := _first_wrong(limits.bounds)) is not None:
+    ruled = limits.kinds == LimitKind.RULE
+    if (j := _first_wrong(np.where(ruled, abs(limits.bounds), limits.bounds))) is not None:
         raise InvalidInstance(
             f"{found}: the bound of the limit {named(program.limit_name(j))} is {limits.bounds[j]:g}; bounds must be finite and >= 0"
         )
-    if (k := _first_wrong(limits.matrix.data)) is not None:
+    of_rules = np.repeat(ruled, np.diff(limits.matrix.indptr))
+    if (k := _first_wrong(np.where(of_rules, abs(limits.matrix.data), limits.matrix.data))) is not None:
         j = int(np.searchsorted(limits.matrix.indptr, k, side="right")) - 1
         raise InvalidInstance(
             f"{found}: the limit {named(program.limit_name(j))} has the coefficient {limits.matrix.data[k]:g} of "
-            f"{pair(limits.matrix.indices[k])}; coefficients of limits must be finite and >= 0, so that fewer tasks keep every limit"
+            f"{pair(limits.matrix.indices[k])}; coefficients of limits must be finite and >= 0, so that fewer tasks keep every limit; "
+            "state a condition of any sign by program.with_rule"
         )
 
 

@@ -197,11 +197,13 @@ class ExactProgram:
             kept,
         )
 
-    def during(self, part: Part, before: ExactArray | None) -> ExactProgram:
-        """Return the program with the extra limits of a part of a filling behind its own.
+    @property
+    def indptr(self) -> IntArray:
+        """Where the entries of each limit begin, (limits + 1,)."""
+        return np.asarray(self.program.limits.matrix.indptr, np.int64)
 
-        Where the part before, which ended at ``before``, (pairs,), gave more than a guarantee, that is the limit.
-        """
+    def during(self, part: Part, given: ExactArray | None) -> ExactProgram:
+        """Return the program with the extra limits of a part of a filling behind its own; None: with their own bounds."""
         if part.extra is None or not len(part.extra):
             return self
         data, bounds = exact_rows(self.program, part.extra, self.instance, part.rows)
@@ -209,19 +211,12 @@ class ExactProgram:
         keys[:, 0] += len(self.program.queue_limits)
         names = self.program.queue_limits + part.names
         limits = Limits.stack([self.program.limits, replace(part.extra, keys=keys)])
-        longer = replace(
+        return replace(
             self,
             program=replace(self.program, limits=limits, queue_limits=names),
             data=np.concatenate([self.data, data]),
-            bounds=np.concatenate([self.bounds, bounds]),
+            bounds=np.concatenate([self.bounds, bounds if given is None else given]),
         )
-        if before is None:
-            return longer
-        used = longer.usage(before)
-        given = [max(bound, use) for bound, use in zip(longer.bounds.tolist(), used.tolist(), strict=True)]
-        bounds = longer.bounds.copy()
-        bounds[self.bounds.size :] = given[self.bounds.size :]
-        return replace(longer, bounds=bounds)
 
 
 def exact_powers(goal: AlphaFair | Tradeoff) -> tuple[fmpq, fmpq]:

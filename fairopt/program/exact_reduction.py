@@ -51,7 +51,7 @@ class ExactReduction:
     def of(cls, program: ExactProgram) -> ExactReduction | None:
         """Reduce a leximin, an equal level or a total; None for other goals, and if no columns are alike."""
         names, goal = program.program, program.goal
-        if not isinstance(goal, Leximin | Equalize | Total) or program.kept is not None:
+        if not isinstance(goal, Leximin | Equalize | Total) or program.kept is not None or not names.down_closed:
             return None
         limits = names.limits
         matrix = sp.csr_array((1 + coded(program.data), limits.matrix.indices, limits.matrix.indptr), shape=limits.matrix.shape)

@@ -37,6 +37,8 @@ from fairopt.show.drawing import ShowsItself
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairopt.program.guarantees import Floors
+
 __all__ = ["Program", "Solution", "Stage"]
 
 G = TypeVar("G")
@@ -282,9 +284,8 @@ class Program(ShowsItself):
         name : str
             Of which prices, explanations and errors speak. No other limit of the program has it.
         coefficients : mapping (user, server) -> a, or array (pairs,)
-            a >= 0; 0 of pairs that are not named. An array is in the order of ``pair_users`` and ``pair_servers``. A pair that is not
-            eligible has no column, and its coefficient no meaning. Ints and Fractions stay what they are with ``exact=True``, and a float
-            is its shortest decimal.
+            a >= 0; 0 of pairs that are not named. An array is in the order of ``pair_users`` and ``pair_servers``. The coefficient of a
+            pair that is not eligible has no meaning. With ``exact=True``, ints and Fractions are as given, a float its shortest decimal.
         bound : number
             b >= 0.
 
@@ -294,9 +295,8 @@ class Program(ShowsItself):
             The name is taken, a user or a server is unknown, or a number is negative or not finite.
 
         >>> import fairopt as fo
-        >>> lab = fo.Instance([[8], [8]], [[1], [1]], users=["a", "b"], servers=["new", "old"], resources=["gpu"])
-        >>> budget = {("a", "new"): 3, ("a", "old"): 1}
-        >>> program = fo.formulate(lab, "drfh").with_limit("budget of a", budget, 6)
+        >>> lab = fo.Instance([[8], [8]], [[1], [1]], users=["a", "b"], servers=["new", "old"])
+        >>> program = fo.formulate(lab, "drfh").with_limit("budget of a", {("a", "new"): 3, ("a", "old"): 1}, 6)
         >>> fo.solve(program, exact=True).exact.tasks_per_user
         array([Fraction(6, 1), Fraction(10, 1)], dtype=object)
         """
@@ -398,6 +398,8 @@ class Stage:
     Of a tree that is filled, ``value`` is the time t of its ``part``, and the prices are those of the limits with the part's extra ones
     behind them. None: the rates change there without a limit, as these users, if there are any, have all their tasks.
 
+    With ``floors`` they are those of a completion (`fairopt.program.guarantees`): of its limits, and behind them of the groups of promises.
+
     Of a nested leximin, ``part`` is the depth, ``agents`` are those settled, and behind the prices of the limits are those of the agents.
     """
 
@@ -406,6 +408,7 @@ class Stage:
     prices: FloatArray | None
     part: int = 0
     agents: IntArray | None = None
+    floors: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -432,6 +435,12 @@ class Solution:
         A record of the iterations, from engines that keep one
     parts : tuple of arrays (pairs,)
         Of a tree that is filled: a point at the end of each part, within its extra limits
+    extra_bounds : tuple of arrays (extra limits,) or None
+        Of each such part, the bounds of its extra limits; None: their own. (): so are all.
+    raised : mapping from parts to tuples of Stage
+        Of the parts whose extra limits a program has raised, the levels that prove by how much
+    promised : Floors, or None
+        How far guarantees are met together; None where nothing had to be asked
     seconds : mapping
         Parts of the engine's time that it reports separately, such as ``compile``
     groups : int, or None
@@ -448,5 +457,18 @@ class Solution:
     auxiliary: FloatArray | None = None
     trace: Any = None
     parts: tuple[FloatArray, ...] = ()
+    extra_bounds: tuple[FloatArray | None, ...] = ()
+    raised: Mapping[int, tuple[Stage, ...]] = field(default_factory=dict)
+    promised: Floors | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     groups: int | None = None
+
+    @property
+    def points(self) -> tuple[FloatArray, ...]:
+        """All points that must be within the limits, (pairs,) each: the answer, and those that prove it."""
+        more = () if self.promised is None else (*(each for each in self.promised.points if each is not None), *self.promised.seen)
+        return (self.x, *self.parts, *(each[: self.x.size] for each in more))
+
+    def bounds_of_part(self, part: int) -> FloatArray | None:
+        """Return the bounds of the extra limits of a part of a tree, None: their own."""
+        return self.extra_bounds[part] if self.extra_bounds else None

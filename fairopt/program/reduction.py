@@ -306,6 +306,10 @@ class Reduction:
             stages=tuple(map(spread_stage, solution.stages)),
             prices=all_limits(solution.prices, None),
             parts=tuple(map(all_pairs, solution.parts)),
+            extra_bounds=tuple(
+                None if bounds is None else (bounds / np.bincount(rows))[rows]
+                for bounds, rows in zip(solution.extra_bounds, classes.extra, strict=False)
+            ),
         )
 
     def _agents(self) -> IntArray | None:
@@ -355,7 +359,11 @@ def _part(program: Program, part: Part, classes: Classes, number: int, pairs: In
     first = _first(classes.extra[number])
     names = tuple(part.names[row] for row in first)
     extra = Limits(extra.matrix, extra.bounds, extra.kinds, np.column_stack([np.arange(first.size), np.full(first.size, -1)]))
-    return replace(part, users=part.users[users], user_rates=rates, extra=extra, names=names, rows=())
+    rows, owners = tuple(part.rows[row] for row in first) if part.rows else (), part.owners
+    if owners is not None:
+        nodes, owners = program.goal_as(TreeFilling).tree.n_nodes, owners[first]
+        owners = np.where(owners < nodes, owners, nodes + classes.users[np.maximum(owners - nodes, 0)])
+    return replace(part, users=part.users[users], user_rates=rates, extra=extra, names=names, rows=rows, owners=owners)
 
 
 def _rows(

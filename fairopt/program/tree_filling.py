@@ -16,10 +16,10 @@ A node rises while a user below it does. With one resource both are the same.
 of this program show which users are stopped. They stay stopped for the rest of the part, and the rates of the others are computed anew. A
 user with all its tasks stops, too.
 
-*Guarantees* are parts of their own, the deepest nodes first. In the part of a depth every guaranteed node has its guarantee as an extra
-limit and rises in proportion to its guarantee (the largest part of the cluster in it), so that guarantees that do not fit together are met
-to the same fraction. Inside a guaranteed node weights divide. The extra limits end with the part. *The surplus* comes after the
-guarantees, tier by tier, the highest first.
+*Guarantees* are parts of their own, from the inside out: a guaranteed node is in the part whose number is the longest chain of guaranteed
+nodes below it. There it has its guarantee as an extra limit and rises in proportion to its guarantee (the largest part of the cluster in
+it). Inside a guaranteed node weights divide. The extra limits end with the part. *The surplus* comes after the guarantees, tier by tier,
+the highest first. How far guarantees are met together is decided before: `fairopt.program.guarantees`.
 
 *Clamp:* of the children of a node only those rise whose share / weight is the smallest; the others wait until these have caught up. (This
 does not apply to guaranteed nodes in the part of their own guarantees.) The share of a node is the integral of its rate.
@@ -51,7 +51,7 @@ _LEAST = 1e-5  # part of what a user could have alone: whether a smaller share c
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A part of the filling: the guarantees of one depth, or the surplus of one tier.
+    """A part of the filling: guarantees, or the surplus of one tier.
 
     Attributes
     ----------
@@ -63,11 +63,13 @@ class Part:
     user_rates : array (users,)
         The same of users with a guarantee of their own.
     extra : Limits or None
-        The guarantees as limits. Where earlier parts gave more than a guarantee, that is the limit.
+        The guarantees as limits. Where earlier parts gave more than a guarantee, the limit is raised (`fairopt.program.guarantees`).
     names : tuple of str
         Of the extra limits.
     rows : tuple of Row
         The extra limits as they were stated, in the order of ``extra``.
+    owners : int array (extra limits,)
+        Whose guarantee each is: the node of a queue, or the number of nodes plus that of a user.
     """
 
     title: str
@@ -77,13 +79,48 @@ class Part:
     extra: Limits | None = None
     names: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
+    owners: IntArray | None = None
 
-    def limits(self, x: FloatArray | None) -> Limits | None:
-        """Return the extra limits after a part that ended at x, (pairs,); None where there are none."""
+    @property
+    def guarantees(self) -> bool:
+        """Are guarantees met in it? Else it is a surplus."""
+        return self.node_rates is not None
+
+    def limits(self, bounds: FloatArray | None) -> Limits | None:
+        """Return the extra limits with these bounds, (extra limits,), or None: with their own; None where there are none."""
         if self.extra is None or not len(self.extra):
             return None
-        given = self.extra.bounds if x is None else np.maximum(self.extra.bounds, (self.extra.matrix @ x) * (1 + SAME))
-        return replace(self.extra, bounds=given)
+        return self.extra if bounds is None else self.extra.with_bounds(bounds)
+
+    def of(self, tree: Tree, top: int) -> Part | None:
+        """Return the part for the guarantees of a node and of those below it alone; None: there is none.
+
+        ``top`` counts as in ``owners``.
+        """
+        if self.node_rates is None or self.user_rates is None or self.extra is None or self.owners is None:
+            return None
+        nodes, users = np.zeros(tree.n_nodes, bool), np.zeros(self.users.size, bool)
+        if top < tree.n_nodes:
+            nodes[top] = True
+            for layer in tree.layers[::-1]:
+                nodes[layer] |= nodes[tree.parent[layer]]
+            users = tree.below[top]
+        else:
+            users[top - tree.n_nodes] = True
+        mine = np.flatnonzero(np.append(nodes, users)[self.owners])
+        if not (self.users & users).any() or not mine.size:
+            return None
+        zero, kept = self.node_rates[:1] * 0, self.extra.select(mine)
+        return replace(
+            self,
+            users=self.users & users,
+            node_rates=np.where(nodes, self.node_rates, zero),
+            user_rates=np.where(users, self.user_rates, zero),
+            extra=replace(kept, keys=np.column_stack([np.arange(mine.size), np.full(mine.size, -1)])),  # keys count the rows
+            names=tuple(self.names[k] for k in mine),
+            rows=tuple(self.rows[k] for k in mine),
+            owners=self.owners[mine],
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,7 +144,7 @@ class TreeFilling(Objective):
         e[n]; None for ``queue_share="sum"``.
     clamp : bool
     parts : tuple of Part
-        The guarantees from the deepest nodes up, then the tiers of the surplus from the highest down.
+        The guarantees from the inside out, then the tiers of the surplus from the highest down.
     """
 
     feature: ClassVar = Feature.TREE
@@ -145,6 +182,12 @@ class TreeFilling(Objective):
     def part_title(self, part: int) -> str:
         """Return the title of a part."""
         return self.parts[part].title
+
+    def alone(self, owner: int) -> TreeFilling:
+        """Return the filling of one guaranteed node alone, up to its guarantee, inner guarantees first; ``owner`` as in `Part.owners`."""
+        last = next(k for k, part in enumerate(self.parts) if part.owners is not None and (part.owners == owner).any())
+        parts = [part for each in self.parts[: last + 1] if (part := each.of(self.tree, owner)) is not None]
+        return replace(self, parts=tuple(parts))
 
     def nothing(self) -> Shares:
         """Return the shares before the first part."""
@@ -235,7 +278,7 @@ class TreeFilling(Objective):
         limits : ShareLimits
             Of the program of the part.
         """
-        full = limits.left(shares.users) <= 2 * SAME * limits.bounds  # twice: a guarantee may have been raised by as much (`Part.limits`)
+        full = limits.left(shares.users) <= 2 * SAME * limits.bounds  # twice: a guarantee may have been raised by as much
         rising = part.users & members & ~limits.users_of(full)
         return TreeCourse(self, part, shares, rising, _LEAST * most, limits)
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
+
 from fairopt.errors import Unsupported
 from fairopt.instance import Instance
+from fairopt.instance.shared import refuse_shared
 from fairopt.models import CRITERIA, NOTIONS, Notion
-from fairopt.program.filling import Filling, Measure
+from fairopt.program.filling import Filling, Measure, Rule
 from fairopt.solvers import PLACEMENTS, Chooser, Placement
 from fairopt.solving import notion_of
 from fairopt.validation import check_whole_number
 from fairopt.wording import did_you_mean, plural
 
-__all__ = ["check_first_block", "check_single_servers", "placement_of", "planned"]
+__all__ = ["check_first_block", "check_placeable", "check_single_servers", "placement_of", "planned"]
 
 _MOST_SERVERS = 20_000_000
 
@@ -25,6 +28,23 @@ def check_single_servers(instance: Instance) -> None:
         raise Unsupported(
             f"the instance has {plural(instance.counts.sum(), 'server', digits=3)}, and a schedule fills at most {_MOST_SERVERS:,}, "
             "one by one; give a part of the cluster, or use solve, which merges rows"
+        )
+
+
+def check_placeable(instance: Instance, placement: Placement | Chooser) -> None:
+    """Refuse rules that compare servers by a demand, where somebody demands nothing of servers; and slots where something else counts.
+
+    Raises
+    ------
+    Unsupported
+    """
+    if getattr(placement, "slots", None) is not None:
+        refuse_shared(instance, "slots are cut from servers", 'use another placement, such as "first-fit", or leave them out')
+    nothing = np.flatnonzero(instance.servable & ~instance.zero_demand & (instance.server_demands == 0).all(axis=1))
+    if nothing.size and isinstance(placement, Placement) and placement.rule > Rule.SMALLEST_SHARE:
+        raise Unsupported(
+            f'user "{instance.users[nothing[0]]}" demands nothing of servers, so this placement has nothing to compare them by; '
+            'use placement="first-fit"'
         )
 
 

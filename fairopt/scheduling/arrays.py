@@ -30,10 +30,12 @@ def filling_of(
         capacities = np.full((instance.n_servers, 1), fractions_of(1) if exact else 1.0)
         demands = time_of_a_task(instance)[:, :, None]
     else:
-        capacities, demands = instance.capacities, instance.demands[:, None, :]
+        capacities, demands = instance.capacities, instance.server_demands[:, None, :]
     fits = instance.eligibility.copy()
     for r in range(capacities.shape[1]):  # one resource at a time, to avoid an array (users, servers, resources)
         fits &= (demands[:, :, r] <= capacities[:, r] * one_more).astype(bool)
+    for amount, demand in zip(instance.shared_capacity, instance.shared_demands.T, strict=True):
+        fits &= (demand <= amount * one_more).astype(bool)[:, None]
     takes_part = instance.servable & ~instance.zero_demand & (instance.tasks > 0).astype(bool)
     too_large = takes_part & ~fits.any(axis=1)
     if not first_block:

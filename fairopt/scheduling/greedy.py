@@ -37,11 +37,10 @@ from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import single_servers
 from fairopt.instance.fractions import fractions_of
 from fairopt.instance.rule_rows import refuse_rules
-from fairopt.instance.shared import refuse_shared
 from fairopt.instance.tolerances import CERTIFIED, FITS
 from fairopt.models import Notion, Sharing
 from fairopt.program.filling import Criterion, Filling, Measure
-from fairopt.scheduling.arguments import check_first_block, check_single_servers, planned
+from fairopt.scheduling.arguments import check_first_block, check_placeable, check_single_servers, planned
 from fairopt.scheduling.arrays import filling_of, order_of_ties, time_of_a_task
 from fairopt.scheduling.in_fractions import answer_in_fractions, check_placements, fill_exactly, seen_exactly
 from fairopt.scheduling.queues import queues_of
@@ -176,7 +175,7 @@ def schedule(
     how_placed, name, own = planned(criterion, placement=placement, ties=ties, seed=seed, stop=stop, **options)
     chosen, how = checked(instance, own, sharing, {})
     refuse_rules(instance, "a greedy schedule obeys none", "use fairopt.solve, or leave the rules out")
-    refuse_shared(instance, "a greedy schedule does not count them", "use fairopt.solve, or leave them out")
+    check_placeable(instance, how_placed)
     if instance.limited.any():
         raise Unsupported(
             f'a schedule cannot limit parallelism, but user "{instance.users[int(instance.limited.argmax())]}" is limited to '

@@ -17,6 +17,7 @@ from fairopt.instance import FloatArray, Instance
 from fairopt.instance.fractions import fractions_of
 from fairopt.models import Sharing
 from fairopt.program.filling import Filling
+from fairopt.program.queue_limits import limit_rows
 from fairopt.solvers import Chooser, Filled, Placement, fill_in_fractions, seconds_expected
 from fairopt.wording import figure
 
@@ -70,7 +71,7 @@ def fill_exactly(filling: Filling, placement: Placement | Chooser, *, random_tie
 
 
 def check_placements(instance: Instance, filled: Filled, sharing: Sharing) -> None:
-    """Check in fractions that what was placed exceeds no capacity of a single server and no number of tasks, from the instance alone.
+    """Check in fractions, from the instance alone, that what was placed exceeds no capacity of a server, no number of tasks and no limit.
 
     Raises
     ------
@@ -86,7 +87,7 @@ def check_placements(instance: Instance, filled: Filled, sharing: Sharing) -> No
         if sharing == "tdm":
             used[i, 0] = used.get((i, 0), Fraction(0)) + number / (exact.rates[n, row[i]] / exact.counts[row[i]])
             continue
-        for r, d in enumerate(exact.demands[n]):
+        for r, d in enumerate(exact.server_demands[n]):
             used[i, r] = used.get((i, r), Fraction(0)) + number * d
     for (i, r), amount in used.items():
         if amount > (1 if sharing == "tdm" else exact.capacities[row[i], r]):
@@ -94,6 +95,15 @@ def check_placements(instance: Instance, filled: Filled, sharing: Sharing) -> No
     for n, number in enumerate(np.bincount(filled.users, minlength=exact.n_users).tolist()):
         if number > exact.tasks[n]:
             raise CertificateError(f'user "{exact.users[n]}" has more tasks than it wants')
+    tasks = np.full((exact.n_users, exact.n_servers), Fraction(0), dtype=object)
+    for n, i, number in zip(*pairs.tolist(), numbers.tolist(), strict=True):
+        tasks[n, row[i]] += number
+    for limit in limit_rows(exact):
+        if limit.used(exact.demands, tasks) > limit.bound:
+            raise CertificateError(f'the tasks exceed the limit "{limit.name}"')
+    for name, amount, demand in zip(exact.shared, exact.shared_capacity, exact.shared_demands.T, strict=True):
+        if tasks.sum(axis=1) @ demand > amount:
+            raise CertificateError(f'the tasks exceed what the cluster has of "{name}"')
 
 
 def answer_in_fractions(tasks: FloatArray, shares: FloatArray) -> ExactAnswer:

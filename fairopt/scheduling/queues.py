@@ -1,6 +1,6 @@
 """The tree of an instance for progressive filling: its queues, and accounts for guarantees, for limits and for what queues keep.
 
-Named limits are accounts, too. A flat list of users with named limits is a tree of one node.
+Named limits and resources of the cluster are accounts, too. A flat list of users with these is a tree of one node.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["queues_of"]
 def queues_of(
     instance: Instance, seen: Instance, chosen: Notion, leaf: IntArray | None = None, demands: FloatArray | None = None
 ) -> Queues | None:
-    """Return the tree of an instance, None for a flat list of users without named limits.
+    """Return the tree of an instance, None for a flat list of users without named limits and resources of the cluster.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ def queues_of(
     Unsupported
         The criterion has no share that can be compared between queues. A task counts in a named limit as no account can count it.
     """
-    if not (instance.is_tree or instance.limits):
+    if not (instance.is_tree or instance.limits or instance.shared_capacity.size):
         return None
     if getattr(chosen, "tree", "filling") != "filling":
         raise Unsupported('a greedy schedule fills a tree of queues; tree="nested" is a reading of exact allocations, so leave tree out')
     if chosen.criterion(seen).measure is not Measure.OWN:
-        what = "queues, guarantees and weights of 0 are" if instance.is_tree else "named limits are"
+        what = "queues, guarantees and weights of 0 are" if instance.is_tree else "named limits and resources of the cluster are"
         raise Unsupported(
             f'{what} followed by one share of each user, and the shares of "{chosen.name}" differ between '
             'servers; use a criterion such as "drfh", or leave them out'
@@ -59,6 +59,9 @@ def queues_of(
     demands = instance.demands if demands is None else demands
     columns = _Columns(instance, demands, leaf)
     accounts = [_Account(Kind.LIMIT, 0, columns.of(row), row.bound, row.servers, row.users) for row in limit_rows(instance)]
+    everywhere, everybody = np.ones(instance.n_servers, bool), np.ones(instance.n_users, bool)
+    for r, amount in enumerate(instance.shared_capacity, instance.n_server_resources):
+        accounts.append(_Account(Kind.LIMIT, 0, r, amount, everywhere, everybody))
     for node in range(1, tree.n_nodes):
         for row in guarantees_of(instance, tree, node):
             accounts.append(_Account(Kind.GUARANTEE, node, row.resource, row.bound, row.servers, row.users))
@@ -77,7 +80,7 @@ def queues_of(
         parts=safe_ratio(seen.demands, seen.total_capacity) if share == "dominant" else None,
         demands=columns.demands,
         totals=np.append(instance.total_capacity, np.ones(columns.more, instance.capacities.dtype)),
-        of_server=np.hstack([instance.capacities, np.zeros((instance.n_servers, columns.more), instance.capacities.dtype)]),
+        of_server=np.hstack([instance.capacities, np.zeros((instance.n_servers, columns.beyond_servers), instance.capacities.dtype)]),
         kinds=np.array([int(each.kind) for each in accounts], np.int64),
         nodes=np.array([each.node for each in accounts], np.int64),
         resources=np.array([each.resource for each in accounts], np.int64),
@@ -96,6 +99,11 @@ class _Columns:
     def __init__(self, instance: Instance, demands: FloatArray, leaf: IntArray) -> None:
         self.demands, self.leaf, self.instance, self.more = demands, leaf, instance, 0
         self._of: dict[str, int] = {}
+
+    @property
+    def beyond_servers(self) -> int:
+        """How many columns are about no server: resources of the cluster, and what named limits count."""
+        return self.instance.shared_capacity.size + self.more
 
     def of(self, row: Row) -> int:
         """Return the column that a row counts."""

@@ -13,11 +13,23 @@ from fairopt.instance import FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import expand
 from fairopt.instance.rule_rows import refuse_rules, rule_rows
 from fairopt.models import NOTIONS, Notion, ShareNotion, Sharing, Stated, default_sharing
-from fairopt.program import Feature, Program
+from fairopt.program import Feature, LimitKind, Program
 from fairopt.program.rule_limits import obeying
 from fairopt.wording import did_you_mean, figure
 
-__all__ = ["Source", "checked", "columns", "expanded", "formulate", "notion_of", "question_of", "to_cvxpy", "to_pyomo", "with_utility"]
+__all__ = [
+    "Source",
+    "checked",
+    "columns",
+    "expanded",
+    "formulate",
+    "notion_of",
+    "question_of",
+    "to_cvxpy",
+    "to_pyomo",
+    "with_rules",
+    "with_utility",
+]
 
 _MOST_WHOLE_PAIRS = 2_000_000
 _RULED = (Feature.LEXIMIN, Feature.TOTAL)
@@ -135,7 +147,7 @@ def formulate(
         refuse_rules(instance, "no engine finds whole tasks that obey them", "leave integral or the rules out")
         instance, row = expanded(instance)
         chosen = with_utility(chosen, None if chosen.utility is None else columns(chosen.utility, row))
-    program = obeying(chosen.formulate(instance, sharing=how, integral=integral), instance)
+    program = with_rules(chosen.formulate(instance, sharing=how, integral=integral), chosen, instance)
     object.__setattr__(program, "source", Source(chosen, instance, how, program))  # not a copy, which would have tables written out
     return program
 
@@ -262,6 +274,25 @@ def checked(
     return chosen, how
 
 
+def with_rules(program: Program, notion: Notion, instance: Instance, row: IntArray | None = None) -> Program:
+    """Return the program of a notion with the rules of the instance, after what is refused of rules of any source.
+
+    ``row`` has the row of the instance for each server of the program, where these are expanded.
+
+    Raises
+    ------
+    Unsupported
+        The goal of a program with rules is no leximin of users and no sum, or its tasks are whole.
+    """
+    whole = isinstance(notion, Stated) and notion.program is not None  # it has them already
+    program = program if whole else obeying(program, instance, row)
+    if not program.down_closed and (program.integral or program.goal.feature not in _RULED):
+        name = program.limit_name(int(np.flatnonzero(program.limits.kinds == LimitKind.RULE)[0]))
+        what = "no engine finds whole tasks that obey them" if program.integral else f'"{program.name}" obeys none'
+        raise Unsupported(f'the program has the rule "{name}", and {what}; use divisible tasks and a leximin of users or a sum')
+    return program
+
+
 def _check_rules(notion: Notion, instance: Instance) -> None:
     """Refuse rules that a notion does not obey: its goal is no leximin of users and no sum, or a rule is about tasks that have no column.
 
@@ -271,6 +302,7 @@ def _check_rules(notion: Notion, instance: Instance) -> None:
     """
     if not instance.rules:
         return
+    notion = notion.notion if isinstance(notion, Stated) else notion
     obeys = isinstance(notion, ShareNotion) and notion.goal(np.ones(instance.n_users)).feature in _RULED
     if not obeys:
         refuse_rules(instance, f'"{notion.name}" obeys none', 'use "drfh", "max-min", "efficiency" or another such notion')

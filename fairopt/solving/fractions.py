@@ -27,13 +27,13 @@ from fairopt.program import AlphaFair, Equilibrium, Feature, Solution, Stage, Tr
 from fairopt.program.checking import check_program
 from fairopt.program.exact import ExactProgram
 from fairopt.program.exact_reduction import ExactReduction
-from fairopt.program.rule_limits import obeying
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level, solve_exactly
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.alternatives import best_alternative
 from fairopt.solving.answer import every_level, levels_of, prices_of, queue_prices_by_stage, queue_prices_of
 from fairopt.solving.contradictions import with_contradiction
 from fairopt.solving.enclosures import DIGITS, answer_in_floats, enclose, in_floats_above, is_enclosed
+from fairopt.solving.formulation import with_rules
 from fairopt.wording import duration, plural
 
 __all__ = ["ENGINE", "fraction", "solve_in_fractions", "within_kept"]
@@ -69,7 +69,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     structure = floats.formulate(small, sharing=sharing, integral=False)
     if not notion.is_symmetric:
         check_program(structure)
-    program = reduced.in_fractions(small.exact, obeying(structure, instance))
+    program = reduced.in_fractions(small.exact, with_rules(structure, notion, instance))
     choice = program.goal.feature is Feature.DISJUNCTIVE
     if type(program.goal) not in EXACT_GOALS and not is_enclosed(program) and not choice:
         raise Unsupported(f'"{notion.name}" has no answer in fractions with these options; leave exact out')
@@ -121,7 +121,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
 def within_kept(program: ExactProgram, deadline: Deadline) -> tuple[ExactProgram, Solution]:
     """Solve with more and more rows of what queues keep, until the answer exceeds none; return the last program and its answer."""
     solution = solve_exactly(program, deadline, lambda: answer_in_floats(program, deadline))
-    longer = program.with_broken(solution.x, *solution.parts)
+    longer = program.with_broken(*solution.points)
     if longer is None:
         return program, solution
     found, last = within_kept(longer, deadline)

@@ -25,7 +25,6 @@ from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Program
 from fairopt.program.checking import check_program
-from fairopt.program.rule_limits import obeying
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solving.answer import (
@@ -38,7 +37,7 @@ from fairopt.solving.answer import (
     unexpanded,
 )
 from fairopt.solving.contradictions import with_contradiction as why_nothing
-from fairopt.solving.formulation import checked, columns, expanded, question_of, with_utility
+from fairopt.solving.formulation import checked, columns, expanded, question_of, with_rules, with_utility
 from fairopt.solving.policy import Found, find, find_by_classes, other_engines
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 from fairopt.wording import SMALLER_RATIOS, joined
@@ -175,7 +174,7 @@ def solve(
     program = reduced.formulate(small, sharing=how, integral=integral)
     if not chosen.is_symmetric:
         check_program(program)
-    program = obeying(program, instance, row if integral else None)
+    program = with_rules(program, chosen, instance, row if integral else None)
     if integral:
         _check_whole(program)
     engines = candidates(program, solver)
@@ -231,6 +230,8 @@ def solve(
 
 def _check_whole(program: Program) -> None:
     """Refuse whole tasks in a tree where the order that they need is not defined, or has no closed form."""
+    if not program.down_closed:
+        raise Unsupported(f'no engine finds whole tasks of "{program.name}" that obey its rules; leave integral or the rules out')
     if reason := program.goal.no_whole_tasks:
         raise Unsupported(f"no engine finds whole tasks in this tree: {reason}, leave integral out, or use a greedy schedule")
 

@@ -132,8 +132,11 @@ def find_by_classes(program: Program, solver: str | None, tolerance: float, dead
             if "users" in error.known:
                 error.known["users"] = reduction.members(error.known["users"])
             raise
+        if found.solution.promised is not None or found.solution.raised:  # what proves these is not spread
+            found = find(program, candidates(program, solver), tolerance, deadline)
+            return replace(found, solution=_counted(found.solution, reduced)), candidates(program, solver)
         solution = reduction.spread(found.solution)
-        longer = program.with_broken(solution.x, *solution.parts)
+        longer = program.with_broken(*solution.points)
         if longer is None:
             whole = replace(found, solution=_counted(solution, reduced), program=program)
             return replace(whole, certificate=certify(program, solution)), engines
@@ -162,7 +165,7 @@ def _find_within(program: Program, engines: Sequence[Backend], tolerance: float,
         try:
             found = _find(program, engines, tolerance, deadline)
             solution = found.solution
-            longer = program.with_broken(solution.x, *solution.parts)
+            longer = program.with_broken(*solution.points)
         except _ExceedsKept as exceeded:
             solution, longer = exceeded.solution, exceeded.longer
         except NoSolution as error:
@@ -230,7 +233,7 @@ def _try(program: Program, engine: Backend, method: Method, tolerance: float, de
     solution = method.solve(program, tolerance, deadline, best)
     if solution is None:
         return None
-    longer = program.with_broken(solution.x, *solution.parts, relative=_DIGIT * tolerance)
+    longer = program.with_broken(*solution.points, relative=_DIGIT * tolerance)
     if longer is not None:
         raise _ExceedsKept(solution, longer)
     answer = _Answer(solution, certify(program, solution), engine.name, method.name)

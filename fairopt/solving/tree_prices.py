@@ -27,11 +27,11 @@ def prices_at_events(program: Program, goal: TreeFilling, solution: Solution) ->
     per_level = program.utilities
     most = program.per_user(program.largest() * per_level)
     found: list[dict[str, float]] = [{} for _ in solution.stages]
-    if len(solution.parts) != len(goal.parts):
+    if len(solution.parts) != len(goal.parts) or len(solution.extra_bounds) not in (0, len(goal.parts)):
         return found
-    shares, before = goal.nothing(), None
+    shares = goal.nothing()
     for number, part in enumerate(goal.parts):
-        extra = part.limits(before)
+        extra = part.limits(solution.bounds_of_part(number))
         of_part = program if extra is None else replace(program, limits=Limits.stack([program.limits, extra]))
         on_shares = ShareLimits.of(of_part)
         names = _names(program, of_part, on_shares)
@@ -46,7 +46,7 @@ def prices_at_events(program: Program, goal: TreeFilling, solution: Solution) ->
                 prices |= {names[row]: float(1.0 / speed[row]) for row in stopped if names[row]}
             way.advance(stage.value)
             way.stop(stage.users)
-        shares, before = way.shares, solution.parts[number]
+        shares = way.shares
     return found
 
 

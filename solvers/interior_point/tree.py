@@ -16,7 +16,7 @@ their rows s >= 0 hold by themselves.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,13 +62,23 @@ def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadlin
     blocked = obstacle_of_tree(program, goal)
     if blocked:
         raise Unsupported(f'"interior-point" cannot solve "{program.name}" here: the program has {blocked}; use highs')
-    filling = _Filling(program, tolerance, deadline, arrays)
+    fillings: list[_Filling] = []
+
+    def begin(of: Program) -> Callable[[Program, TreeGoal], _Part]:
+        fillings.append(_Filling(of, tolerance, deadline, arrays))
+        mine = fillings[-1]
+        return lambda of_part, level_goal: _Part(mine, of_part, level_goal)
+
     try:
-        found = solve_tree(program, goal, lambda of_part, level_goal: _Part(filling, of_part, level_goal), settle_below(tolerance))
+        found = solve_tree(program, goal, begin, settle_below(tolerance), deadline)
     except NotConverged as failure:
         log.info("%s", failure)
         return None
-    return replace(found, iterations=filling.steps, programs_solved=filling.paths)
+    return replace(
+        found,
+        iterations=found.iterations + sum(each.steps for each in fillings),
+        programs_solved=found.programs_solved + sum(each.paths for each in fillings),
+    )
 
 
 def _of_servers(program: Program, rows: BoolArray) -> Program:

@@ -225,12 +225,15 @@ class Proof:
         Price of all limits.
     bound : float
         No larger t can be reached by all who rise.
+    floors : bool
+        Are they prices of a completion (`fairopt.program.guarantees`)?
     """
 
     prices: FloatArray
     q: FloatArray
     spent: float
     bound: float
+    floors: bool = False
 
     @classmethod
     def of(cls, course: Course, prices: FloatArray, q: FloatArray, spent: float, cap: FloatArray | None = None) -> Proof:
@@ -341,7 +344,7 @@ def raise_levels(
         t = _not_noise(course, step.t, goal.now)
         stopped = np.flatnonzero(course.rising) if goal.equal else step.stopped
         users = stopped_at(course, t, proof, settle_at)[0] if stopped is None else stopped
-        stages.append(Stage(t, users, proof.prices, part))
+        stages.append(Stage(t, users, proof.prices, part, floors=proof.floors))
         course = course.settled(users, course.at(t)[users])
         log.info("level %d: %.6g, %d users left", len(stages), t, int(course.rising.sum()))
         course = goal.renew(course, t)

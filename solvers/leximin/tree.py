@@ -6,8 +6,9 @@ of each part, that is, with its extra limits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,8 +16,12 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import DIGITS
 from fairopt.program import Limits, Program, Solution, Stage
+from fairopt.program.guarantees import AgentProgram, Floors, alone_in, ample, in_doubt
 from fairopt.program.share_limits import ShareLimits
-from fairopt.program.tree_filling import TreeCourse, TreeFilling
+from fairopt.program.tree_filling import Part, Shares, TreeCourse, TreeFilling
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.leximin.agents import AgentPrograms
+from fairopt.solvers.leximin.floors import Keeping, Solve, bounds_of_part, find_floors
 from fairopt.solvers.leximin.levels import Course, LevelSolver, Step, exactly, raise_levels
 from fairopt.solvers.leximin.settings import SETTINGS
 
@@ -47,9 +52,12 @@ class TreeGoal:
     way : TreeCourse
     x : array (pairs,)
         The last point. Users have at least what they have on the course now, for engines that go on from there.
+    until : float
+        Where floors end a level. For engines it is a change of rates.
     """
 
     equal = False
+    until = np.inf
 
     def __init__(self, way: TreeCourse, x: FloatArray) -> None:
         self.way, self.x = way, x
@@ -68,7 +76,7 @@ class TreeGoal:
         """Return when a limit on shares is full, or somebody has caught up with a sibling who waits."""
         if self._event is None:
             self._event = self.way.event()
-        return self._event
+        return self._event if self._event[0] <= self.until else (self.until, np.empty(0, np.int64))
 
     def renew(self, course: Course, t: float) -> Course:
         """Return the course at new rates. It counts t on: the start is where users would have been at t = 0."""
@@ -83,35 +91,118 @@ class TreeGoal:
         return Course(way.rising.copy(), way.shares.users - way.rate * way.t, way.rate, way.least)
 
 
-def solve_tree(program: Program, goal: TreeFilling, solver_of: Callable[[Program, TreeGoal], LevelSolver], settle_at: float) -> Solution:
-    """Fill a tree.
+Begin: TypeAlias = Callable[[Program], Callable[[Program, TreeGoal], LevelSolver]]
+"""From a program to what makes the engine's solver of a part: from the program of the part, with its extra limits, and the course."""
+
+
+def solve_tree(program: Program, goal: TreeFilling, begin: Begin, settle_at: float, deadline: Deadline) -> Solution:
+    """Fill a tree. The iterations and programs that the answer counts are those of programs of agents alone.
 
     Parameters
     ----------
     program : Program
     goal : TreeFilling
-    solver_of : function
-        From the program of a part, which has its extra limits, and the course to the engine's solver.
+    begin : function
+        Called once for each program: the engine's solvers of its parts may share what they know.
     settle_at : float
         Who can rise by less, relative to its share, is settled.
+    deadline : Deadline
+        Of the programs of agents (`fairopt.program.guarantees`).
     """
-    per_level, most = program.utilities, program.per_user(program.largest() * program.utilities)
-    shares, stages = goal.nothing(), tuple[Stage, ...]()
-    x, before, ends = np.zeros(program.n_pairs), None, list[FloatArray]()
-    for number, part in enumerate(goal.parts):
-        extra = part.limits(before)
-        of_part = program if extra is None else _with_guarantees(program, extra, part.names)
-        room = most if extra is None else program.per_user(of_part.largest() * per_level)
-        way = goal.course(part, shares, room > 0, most, ShareLimits.of(of_part))
-        if way.rising.any():
-            level_goal = TreeGoal(way, x)
-            solver = _Ahead(of_part, level_goal, solver_of(of_part, level_goal))
-            x, course, stages = raise_levels(x, solver, level_goal, settle_at, stages, number)
-            x = exactly(program, per_level, x, course.start)
-        shares = way.shares
-        before = x
-        ends.append(x)
-    return Solution(x, stages, parts=tuple(ends))
+    agents: list[AgentPrograms] = []
+
+    def agents_of(of_agents: AgentProgram) -> AgentPrograms:
+        agents.append(AgentPrograms(of_agents, deadline))
+        return agents[-1]
+
+    found = _Tree(program, goal, begin, settle_at, agents_of).solve(compare=True)
+    return replace(found, iterations=sum(each.iterations for each in agents), programs_solved=sum(each.programs for each in agents))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Filled:
+    """What some parts have given."""
+
+    x: FloatArray
+    shares: Shares
+    stages: tuple[Stage, ...] = ()
+    ends: tuple[FloatArray, ...] = ()
+    bounds: tuple[FloatArray | None, ...] = ()
+    raised: Mapping[int, tuple[Stage, ...]] = field(default_factory=dict)
+
+    def solution(self, promised: Floors | None) -> Solution:
+        """Return it as the answer of an engine."""
+        return Solution(self.x, self.stages, parts=self.ends, extra_bounds=self.bounds, raised=self.raised, promised=promised)
+
+
+class _Tree:
+    """A filling. Where some guarantee holds less than it could alone, floors are computed, and the filling begins anew."""
+
+    def __init__(self, program: Program, goal: TreeFilling, begin: Begin, settle_at: float, agents_of: Solve) -> None:
+        self.program, self.goal, self.begin, self.settle_at, self.agents_of = program, goal, begin, settle_at, agents_of
+        self.solver_of = begin(program)
+        self.most = program.per_user(program.largest() * program.utilities)
+
+    def solve(self, compare: bool) -> Solution:
+        """Return the filling; with ``compare`` what guarantees hold is compared with what they could hold alone."""
+        goal, promised = self.goal, None
+        guarantees = range(sum(part.guarantees for part in goal.parts))
+        surplus = range(len(guarantees), len(goal.parts))
+        nothing = _Filled(np.zeros(self.program.n_pairs), goal.nothing())
+        done = self._fill(guarantees, nothing)
+        if guarantees and compare and (doubtful := in_doubt(self.program, goal, done.x)):
+            promised = find_floors(self.program, goal, done.x, doubtful, self._alone, self.agents_of)
+            if promised.promises:
+                self.solver_of = self.begin(self.program)  # what the first filling proved does not hold in the second one
+                first, then = (Keeping(self.program, goal, promised, everywhere, self.agents_of) for everywhere in (False, True))
+                done = self._fill(guarantees, nothing, first)
+                then.point, then.reached = first.point, first.reached
+                done = self._fill(surplus, done, then)
+                return done.solution(replace(promised, points=(first.point, then.point)))
+        return self._fill(surplus, done).solution(promised)
+
+    def _fill(self, parts: range, before: _Filled, keeping: Keeping | None = None) -> _Filled:
+        """Go on with some parts after what is filled before."""
+        program, goal, x, shares, stages = self.program, self.goal, before.x, before.shares, before.stages
+        per_level, ends, bounds_of, raised = program.utilities, list(before.ends), list(before.bounds), dict(before.raised)
+        for number in parts:
+            part = goal.parts[number]
+            bounds, x = self._bounds(part, shares, x, number, raised)
+            extra = part.limits(bounds)
+            of_part = program if extra is None else _with_guarantees(program, extra, part.names)
+            room = self.most if extra is None else program.per_user(of_part.largest() * per_level)
+            way = goal.course(part, shares, room > 0, self.most, ShareLimits.of(of_part))
+            if way.rising.any():
+                level_goal = TreeGoal(way, x)
+                solver: LevelSolver = _Ahead(of_part, level_goal, self.solver_of(of_part, level_goal))
+                solver = solver if keeping is None else keeping.solver(level_goal, solver)
+                x, course, stages = raise_levels(x, solver, level_goal, self.settle_at, stages, number)
+                x = exactly(program, per_level, x, course.start)
+            shares = way.shares
+            ends.append(x)
+            bounds_of.append(bounds)
+        return _Filled(x, shares, stages, tuple(ends), tuple(bounds_of), raised)
+
+    def _bounds(
+        self, part: Part, shares: Shares, x: FloatArray, number: int, raised: dict[int, tuple[Stage, ...]]
+    ) -> tuple[FloatArray | None, FloatArray]:
+        """Return the bounds of the extra limits of a part, and a point with these shares within them."""
+        if number == 0 or part.extra is None or not len(part.extra):
+            return None, x
+        found = bounds_of_part(self.program, self.goal, part, shares.users, x, self.agents_of)
+        if not found[1]:
+            return np.asarray(found[0]), x
+        raised[number] = found[1]
+        return np.asarray(found[0]), exactly(self.program, self.program.utilities, found[2], shares.users)
+
+    def _alone(self, program: Program, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, FloatArray]:
+        """Fill one guaranteed node alone, with ``large`` on servers that are large enough; return its point over all pairs, too."""
+        alone, columns = alone_in(program, goal, owner)
+        alone = ample(alone, alone.goal_as(TreeFilling)) if large else alone
+        found = _Tree(alone, alone.goal_as(TreeFilling), self.begin, self.settle_at, self.agents_of).solve(compare=False)
+        point = np.zeros(program.n_pairs)
+        point[columns] = found.x
+        return found, point
 
 
 class _Ahead:

@@ -46,24 +46,26 @@ def polish_tree(program: Program, goal: TreeFilling, solution: Solution) -> Solu
     """
     if goal.clamp or len(solution.parts) != len(goal.parts) or not goal.parts:
         return None
+    if solution.raised or any(stage.floors for stage in solution.stages):  # these have programs of their own
+        return None
     if len(program.users) * len(solution.stages) > SETTINGS.numbers_of_tree:
         return None
-    shares, before, stages, ends = goal.nothing(), None, list[Stage](), list[FloatArray]()
+    shares, stages, ends = goal.nothing(), list[Stage](), list[FloatArray]()
     for number, part in enumerate(goal.parts):
-        extra = part.limits(before)
+        extra = part.limits(solution.bounds_of_part(number))
         of_part = program if extra is None else replace(program, limits=Limits.stack([program.limits, extra]))
         own = [stage for stage in solution.stages if stage.part == number]
         found = _Part.of(of_part, goal, part, shares, own).polished(solution.parts[number])
         if found is None:
             return None
-        before, times = found
+        end, times = found
         course = _course(of_part, goal, part, shares)
         for stage, t in zip(own, times.tolist(), strict=True):
             course.advance(t)
             course.stop(stage.users)
             stages.append(replace(stage, value=t))
         shares = course.shares
-        ends.append(before)
+        ends.append(end)
     return replace(solution, x=ends[-1], parts=tuple(ends), stages=tuple(stages))
 
 

@@ -27,6 +27,7 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.fractions import ExactArray
 from fairopt.instance.tolerances import TINY
 from fairopt.program.exact import ExactProgram
+from fairopt.program.guarantees import AgentProgram
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel
 from fairopt.solvers.rational.settings import SETTINGS
@@ -65,7 +66,7 @@ class LevelPrograms:
 
     Parameters
     ----------
-    program : ExactProgram
+    program : ExactProgram or AgentProgram
     agents : sequence of (pairs, worths)
         Of each agent, the pairs that count for it, and what a task on each is worth to it.
     check : callable
@@ -73,7 +74,11 @@ class LevelPrograms:
     """
 
     def __init__(
-        self, program: ExactProgram, agents: Sequence[tuple[IntArray, Sequence[fmpq]]], deadline: Deadline, check: Callable[[], None]
+        self,
+        program: ExactProgram | AgentProgram,
+        agents: Sequence[tuple[IntArray, Sequence[fmpq]]],
+        deadline: Deadline,
+        check: Callable[[], None],
     ) -> None:
         self.program, self.deadline, self.check = program, deadline, check
         self.programs = self.pivots = self.iterations = 0
@@ -94,7 +99,7 @@ class LevelPrograms:
         """Collect the entries of limits by column, in whole numbers, and the same in floats: the part of the limit at the largest x."""
         program = self.program
         row_of = {k: i for i, k in enumerate(self.rows)}
-        indptr, indices = program.program.limits.matrix.indptr, program.columns
+        indptr, indices = program.indptr, program.columns
         self.columns: list[Column] = [[] for _ in range(self.n)]
         self.scales: list[fmpz] = []
         self.right: list[fmpq] = []

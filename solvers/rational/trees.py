@@ -7,7 +7,8 @@ limit on shares stops users by its price like any other.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from flint import fmpq
@@ -16,8 +17,10 @@ from fairopt.instance import BoolArray, IntArray
 from fairopt.instance.fractions import ExactArray, from_rational, rational
 from fairopt.program import Nested, Solution, Stage, TreeFilling
 from fairopt.program.exact import ExactProgram
+from fairopt.program.guarantees import AgentProgram, Floors, ample, completion, in_doubt
 from fairopt.program.tree_filling import Shares, TreeCourse
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.leximin.floors import AgentLevel, bounds_of_part, find_floors
 from fairopt.solvers.rational.level_programs import LevelPrograms
 from fairopt.solvers.rational.levels import exactly, open_users, stopper
 
@@ -34,24 +37,156 @@ def solve_filling(program: ExactProgram, deadline: Deadline) -> Solution:
     NoSolution
         At the deadline, with the levels that are final.
     """
-    goal, names = program.goal_as(TreeFilling), program.program
-    stages: list[Stage] = []
-    check = stopper(program, deadline, stages)
-    shares, before, ends = goal.nothing(), None, list[ExactArray]()
-    x = np.full(program.n_pairs, rational(0), dtype=object)
-    iterations = programs = 0
-    for number, part in enumerate(goal.parts):
-        of_part = program.during(part, before)
-        way = TreeCourse(goal, part, shares, part.users & open_users(of_part), np.zeros(0), None)
-        if way.rising.any():
-            solver = _levels(of_part, deadline, check)
-            x = _fill(solver, way, stages, number, x)
-            iterations, programs = iterations + solver.iterations + solver.pivots, programs + solver.programs
-            x = exactly(program, program.utilities, x, _rationals(way.shares))
-        shares, before = way.shares, x
-        ends.append(x)
-        log.info("%s: %d levels of %d users so far", part.title, len(stages), len(names.users))
-    return Solution(x, tuple(stages), iterations=iterations, programs_solved=programs, parts=tuple(ends))
+    return _Tree(program, program.goal_as(TreeFilling), deadline).solve(compare=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Filled:
+    """What some parts have given."""
+
+    x: ExactArray
+    shares: Shares
+    stages: tuple[Stage, ...] = ()
+    ends: tuple[ExactArray, ...] = ()
+    bounds: tuple[ExactArray | None, ...] = ()
+    raised: Mapping[int, tuple[Stage, ...]] = field(default_factory=dict)
+
+
+class _Tree:
+    """A filling. Where some guarantee holds less than it could alone, floors are computed, and the filling begins anew."""
+
+    def __init__(self, program: ExactProgram, goal: TreeFilling, deadline: Deadline) -> None:
+        self.program, self.goal, self.deadline = program, goal, deadline
+        self.known: list[Stage] = []
+        self.check = stopper(program, deadline, self.known)
+        self.iterations = self.programs = 0
+
+    def solve(self, compare: bool) -> Solution:
+        """Return the filling; with ``compare`` what guarantees hold is compared with what they could hold alone."""
+        goal, promised = self.goal, None
+        guarantees = range(sum(part.guarantees for part in goal.parts))
+        surplus = range(len(guarantees), len(goal.parts))
+        nothing = _Filled(np.full(self.program.n_pairs, rational(0), dtype=object), goal.nothing())
+        done = self._fill(guarantees, nothing)
+        if guarantees and compare and (doubtful := in_doubt(self.program, goal, done.x)):
+            promised = find_floors(self.program, goal, done.x, doubtful, self._alone, self._agents)
+            if promised is not None and promised.promises:
+                first = self._keeping(promised, everywhere=False)
+                done = self._fill(guarantees, nothing, first)
+                then = self._keeping(promised, everywhere=True)
+                then.point = first.point
+                done = self._fill(surplus, done, then)
+                return self._solution(done, replace(promised, points=(first.point, then.point)))
+        return self._solution(self._fill(surplus, done), promised)
+
+    def _solution(self, done: _Filled, promised: Floors | None) -> Solution:
+        return Solution(
+            done.x,
+            done.stages,
+            iterations=self.iterations,
+            programs_solved=self.programs,
+            parts=done.ends,
+            extra_bounds=done.bounds,
+            raised=done.raised,
+            promised=promised,
+        )
+
+    def _agents(self, program: AgentProgram) -> _Agents:
+        return _Agents(program, self.deadline, self.check)
+
+    def _keeping(self, promised: Floors, everywhere: bool) -> _Keeping:
+        agents, start = completion(self.program, self.goal, promised.promises, promised.amounts, everywhere)
+        return _Keeping(self._agents(agents), start)
+
+    def _alone(self, program: ExactProgram, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, ExactArray]:
+        """Fill one guaranteed node alone, with ``large`` on servers that are large enough."""
+        alone = goal.alone(owner)
+        found = _Tree(replace(ample(program, alone) if large else program, goal=alone), alone, self.deadline).solve(compare=False)
+        self.iterations, self.programs = self.iterations + found.iterations, self.programs + found.programs_solved
+        return found, found.x
+
+    def _fill(self, parts: range, before: _Filled, keeping: _Keeping | None = None) -> _Filled:
+        """Go on with some parts after what is filled before."""
+        program, goal, x, shares = self.program, self.goal, before.x, before.shares
+        stages, ends, bounds_of, raised = list(before.stages), list(before.ends), list(before.bounds), dict(before.raised)
+        for number in parts:
+            part, bounds = goal.parts[number], None
+            if number and part.extra is not None and len(part.extra):
+                found = bounds_of_part(program, goal, part, _rationals(shares), x, self._agents)
+                assert found is not None
+                bounds = found[0]
+                if found[1]:
+                    raised[number], x = found[1], exactly(program, program.utilities, found[2], _rationals(shares))
+            of_part = program.during(part, bounds)
+            way = TreeCourse(goal, part, shares, part.users & open_users(of_part), np.zeros(0), None)
+            if way.rising.any():
+                solver = _levels(of_part, self.deadline, self.check)
+                x = self._climb(solver, way, stages, number, x, keeping)
+                self.iterations, self.programs = self.iterations + solver.iterations + solver.pivots, self.programs + solver.programs
+                x = exactly(program, program.utilities, x, _rationals(way.shares))
+            shares = way.shares
+            ends.append(x)
+            bounds_of.append(bounds)
+            log.info("%s: %d levels of %d users so far", part.title, len(stages), len(program.program.users))
+        return _Filled(x, shares, tuple(stages), tuple(ends), tuple(bounds_of), raised)
+
+    def _climb(
+        self, solver: LevelPrograms, way: TreeCourse, stages: list[Stage], number: int, x: ExactArray, keeping: _Keeping | None
+    ) -> ExactArray:
+        """Go through a part, and return the last point."""
+        while way.rising.any():
+            self.check()
+            start, rate = ([rational(value) for value in values.tolist()] for values in (way.shares.users, way.rate))
+            level, above, change = solver.solve(start, rate), None, way.event()[0]
+            t, pays, prices = way.t + from_rational(level.t), level.pays, level.prices
+            if keeping is not None:
+                above = keeping.solve(start, rate)
+                if way.t + from_rational(above.t) < min(t, change):
+                    t, pays, prices = way.t + from_rational(above.t), above.pays, np.concatenate([above.prices, above.pays[len(start) :]])
+                else:
+                    above = None
+            if change < t:
+                stages.append(Stage(change, np.empty(0, np.int64), None, number))
+                way.advance(change)
+                way.stop(np.empty(0, np.int64))
+                continue
+            x = level.x
+            stopped = np.flatnonzero(way.rising & (way.rate > 0) & np.array([pay > 0 for pay in pays[: len(start)]], bool))
+            stages.append(Stage(t, stopped, prices, number, floors=above is not None))
+            self.known.append(stages[-1])
+            way.advance(t)
+            way.stop(stopped)
+        return x
+
+
+class _Agents:
+    """The programs of one set of limits and agents."""
+
+    def __init__(self, program: AgentProgram, deadline: Deadline, check: Callable[[], None]) -> None:
+        self.program = program
+        self.programs = LevelPrograms(program, [(columns, list(worths)) for columns, worths in program.agents], deadline, check)
+
+    def solve(self, start: Sequence[fmpq], rate: Sequence[fmpq]) -> AgentLevel:
+        """Return the largest t, with its proof."""
+        level = self.programs.solve(start, rate)
+        pays: ExactArray = np.empty(len(level.pays), dtype=object)
+        pays[:] = level.pays
+        stopped = np.array([pay > 0 and speed > 0 for pay, speed in zip(level.pays, rate, strict=True)], bool)
+        return AgentLevel(level.t, level.x, level.prices, pays, stopped)
+
+
+class _Keeping:
+    """Floors that are kept in some parts, and the last completion that was found: ``point``, (columns,)."""
+
+    def __init__(self, agents: _Agents, start: Sequence[fmpq]) -> None:
+        self.agents, self.start = agents, list(start)
+        self.point: ExactArray = np.full(agents.program.n_pairs, rational(0), dtype=object)
+
+    def solve(self, start: Sequence[fmpq], rate: Sequence[fmpq]) -> AgentLevel:
+        """Return how far completions go on a course."""
+        level = self.agents.solve([*start, *self.start], [*rate, *[rational(0)] * len(self.start)])
+        self.point = level.z
+        return level
 
 
 def _levels(program: ExactProgram, deadline: Deadline, check: Callable[[], None]) -> LevelPrograms:
@@ -59,27 +194,6 @@ def _levels(program: ExactProgram, deadline: Deadline, check: Callable[[], None]
     first = np.searchsorted(program.program.pair_users, np.arange(len(program.program.users) + 1))
     spans = [np.arange(first[n], first[n + 1]) for n in range(len(program.program.users))]
     return LevelPrograms(program, [(pairs, program.utilities[pairs].tolist()) for pairs in spans], deadline, check)
-
-
-def _fill(solver: LevelPrograms, way: TreeCourse, stages: list[Stage], number: int, x: ExactArray) -> ExactArray:
-    """Go through a part, and return the last point."""
-    while way.rising.any():
-        solver.check()
-        level = solver.solve(*([rational(value) for value in values.tolist()] for values in (way.shares.users, way.rate)))
-        change, _ = way.event()
-        t = way.t + from_rational(level.t)
-        if change < t:
-            stages.append(Stage(change, np.empty(0, np.int64), None, number))
-            way.advance(change)
-            way.stop(np.empty(0, np.int64))
-            continue
-        x = level.x
-        stopped = np.flatnonzero(way.rising & (way.rate > 0) & np.array([pays > 0 for pays in level.pays], bool))
-        prices: ExactArray = level.prices
-        stages.append(Stage(t, stopped, prices, number))
-        way.advance(t)
-        way.stop(stopped)
-    return x
 
 
 def _rationals(shares: Shares) -> ExactArray:

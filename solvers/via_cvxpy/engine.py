@@ -318,7 +318,7 @@ class _Task:
             made.append(_Task(self.cp, self.solver, of_part, self.deadline))
             return _Levels(made[-1], Leximin(np.ones(len(of_part.users))))
 
-        found = solve_tree(self.program, goal, solver_of, settle_below(tolerance))
+        found = solve_tree(self.program, goal, lambda _: solver_of, settle_below(tolerance), self.deadline)
         self.seconds["compile"] += sum(task.seconds["compile"] for task in made)
         self.iterations += sum(task.iterations for task in made)
         self.solved += sum(task.solved for task in made)

@@ -10,7 +10,7 @@ last basis. Without such a pair the prices prove the level for all pairs.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -41,16 +41,22 @@ def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadlin
     """
     made: list[_Steps] = []
 
-    def solver_of(of_part: Program, level_goal: TreeGoal) -> _Steps:
-        used = made[-1].used if made else np.empty(0, np.int64)
-        made.append(_Steps(of_part, goal, level_goal, settle_below(tolerance), deadline, used))
-        return made[-1]
+    def begin(_: Program) -> Callable[[Program, TreeGoal], _Steps]:
+        of_this: list[_Steps] = []
 
-    found = solve_tree(program, goal, solver_of, settle_below(tolerance))
+        def solver_of(of_part: Program, level_goal: TreeGoal) -> _Steps:
+            used = of_this[-1].used if of_this else np.empty(0, np.int64)
+            of_this.append(_Steps(of_part, of_part.goal_as(TreeFilling), level_goal, settle_below(tolerance), deadline, used))
+            made.append(of_this[-1])
+            return made[-1]
+
+        return solver_of
+
+    found = solve_tree(program, goal, begin, settle_below(tolerance), deadline)
     return replace(
         found,
-        iterations=sum(each.programs.iterations for each in made),
-        programs_solved=sum(each.programs.programs for each in made),
+        iterations=found.iterations + sum(each.programs.iterations for each in made),
+        programs_solved=found.programs_solved + sum(each.programs.programs for each in made),
     )
 
 

@@ -47,11 +47,11 @@ def solve_filling(program: Program, goal: TreeFilling, engine: Any, tolerance: f
 
     def solver_of(of_part: Program, _: TreeGoal) -> _Levels:
         alike = Leximin(np.ones(len(program.users)))  # what a level is; the course says who rises how fast
-        made.append(_Levels(dataclasses.replace(of_part, goal=alike), alike, program.utilities, engine, deadline))
+        made.append(_Levels(dataclasses.replace(of_part, goal=alike), alike, of_part.utilities, engine, deadline))
         return made[-1]
 
-    found = solve_tree(program, goal, solver_of, settle_below(tolerance))
-    return dataclasses.replace(found, programs_solved=sum(each.programs for each in made))
+    found = solve_tree(program, goal, lambda _: solver_of, settle_below(tolerance), deadline)
+    return dataclasses.replace(found, programs_solved=found.programs_solved + sum(each.programs for each in made))
 
 
 class _Levels:

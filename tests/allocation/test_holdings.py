@@ -223,5 +223,5 @@ def test_plain_data_has_queues() -> None:
     assert queue["guarantees"] == [
         {"resource": "gpu", "on": None, "amount": 8, "held": pytest.approx(5), "met": True, "missing": 0, "borrowed": 0}
     ]
-    assert {level["part"] for level in told["levels"]} == {"the guarantees at depth 1", "the surplus"}
+    assert {level["part"] for level in told["levels"]} == {"the guarantees", "the surplus"}
     assert "queues" not in fo.solve(fo.Instance([[1]], [[1]]), "drf").to_dict()

@@ -27,10 +27,9 @@ def test_both_courses_are_one(seed: int, options: dict[str, Any]) -> None:
     found = fo.SOLVERS["highs"]().solve(program, tolerance=1e-8, deadline=fo.solvers.backend.Deadline(None))
     goal = program.goal_as(TreeFilling)
     shares = goal.nothing()
-    before = None
     most = program.per_user(program.largest() * program.utilities)
     for number, part in enumerate(goal.parts):
-        of_part = _with(program, part.limits(before))
+        of_part = _with(program, part.limits(found.bounds_of_part(number)))
         able = program.per_user(of_part.largest() * program.utilities) > 0
         on_shares = ShareLimits.of(of_part)
         mine, theirs = Course(goal, part, shares, able, on_shares), goal.course(part, shares, able, most, on_shares)
@@ -43,7 +42,7 @@ def test_both_courses_are_one(seed: int, options: dict[str, Any]) -> None:
             mine.stop(stage.value, stage.users)
             np.testing.assert_allclose(mine.shares.users, theirs.shares.users, rtol=1e-9, atol=1e-15)
             np.testing.assert_allclose(mine.shares.nodes, theirs.shares.nodes, rtol=1e-9, atol=1e-15)
-        shares, before = theirs.shares, found.parts[number]
+        shares = theirs.shares
 
 
 def _with(program: Program, extra: Limits | None) -> Program:

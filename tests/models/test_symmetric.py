@@ -117,6 +117,17 @@ def test_a_declaration_is_not_inherited_past_an_override() -> None:
     class Again(Helped):
         symmetric = True
 
+    @dataclass(frozen=True)
+    class Counted(Declared):
+        count: Any = len  # an option that is a function
+
+    class Kept(Declared):
+        def __init__(self) -> None:
+            super().__init__()
+            object.__setattr__(self, "of_one", lambda instance: np.arange(1.0, instance.n_users + 1))
+
+    assert Counted().is_symmetric
+    assert not Kept().is_symmetric
     found = {cls.__name__: cls().is_symmetric for cls in (Urgent, UrgentDRFH, OtherGoal, Told, Declared, Helped, Mixed, Again)}
     assert found == {
         **dict.fromkeys(("Urgent", "UrgentDRFH", "OtherGoal", "Helped", "Mixed"), False),

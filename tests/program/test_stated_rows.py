@@ -200,3 +200,50 @@ def test_mistakes_of_a_notion_are_refused_by_name(wrong: str, message: str) -> N
     for exact in (False, True):
         with pytest.raises(fo.InvalidInstance, match=message):
             fo.solve(lab(), notion, exact=exact)
+
+
+RATIO = {("a", "new"): 1, ("a", "old"): 1, ("b", "new"): -2, ("b", "old"): -2}
+
+
+class Twice(DRFH):
+    """DRFH where a has at least twice the tasks of b."""
+
+    name = "twice"
+
+    def formulate(self, instance: fo.Instance, *, sharing: Any, integral: bool) -> Program:
+        """Return the program with the rule."""
+        return super().formulate(instance, sharing=sharing, integral=integral).with_rule("a at least twice b", RATIO, ">=", 0)
+
+
+@pytest.mark.parametrize("solver", [None, "highs", "cvxpy", "pyomo"])
+def test_rules_of_a_program_and_of_a_notion(solver: str | None) -> None:
+    """Of any sign, and beside limits: 32/3 and 16/3; with at most 3 tasks of b, 13 and 3."""
+    program = fo.formulate(lab(), "drfh").with_rule("a at least twice b", RATIO, ">=", 0)
+    few = program.with_limit("few", {("b", "new"): 1, ("b", "old"): 1}, 3)
+    in_text = fo.formulate(lab(rules=["x[a] >= 2 * x[b]"]), "drfh").with_limit("few", {("b", "new"): 1, ("b", "old"): 1}, 3)
+    for asked, tasks in ((program, [32 / 3, 16 / 3]), (few, [13, 3]), (in_text, [13, 3])):
+        np.testing.assert_allclose(fo.solve(asked, solver=solver).tasks_per_user, tasks, rtol=1e-7)
+        exact = fo.solve(asked, exact=True).exact
+        assert exact is not None
+        np.testing.assert_allclose(exact.tasks_per_user.astype(float), tasks, rtol=1e-12)
+    np.testing.assert_allclose(fo.solve(lab(), Twice, solver=solver).tasks_per_user, [32 / 3, 16 / 3], rtol=1e-7)
+
+
+def test_where_rules_of_a_program_are_refused() -> None:
+    """Whole tasks, trees, other goals, audits and explanations say so; a contradiction names its rule."""
+    program = fo.formulate(lab(), "drfh").with_rule("a at least twice b", RATIO, ">=", 0)
+    tree = lab(queues=[fo.Queue("q")], queue_of=["q", None])
+    allocation, of_notion = fo.solve(program), fo.solve(lab(), Twice)
+    asked: list[tuple[Any, str]] = [
+        (lambda: fo.solve(program, integral=True), "no engine finds whole tasks"),
+        (lambda: fo.solve(tree, Twice), '"twice" obeys none'),
+        (lambda: fo.solve(fo.formulate(lab(), "proportional").with_rule("r", RATIO, ">=", 0)), '"proportional" obeys none'),
+        (lambda: fo.audit(allocation), "no property of an audit knows them"),
+        (lambda: fo.audit(of_notion), "no property of an audit knows them"),
+        (lambda: fo.explain(of_notion, "a"), "an explanation does not know them"),
+    ]
+    for ask, message in asked:
+        with pytest.raises(fo.Unsupported, match=message):
+            ask()
+    with pytest.raises(fo.NoSolution, match="r"):
+        fo.solve(fo.formulate(lab(), "drfh").with_rule("r", RATIO, ">=", 100))

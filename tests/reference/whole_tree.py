@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 import fairopt as fo
 
 __all__ = ["best_whole_tasks", "shares_of_a_task"]
@@ -116,7 +118,7 @@ class Part:
 
 
 def parts_of(instance: fo.Instance) -> Iterator[Part]:
-    """Yield the parts: guarantees from the deepest nodes up, then the tiers of the surplus from the highest down."""
+    """Yield the parts: guarantees from the inside out, then the tiers of the surplus from the highest down."""
     tree, weights = instance.tree, [Fraction(float(w)) for w in instance.weights]
     total = Fraction(float(instance.total_capacity[0]))
 
@@ -126,16 +128,18 @@ def parts_of(instance: fo.Instance) -> Iterator[Part]:
         children = tuple(each for each in (*users, *queues) if each is not None)
         return Agent(weight, None, children) if children else None
 
-    for depth in range(int(tree.depth.max()) + 1, 0, -1):
+    stage = stages_of(instance)
+    for number in range(1, max(stage.values(), default=0) + 1):
         part, own = Part([], []), set[int]()
         for n in range(instance.n_users):
-            if instance.guarantees[n] > 0 and tree.depth[tree.user_node[n]] + 1 == depth:
+            if instance.guarantees[n] > 0 and number == 1:
                 amount = float(instance.guarantees[n] * instance.demands[n, 0])
                 own.add(n)
                 part.agents.append(Agent(Fraction(amount) / total, n))
                 part.bounds.append(([n], amount))
         for node, queue in enumerate(instance.queues, 1):
-            if tree.depth[node] == depth and (amount := next(iter(queue.guarantee.values()), 0.0)) > 0:
+            if stage[node] == number:
+                amount = next(iter(queue.guarantee.values()))
                 inside = {n for n in range(instance.n_users) if weights[n] > 0 and n not in own}
                 risen = agent(node, Fraction(amount) / total, inside)
                 part.agents += [] if risen is None else [risen]
@@ -149,6 +153,23 @@ def parts_of(instance: fo.Instance) -> Iterator[Part]:
         root = agent(0, Fraction(1), {n for n in everybody if tiers[n] == tier})
         assert root is not None
         yield Part(list(root.children), [])
+
+
+def stages_of(instance: fo.Instance) -> dict[int, int]:
+    """Return the part of the guarantee of each queue, by its node: the longest chain of guaranteed users and queues that ends there."""
+    tree, stage = instance.tree, dict[int, int]()
+    for node in tree.upwards():
+        inner = [stage[v] for v in stage if v in _below(instance, node)] + [
+            int(instance.guarantees[n] > 0) for n in np.flatnonzero(tree.below[node])
+        ]
+        promised = node > 0 and sum(tree.queues[node - 1].guarantee.values()) > 0
+        stage[node] = max(inner, default=0) + 1 if promised else 0
+    return stage | ({0: 1} if instance.guarantees.any() else {})
+
+
+def _below(instance: fo.Instance, node: int) -> set[int]:
+    children = [int(c) for c in instance.tree.children(node)]
+    return {*children, *(v for c in children for v in _below(instance, c))}
 
 
 def best_whole_tasks(instance: fo.Instance) -> tuple[list[list[Fraction]], set[Tasks]]:

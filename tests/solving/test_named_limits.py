@@ -137,3 +137,24 @@ def test_a_repeated_row_of_flows() -> None:
         ],
     )
     np.testing.assert_allclose(fo.solve(instance, "max-min").tasks_per_user, [100, 800 / 49, 1650 / 49], rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_tree_of_its_root_alone_has_the_same_levels(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What large programs become where all rows across servers are limits on shares, resources of the cluster too; and in fractions."""
+    rng = np.random.default_rng(seed)
+    demands = np.hstack([rng.integers(1, 4, (6, 2)), rng.integers(0, 2, (6, 1))])
+    pool = fo.Instance(
+        rng.integers(5, 20, (3, 2)), demands, weights=rng.integers(1, 4, 6), resources=["gpu", "cpu", "licence"], shared={"licence": 6}
+    )
+    users = [pool.users[n] for n in rng.choice(6, size=3, replace=False)]
+    instance = pool.replace(limits=[fo.Limit("three", 5, resource="gpu", users=users), fo.Limit("each", 4, each="user")])
+    expected = [fo.solve(instance, notion, exact=True).exact for notion in ("drfh", "tsf")]
+    monkeypatch.setattr("fairopt.models.share_notion._MANY", 1)
+    assert fo.formulate(instance, "drfh").goal.is_filling
+    for notion, answer in zip(("drfh", "tsf"), expected, strict=True):
+        assert answer is not None
+        np.testing.assert_allclose(fo.solve(instance, notion).tasks_per_user, answer.tasks_per_user.astype(float), rtol=1e-8)
+        again = fo.solve(instance, notion, exact=True).exact
+        assert again is not None
+        assert again.tasks_per_user.tolist() == answer.tasks_per_user.tolist()

@@ -165,3 +165,24 @@ def test_what_is_not_reached_refuses_in_a_sentence() -> None:
     for call in calls:
         with pytest.raises(fo.Unsupported, match="rule"):
             call()
+
+
+def test_programs_take_rows_of_any_sign() -> None:
+    """In floats and in fractions; what cannot obey them refuses the program."""
+    lab = fo.Instance([[12]], [[1], [1]], users=["a", "b"], servers=["s"])
+    program = fo.formulate(lab, "max-min").with_rule("twice", {("a", "s"): 1, ("b", "s"): -2}, ">=", 0)
+    for allocation in (fo.solve(program), fo.solve(program, solver="cvxpy"), fo.solve(program, exact=True)):
+        np.testing.assert_allclose(allocation.tasks_per_user, [8, 4], rtol=1e-9)
+    refused = (
+        lambda: fo.solve(program, integral=True),
+        lambda: fo.solve(program, solver="interior-point"),
+        lambda: fo.audit(fo.solve(program)),
+        lambda: fo.explain(fo.solve(program), "a"),
+    )
+    for call in refused:
+        with pytest.raises(fo.Unsupported, match="rule"):
+            call()
+    with pytest.raises(fo.InvalidInstance, match="no eligible pair"):
+        program.with_rule("wrong", {("c", "s"): 1}, "<=", 1)
+    with pytest.raises(fo.InvalidInstance, match="not finite"):
+        program.with_rule("wrong", {("a", "s"): float("nan")}, "<=", 1)

@@ -72,7 +72,7 @@ class ExactLevelPrices:
         assert isinstance(question, Optimum)
         sharing: Sharing = "tdm" if view.sharing == "tdm" else "rdm"
         notion = question.notion.restricted(servers=servers)
-        program = notion.in_fractions(instance.exact, notion.formulate(instance, sharing=sharing, integral=False))
+        program = notion.exactly.in_fractions(instance.exact, notion.formulate(instance, sharing=sharing, integral=False))
         goal, names = program.goal, program.program
         if not goal.has_levels:
             return None

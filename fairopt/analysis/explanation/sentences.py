@@ -148,9 +148,11 @@ class Sentences:
         return where + _either([int(lower), int(higher)], "has", smaller, larger)
 
     def _for_weight(self) -> FloatArray:
-        """Return the shares divided by weights, (users,); a weight of 0 counts as 1."""
+        """Return the shares divided by weights, (users,); a weight of 0 counts as 1, and weights per resource divide no sum."""
         allocation, weights = self.allocation, self.instance.weights
-        return allocation.shares if allocation.shares_by_weight else allocation.shares / np.where(weights > 0, weights, 1)
+        return (
+            allocation.shares if allocation.shares_by_weight or weights.ndim == 2 else allocation.shares / np.where(weights > 0, weights, 1)
+        )
 
     def _share_there(self) -> list[str]:
         held = self.allocation.tasks[self.n]

@@ -143,7 +143,7 @@ class Case:
         if self.radius is None:
             share[users, servers] = program.utilities
             return share / program.goal.weights[:, None]
-        exact = notion.in_fractions(self.instance, program)
+        exact = notion.exactly.in_fractions(self.instance, program)
         share[users, servers] = from_rationals(exact.utilities)
         return share / from_rationals(exact.goal.weights)[:, None]
 

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import scipy
 
+from fairopt.allocation import Allocation, Optimum
 from fairopt.analysis.properties.in_fractions import largest
+from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.fractions import from_rational, from_rationals
 from fairopt.instance.tolerances import SAME
@@ -22,7 +24,24 @@ from fairopt.program.kept_parts import KeptParts
 from fairopt.program.queue_limits import limit_rows
 from fairopt.program.stated_rows import StatedRow
 
-__all__ = ["most_within", "rows_of"]
+__all__ = ["most_within", "refuse_ruled", "rows_of"]
+
+
+def refuse_ruled(allocation: Allocation, what: str) -> None:
+    """Refuse an optimum of a program with rules of a notion's own, or of `fairopt.Program.with_rule`; ``what`` says what obeys none.
+
+    Raises
+    ------
+    Unsupported
+    """
+    question = allocation.question
+    if not isinstance(question, Optimum) or question.notion.is_symmetric:
+        return
+    sharing: Any = allocation.sharing
+    program = question.notion.formulate(allocation.instance, sharing=sharing, integral=False)
+    if not program.down_closed:
+        name = program.limit_name(int(np.flatnonzero(program.limits.kinds == LimitKind.RULE)[0]))
+        raise Unsupported(f'the program has the rule "{name}", and {what}; leave the rules out')
 
 
 def rows_of(notion: Notion, instance: Instance, sharing: Sharing, *, exactly: bool) -> tuple[StatedRow, ...]:
@@ -34,7 +53,7 @@ def rows_of(notion: Notion, instance: Instance, sharing: Sharing, *, exactly: bo
     rows = [int(j) for j in np.flatnonzero(limits.of_kinds(LimitKind.NAMED, LimitKind.QUEUE)) if program.limit_name(int(j)) not in known]
     if not rows:
         return ()
-    exact = notion.in_fractions(instance.exact, program) if exactly else None
+    exact = notion.exactly.in_fractions(instance.exact, program) if exactly else None
     found = []
     for j in rows:
         span = slice(int(limits.matrix.indptr[j]), int(limits.matrix.indptr[j + 1]))

@@ -397,7 +397,7 @@ class _Search:
 
     def _part(self, found: tuple[Any, Lie]) -> float:
         gain, lie = found
-        return float(gain / self.case.reach[lie.n])
+        return float(gain / self.case.reach[lie.n]) if self.case.reach[lie.n] > 0 else 0.0
 
     def _changed(self, lie: Lie, step: float) -> Lie:
         instance, rng, n = self.case.instance, self.rng, lie.n
@@ -436,9 +436,7 @@ def _ask(case: Case, lie: Lie | Joint, time_limit: float | None) -> FloatArray |
 
 def _whole(tasks: Any) -> Any:
     """Return how many whole tasks there are, but for rounding."""
-    if tasks.dtype != object:
-        return np.floor(tasks + FITS)
-    return objects([math.floor(value) for value in tasks])
+    return objects([math.floor(value) for value in tasks]) if tasks.dtype == object else np.floor(tasks + FITS)
 
 
 def _lie(n: int, about: str, row: np.ndarray, position: int, value: Any) -> Lie:

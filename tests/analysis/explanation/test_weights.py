@@ -53,7 +53,7 @@ def share_of(allocation: fo.Allocation, user: str = "a") -> str:
             "90 %, which is 22.5 % for each unit of its weight 4; it stops in the surplus, together with b.",
         ),
         # Weight 0: the guarantee alone.
-        ({"weights": [0, 1], "guarantees": [5, 0]}, 5, "50 %; it stops in the guarantees at depth 1, alone."),
+        ({"weights": [0, 1], "guarantees": [5, 0]}, 5, "50 %; it stops in the guarantees, alone."),
         # A limit of the queue at 6.
         (
             {"queues": [fo.Queue("q", limit={"gpu": 6})], "queue_of": ["q", None]},

@@ -136,6 +136,23 @@ def test_queues_within_the_rows(exact: bool) -> None:
         assert fo.audit(replace(loose, tasks=allocation.tasks, exact=None), ["sharing-incentive"]).violated == ["sharing-incentive"]
 
 
+def test_nothing_that_may_be_had() -> None:
+    """A bound of 0 leaves a user nothing: it envies nobody for it, and no lie helps; also with weights per resource, and utilities."""
+    per_resource = pool(weights=[[1, 2], [2, 1]])
+    options: Any
+    for instance, notion, options in (
+        (pool(), "drfh", {}),
+        (per_resource, "uniform", {}),
+        (pool(), "max-min", {"utility": [[1.1, 2], [1, 1]]}),
+    ):
+        program = fo.formulate(instance, notion, **options).with_limit("none", {("a", "A"): 1, ("a", "V"): 1}, 0)
+        for exact in (False, True):
+            allocation = fo.solve(program, exact=exact)
+            assert allocation.tasks_per_user[0] == 0
+            assert fo.audit(allocation, effort=8)["strategy-proofness"].holds
+            assert fo.explain(allocation, "b").sentences
+
+
 def test_a_given_allocation_knows_of_no_rows() -> None:
     """What a notion allows is asked of its own answers; tasks that somebody gives are judged by the limits of the instance."""
     tasks = given_tasks(pool(), [[4, 4], [4, 4]], "rdm", Purse())

@@ -11,6 +11,7 @@ from reference.leximin import OneLevel
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Program, Stage, TreeFilling
+from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
 
 
@@ -24,7 +25,7 @@ def filled(instance: fo.Instance, **options: Any) -> tuple[np.ndarray, float, li
         made.append(OneLevel(of_part, of_part.utilities))
         return made[-1]
 
-    found = solve_tree(program, program.goal, solver_of, 1e-9)
+    found = solve_tree(program, program.goal, lambda _: solver_of, 1e-9, Deadline(None))
     tasks = np.bincount(program.pair_users, weights=found.x, minlength=instance.n_users)
     return tasks, certify(program, found).worst, made, found.stages
 

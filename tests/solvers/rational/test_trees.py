@@ -54,7 +54,7 @@ def test_guarantees_come_first() -> None:
     instance = shared(guarantee={"cpu": 7})
     surplus = fo.solve(instance, "drfh", exact=True)
     assert surplus.exact.tasks_per_user.tolist() == [F(3), F(6), F(1)]
-    assert {level.part for level in surplus.levels} == {"the guarantees at depth 1", "the surplus"}
+    assert {level.part for level in surplus.levels} == {"the guarantees", "the surplus"}
     clamped = fo.solve(instance, "drfh", exact=True, guarantees="clamp")
     assert clamped.exact.tasks_per_user.tolist() == [F(7, 3), F(14, 3), F(3)]
 

@@ -1,0 +1,103 @@
+"""Programs of agents by HiGHS: maximise t subject to A z <= b and sum of worth z >= start + rate t for each agent.
+
+`fairopt.program.guarantees` says what they are for. Every engine that fills trees uses these. Columns, limits and agents are scaled so that
+each is about 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import ROUNDING
+from fairopt.program.guarantees import AgentProgram
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel, Outcome, Status, solved
+from fairopt.solvers.leximin.floors import AgentLevel
+
+__all__ = ["AgentPrograms"]
+
+
+_SETTLED = 1e-9  # relative: an agent that can rise by less is settled
+_RELAXED = 1e-10  # relative: by how much starts are relaxed where HiGHS finds no point
+
+
+class AgentPrograms:
+    """The programs of one set of limits and agents; each starts from the basis of the last."""
+
+    def __init__(self, program: AgentProgram, deadline: Deadline) -> None:
+        self.program, self.deadline = program, deadline
+        largest = program.largest()
+        self.room = largest > 0
+        self.scale = np.where(self.room, largest, 1.0)
+        self.bounds = np.where(program.bounds > 0, program.bounds, 1.0)
+        self.use = sp.csr_array(program.matrix * self.scale) / self.bounds[:, None]
+        self.worth = sp.csr_array(program.worth * self.scale)
+        self.reach = np.asarray(self.worth @ self.room.astype(float))
+        self.basis: Any = None
+        self.programs = self.iterations = 0
+
+    def solve(self, start: Sequence[float], rate: Sequence[float]) -> AgentLevel:
+        """Return the largest t, with its proof.
+
+        Raises
+        ------
+        NoSolution
+            At the deadline, or where HiGHS finds no solution of a program that has one.
+        """
+        begin, speed = np.array(start, float), np.array(rate, float)
+        rising = speed > 0
+        t_unit = float((np.maximum(self.reach - begin, 1e-3 * self.reach)[rising] / speed[rising]).min()) / max(1, int(rising.sum())) ** 0.5
+        wanted = np.where(rising, speed * t_unit, 0.0)
+        size = np.where(rising, np.maximum(wanted, begin), np.where(begin > 0, begin, self.reach))
+        size[~(size > 0)] = 1.0
+        rows = sp.csr_array(self.worth / size[:, None])
+        matrix = sp.block_array([[self.use, None], [rows, sp.csr_array(-(wanted / size)[:, None])]], format="csr")
+        outcome = self._outcome(matrix, begin / size)
+        y = np.maximum(outcome.x[:-1], 0.0) * self.room
+        y /= max(1.0, float((self.use @ y)[self.program.bounds > 0].max(initial=0.0)))
+        has = np.asarray(self.worth @ y)
+        gained = (has - begin)[rising] / speed[rising]
+        t = float(outcome.x[-1]) * t_unit
+        t = min(max(float(gained.min()), t), float((gained + ROUNDING * np.abs(begin[rising]) / speed[rising]).min()))
+        prices = np.maximum(outcome.row_duals[: self.bounds.size], 0.0) / self.bounds
+        pays = np.maximum(-outcome.row_duals[self.bounds.size :], 0.0) / size
+        level = begin + speed * t
+        paid = pays * np.maximum(level, 1e-6 * self.reach)
+        gap = max(float(prices @ self.program.bounds - pays @ level), ROUNDING * float(paid.sum()))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            could = np.where(rising & (paid > 0), gap / paid, np.inf)
+        stopped = rising & (could <= max(_SETTLED, float(could[rising].min())))
+        return AgentLevel(t, y * self.scale, prices, pays, stopped)
+
+    def _outcome(self, matrix: sp.csr_array, begin: FloatArray) -> Outcome:
+        """Run the LP, which always has a solution; where HiGHS misses it, from no basis, and then with starts that are relaxed a little."""
+        columns = self.scale.size
+        outcome: Outcome | None = None
+        for slack, basis in ((0.0, self.basis), (0.0, None), (_RELAXED, None)):
+            model = HighsModel(
+                np.append(np.zeros(columns), 1.0),
+                np.zeros(columns + 1),
+                np.append(np.where(self.room, np.inf, 0.0), np.inf),
+                matrix,
+                np.concatenate([np.full(self.bounds.size, -np.inf), begin * (1 - slack)]),
+                np.concatenate([np.where(self.program.bounds > 0, 1.0, 0.0), np.full(begin.size, np.inf)]),
+                tolerance=1e-10,
+            )
+            if basis is not None:
+                model.basis = basis
+                model.set_options(simplex_strategy=PRIMAL_SIMPLEX)
+            outcome = model.run(self.deadline.left)
+            self.programs, self.iterations = self.programs + 1, self.iterations + outcome.iterations
+            if outcome.status is Status.OPTIMAL:
+                outcome = model.refine(outcome, self.deadline.left, of_prices=1e5)
+                self.basis = model.basis
+                return outcome
+            if outcome.status is Status.TIME_LIMIT:
+                break
+        assert outcome is not None
+        return solved(outcome, self.deadline, {"levels": []})
