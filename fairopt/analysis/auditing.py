@@ -25,12 +25,11 @@ from typing import TYPE_CHECKING, Any
 from fairopt.allocation import Allocation
 from fairopt.allocation.records import question_of
 from fairopt.analysis.measures import Violation
-from fairopt.analysis.properties import CHECKS, OF_FLAT_LISTS, OF_SERVERS_ALONE, OF_TREES, OF_WHOLE_TASKS, Case, Verdict
+from fairopt.analysis.properties import BY_WEIGHTS_ALONE, CHECKS, OF_FLAT_LISTS, OF_SERVERS_ALONE, OF_TREES, OF_WHOLE_TASKS, Case, Verdict
 from fairopt.analysis.properties.case import quietly
 from fairopt.analysis.properties.own_rows import refuse_ruled
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.instance.limits import refuse_limits
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import Property
 from fairopt.results import plain, result
@@ -158,7 +157,8 @@ def audit(
     """Test which properties an allocation has, and by how many tasks the others fail.
 
     In a tree of queues, sharing incentive and envy are asked among the children of each queue, which are users and queues; queues lie
-    as well as users; and Pareto optimality is asked within the limits of queues.
+    as well as users; and Pareto optimality is asked within the limits of queues. With named limits, properties that compare users by
+    weights alone do not apply; the others are asked within the limits.
 
     Parameters
     ----------
@@ -205,13 +205,17 @@ def audit(
     workers = workers if jobs is None else jobs
     check_number_of_workers(workers)
     check_time_limit(time_limit)
-    refuse_limits(allocation.instance.limits, "an audit")
     case = Case.of(allocation, int(effort), int(seed), int(workers), time_limit)
     verdicts = {}
     tree = allocation.instance.is_tree
     for name in _names(properties, tree=tree):
         if tree and name in OF_FLAT_LISTS:
             verdicts[name] = does_not_apply(name, _ABOUT_FLAT_LISTS)
+        elif name in BY_WEIGHTS_ALONE and (limits := allocation.instance.limits):
+            named_here = joined([f'"{limit.name}"' for limit in limits], 3)
+            verdicts[name] = does_not_apply(
+                name, f"Does not apply: it compares users by weights alone, and there are limits: {named_here}."
+            )
         elif name in OF_SERVERS_ALONE and case.own_rows:
             verdicts[name] = does_not_apply(name, f"Does not apply: it knows of no limit but those of servers, and there is {_rows(case)}.")
         else:

@@ -338,3 +338,23 @@ def test_many_who_could_gain_are_counted_once() -> None:
     assert "and 2 more, and takes nothing from anybody" in witness.text
     assert "more more" not in witness.text
     assert witness.text.count(" more (") == 3
+
+
+def test_named_limits_are_kept_by_what_applies() -> None:
+    """Comparisons by weights alone do not apply; Pareto optimality and levels are asked within the limits, also of whole tasks."""
+    lab = fo.Instance(
+        [[8, 64], [8, 32]],
+        [[1, 4], [2, 4], [1, 8]],
+        users=["a", "b", "c"],
+        servers=["s", "t"],
+        resources=["gpu", "cpu"],
+        limits=[fo.Limit("long", 3, resource="gpu", users=["a", "b"]), fo.Limit("two", 2, users=["c"], servers=["t"])],
+    )
+    for found in (fo.solve(lab, "drfh"), fo.solve(lab, "drfh", exact=True), fo.solve(lab, "drfh", integral=True)):
+        audit = fo.audit(found, ["sharing-incentive", "envy-freeness", "pareto", "max-min"])
+        assert [audit[name].holds for name in audit.verdicts] == [None, None, True, True]
+        assert 'limits: "long" and "two"' in audit["envy-freeness"].statement
+    greedy = fo.audit(fo.schedule(lab, "drfh"), ["pareto", "max-min"])  # the tasks of a and b are on s, in the way of three of c
+    assert [greedy[name].violation for name in greedy.verdicts] == [3, 3]
+    more = fo.audit(rerun.given(lab, np.array([[4.0, 0.0], [0.0, 0.0], [4.0, 2.0]]), "rdm"), ["pareto"])
+    assert [each.limit for each in more.violations] == ["limit long"]

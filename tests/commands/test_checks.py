@@ -126,7 +126,7 @@ def test_compare_by_queue(tmp_path: Path) -> None:
     text = run(*arguments).stdout
     lines = [" ".join(line.split()) for line in text[text.index("queues ") :].splitlines()[2:5]]
     assert lines == ["b 7 87.5 % 3 37.5 % !", "a 1 12.5 % 4 50.0 %", "a1 1 12.5 % 4 50.0 %"]
-    assert "envy: the largest between users of one queue" in flat(text)
+    assert "guarantees: of queues and users, how many are met. Slices and envy of siblings: fairopt audit." in flat(text)
     assert "now,a1,a," in run(*arguments, "--csv").stdout
     queues_of = {entry["name"]: entry["queues"] for entry in json.loads(run(*arguments, "--json").stdout)["rows"]}
     assert [each["tasks"] for each in queues_of["now"]] == [3, 4, 4]

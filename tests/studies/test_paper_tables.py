@@ -16,8 +16,10 @@ from support.latex import check_latex
 
 import fairopt as fo
 from fairopt.reporting.notebook import html_of
+from fairopt.reporting.tables.studies import study_blocks
 from fairopt.studies.means import Interval, spread
 from fairopt.studies.measures import chosen_measures
+from fairopt.studies.sweep import summary
 from fairopt.studies.titles import entry_title, instance_title, long_title
 
 NASTY = ("a_b & 50% #1", "[c] $x^2$ ~{d}", "*e\\f", 'x <y> | "z" `u` -- v', "± ≥ … ∞")
@@ -294,3 +296,14 @@ def test_the_title_of_a_file_is_that_of_its_instance(tmp_path: Path) -> None:
     files = (tmp_path / "one.yaml", tmp_path / "two.yaml")
     run("study", *files, "--workers", "1", "--backend", "threading", "--rename", "two=Other", "--table", tmp_path / "t.tex")
     assert re.findall(r"textit\{(.*?)\}", (tmp_path / "t.tex").read_text()) == ["Title of one", "Other"]
+
+
+def test_a_sentence_says_what_fairness_costs() -> None:
+    """Below the measures of each instance, of notions that lose tasks; and a table with a reference has three measures by default."""
+    rows = fo.study({"pairs": "kesidis:users=4"}, notions=["drfh", "efficiency"], schedules=["drfh:best-fit"], seeds=range(3), workers=1)
+    text = [block for block in study_blocks(rows, summary(rows), {"pairs": "kesidis:users=4"}) if isinstance(block, str)]
+    (told,) = [block for block in text if block.startswith("What fairness costs")]
+    assert re.fullmatch(
+        r"What fairness costs, on the mean of 3 seeds: drfh loses [\d.]+ ± [\d.]+ % of the most possible tasks \(by weight\)\.", told
+    )
+    assert len(fo.study_table(rows, reference="drfh").table.columns) == 7

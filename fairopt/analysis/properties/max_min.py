@@ -141,7 +141,7 @@ def _proved(case: Case, program: Program) -> bool:
         prices = np.zeros(len(limits))
         rows = np.flatnonzero(limits.of_kinds(LimitKind.CAPACITY, LimitKind.TIME))
         prices[rows] = level.prices[limits.keys[rows, 0], np.maximum(limits.keys[rows, 1], 0)]
-        for row in np.flatnonzero(limits.of_kinds(LimitKind.SHARED, LimitKind.NAMED)).tolist():
+        for row in np.flatnonzero(limits.of_kinds(LimitKind.SHARED, LimitKind.LIMIT, LimitKind.NAMED)).tolist():
             prices[row] = level.queue_prices.get(program.limit_name(row), 0.0)
         if members.size:
             stages.append(Stage(float(shares[members].min()), members, prices))
