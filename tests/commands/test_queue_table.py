@@ -61,7 +61,7 @@ def test_a_row_says_what_is_guaranteed_limited_and_borrowed() -> None:
     assert row(text, "ines").rstrip().endswith("20 tasks")
     assert "cpu 100.0 %" in row(text, "all")
     assert "borrowed: held beyond the guarantee." in flat(text)
-    assert "Levels of the guarantees: " in text
+    assert "Levels of the guarantees of stage 3: " in text
 
 
 @pytest.mark.usefixtures("wide")
