@@ -481,6 +481,8 @@ class Oracle:
             self.floors = self.find_floors()
             self.share, self.node_share, self.history = [self.number(0)] * len(self.share), [self.number(0)] * len(self.nodes), []
             self._guarantees()
+        everywhere = [Row(np.repeat(floor.use.max(axis=1)[:, None], floor.use.shape[1], axis=1), floor.bound) for floor in self.floors]
+        self.floors = everywhere  # in the surplus, amounts count on all servers
         for tier in sorted({node.tier for node in self.nodes}, reverse=True):
             tops = {c: self.nodes[c].weight for c in self.nodes[0].children}
             active = {
