@@ -15,23 +15,10 @@ from fairopt.certificate.exact_levels import dot, prove_feasible, refuse
 from fairopt.instance import BoolArray
 from fairopt.instance.fractions import ExactArray, from_rationals, rational
 from fairopt.program import Solution, Stage, TreeFilling
+from fairopt.program.agents import AgentProgram
 from fairopt.program.exact import ExactProgram
-from fairopt.program.guarantees import (
-    AgentProgram,
-    Floors,
-    ample,
-    completion,
-    counted,
-    counted_by_shares,
-    guaranteed,
-    in_doubt,
-    most_counted,
-    parts_program,
-    promises_of,
-    raised_limits,
-    raising,
-    units_of,
-)
+from fairopt.program.guarantees import Floors, ample, completion, most_counted, parts_program, raised_limits, raising
+from fairopt.program.promises import counted, counted_by_shares, guaranteed, in_doubt, promises_of, units_of
 from fairopt.program.tree_filling import Part
 from fairopt.wording import named
 

@@ -28,22 +28,9 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import DIGITS, NOTHING, SAME, TINY
 from fairopt.program import Program, Solution, Stage, TreeFilling
-from fairopt.program.guarantees import (
-    AgentProgram,
-    Floors,
-    alone_in,
-    ample,
-    completion,
-    counted,
-    counted_by_shares,
-    guaranteed,
-    in_doubt,
-    most_counted,
-    parts_program,
-    promises_of,
-    raising,
-    units_of,
-)
+from fairopt.program.agents import AgentProgram
+from fairopt.program.guarantees import Floors, alone_in, ample, completion, most_counted, parts_program, raising
+from fairopt.program.promises import counted, counted_by_shares, guaranteed, in_doubt, promises_of, units_of
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import Part
 

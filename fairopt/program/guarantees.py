@@ -37,333 +37,31 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.fractions import rational
-from fairopt.instance.tolerances import DIGITS, NOTHING, SAME
-from fairopt.program.exact import ExactProgram, exact_rows
+from fairopt.instance.tolerances import DIGITS, SAME
+from fairopt.program.agents import AgentProgram, Builder, extra_rows, limits_of, sparse
+from fairopt.program.exact import ExactProgram
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.program import Program, Solution, Stage
+from fairopt.program.promises import MET, Promise, groups_of
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import Part, TreeFilling
 
 __all__ = [
-    "AgentProgram",
     "Floors",
-    "Promise",
     "alone_in",
     "amounts_by_shares",
     "ample",
     "completion",
-    "counted",
-    "counted_by_shares",
-    "guaranteed",
-    "in_doubt",
     "most_counted",
     "parts_program",
-    "promises_of",
     "raised_limits",
     "raising",
-    "units_of",
 ]
-
-_MET = 1e-11  # of a guarantee, or of the most that is possible: what lacks less is met
-
-Rows = list[tuple[IntArray, Any]]
-"""Of each row its columns and its coefficients: floats, or rationals in an array of objects."""
-
-
-# What is promised ----------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Promise:
-    """A guarantee of a resource to a node; of a user its tasks.
-
-    Attributes
-    ----------
-    name : str
-    owner : int
-        The node of a queue, or the number of nodes plus that of a user.
-    part : int
-        The part of the filling in which it is met.
-    above : int
-        How many guaranteed queues its owner is in.
-    users : bool array (users,)
-        Who rises for it.
-    rows : tuple of int
-        The extra limits of the part that say it, one of each group of servers.
-    """
-
-    name: str
-    owner: int
-    part: int
-    above: int
-    users: BoolArray
-    rows: tuple[int, ...]
-
-
-def promises_of(goal: TreeFilling) -> tuple[Promise, ...]:
-    """Return the promises of a filling."""
-    tree, found = goal.tree, list[Promise]()
-    guaranteed = np.zeros(tree.n_nodes, bool)
-    for part in goal.parts:
-        if part.node_rates is not None:
-            guaranteed |= np.asarray(part.node_rates > 0, bool)
-    inside = np.zeros(tree.n_nodes, np.int64)  # guaranteed queues at a node or above it
-    for node in tree.downwards():
-        inside[node] = (inside[tree.parent[node]] if node else 0) + guaranteed[node]
-    for number, part in enumerate(goal.parts):
-        if part.owners is None or part.extra is None:
-            continue
-        rows_of: dict[tuple[int, int], list[int]] = {}
-        for k, owner in enumerate(part.owners.tolist()):
-            if part.extra.bounds[k] > 0:
-                alike = part.rows[k].resource if owner < tree.n_nodes else -1  # tasks: one of their resources says it
-                rows_of.setdefault((owner, alike), []).append(k)
-        rising: dict[int, BoolArray] = {}
-        for (owner, resource), rows in rows_of.items():
-            if owner not in rising:
-                mine = [each.of(tree, owner) for each in goal.parts[: number + 1]]
-                rising[owner] = np.any([each.users for each in mine if each is not None], axis=0)
-            node = tree.parent[owner] if owner < tree.n_nodes else tree.user_node[owner - tree.n_nodes]
-            kept = rows if resource >= 0 else rows[:1]
-            found.append(Promise(part.names[kept[0]], owner, number, int(inside[max(node, 0)]), rising[owner], tuple(kept)))
-    return tuple(found)
-
-
-def in_doubt(program: Program | ExactProgram, goal: TreeFilling, x: Any) -> set[int]:
-    """Return the owners of guarantees of which it must be asked whether they hold as much at x, (pairs,), as they could hold alone.
-
-    The others hold all of it, or all tasks of the users who could hold more.
-    """
-    exact = isinstance(program, ExactProgram)
-    names: Program = program.program if isinstance(program, ExactProgram) else program
-    doubtful = set[int]()
-    able: BoolArray | None = None
-    for part in goal.parts:
-        if part.extra is None or part.owners is None:
-            continue
-        if isinstance(program, ExactProgram):
-            rows, bounds = _extra_rows(program, part)
-            held = [sum((values * x[columns]).tolist(), rational(0)) for columns, values in rows]
-            lacking = np.flatnonzero([used < bound for used, bound in zip(held, bounds, strict=True)])
-        else:
-            lacking = np.flatnonzero(part.extra.matrix @ x < part.extra.bounds * (1 - _MET))
-        if not lacking.size:
-            continue
-        if able is None:
-            risen = np.any([each.users for each in goal.parts if each.guarantees], axis=0)
-            free = risen & ~(_at_task_limits(program, x) if isinstance(program, ExactProgram) else _at_own_limits(program, x))
-            largest: Any = program.largest()
-            room = np.array([most > 0 for most in largest], bool) if exact else largest > 0
-            able = free[names.pair_users] & room
-        matrix = part.extra.matrix
-        for k in lacking.tolist():
-            if able[matrix.indices[matrix.indptr[k] : matrix.indptr[k + 1]]].any():
-                doubtful.add(int(part.owners[k]))
-    return doubtful
-
-
-def _at_own_limits(program: Program, x: FloatArray) -> BoolArray:
-    """Return which users have all that limits of their own allow, (users,)."""
-    limits = ShareLimits.of(program)
-    left = limits.left(program.per_user(x * program.utilities))
-    alone = np.diff(limits.uses.indptr) == 1
-    return limits.users_of(alone & (left <= _MET * limits.bounds))
-
-
-def _at_task_limits(program: ExactProgram, x: Any) -> BoolArray:
-    """Return which users have all their tasks, (users,)."""
-    full, limits = np.zeros(len(program.program.users), bool), program.program.limits
-    used = program.usage(x)
-    for k in np.flatnonzero(limits.of_kinds(LimitKind.TASKS)).tolist():
-        full[limits.keys[k, 0]] |= used[k] == program.bounds[k]
-    return full
 
 
 # Programs of agents --------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AgentProgram:
-    """Maximise t subject to A z <= b, and sum of worth z >= start + rate t for each agent; z, t >= 0. All coefficients are >= 0.
-
-    Attributes
-    ----------
-    limits : list of (columns, coefficients)
-    bounds : array (limits,)
-    agents : list of (columns, worths)
-    n_pairs : int
-        Number of columns: those of the tasks come first.
-    exact : bool
-        In rationals?
-    """
-
-    limits: Rows
-    bounds: Any
-    agents: Rows
-    n_pairs: int
-    exact: bool
-    _matrices: list[sp.csr_array] = field(default_factory=list, init=False, repr=False)
-
-    @property
-    def indptr(self) -> IntArray:
-        """Where the entries of each limit begin, (limits + 1,)."""
-        return np.append(0, np.cumsum([columns.size for columns, _ in self.limits])).astype(np.int64)
-
-    @property
-    def columns(self) -> IntArray:
-        """The column of each entry of the limits."""
-        return np.concatenate([np.empty(0, np.int64), *(columns for columns, _ in self.limits)])
-
-    @property
-    def data(self) -> Any:
-        """The coefficient of each entry of the limits."""
-        return np.concatenate([np.empty(0, object if self.exact else float), *(values for _, values in self.limits)])
-
-    @property
-    def matrix(self) -> sp.csr_array:
-        """A, in floats."""
-        return self._both()[0]
-
-    @property
-    def worth(self) -> sp.csr_array:
-        """The worths of columns to agents, in floats."""
-        return self._both()[1]
-
-    def _both(self) -> list[sp.csr_array]:
-        if not self._matrices:
-            self._matrices.extend(_sparse(rows, self.n_pairs) for rows in (self.limits, self.agents))
-        return self._matrices
-
-    def largest(self) -> Any:
-        """Return the largest value that each column can take by itself, (columns,); inf without a limit."""
-        if not self.exact:
-            best, matrix = np.full(self.n_pairs, np.inf), self.matrix
-            np.minimum.at(best, matrix.indices, np.repeat(self.bounds, np.diff(matrix.indptr)) / matrix.data)
-            return best
-        largest: list[Any] = [float("inf")] * self.n_pairs
-        for (columns, values), bound in zip(self.limits, self.bounds.tolist(), strict=True):
-            for column, value in zip(columns.tolist(), values.tolist(), strict=True):
-                room = bound / value
-                if isinstance(largest[column], float) or room < largest[column]:
-                    largest[column] = room
-        return largest
-
-
-def _sparse(rows: Rows, width: int) -> sp.csr_array:
-    indptr = np.append(0, np.cumsum([columns.size for columns, _ in rows]))
-    columns = np.concatenate([np.empty(0, np.int64), *(columns for columns, _ in rows)])
-    data = np.concatenate([np.empty(0), *(np.asarray(values, float) for _, values in rows)])
-    return sp.csr_array((data, columns, indptr), shape=(len(rows), width))
-
-
-class _Builder:
-    """A program of agents, as it grows from the limits of a program."""
-
-    def __init__(self, program: Program | ExactProgram) -> None:
-        self.exact = isinstance(program, ExactProgram)
-        self.rows, bounds = _limits_of(program)
-        self.bounds: list[Any] = list(bounds)
-        self.agents: Rows = []
-        self.width = program.n_pairs
-        self.one: Any = rational(1) if self.exact else 1.0
-
-    def column(self) -> int:
-        self.width += 1
-        return self.width - 1
-
-    def limit(self, columns: Sequence[int], values: Sequence[Any], bound: Any) -> None:
-        self.rows.append((np.array(columns, np.int64), self._numbers(values)))
-        self.bounds.append(bound)
-
-    def agent(self, columns: Sequence[int] | IntArray, values: Any) -> None:
-        self.agents.append((np.array(columns, np.int64), self._numbers(values)))
-
-    def users(self, program: Any) -> None:
-        """Let the users be the first agents."""
-        names = program.program if self.exact else program
-        first = np.searchsorted(names.pair_users, np.arange(len(names.users) + 1))
-        for low, high in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
-            self.agent(np.arange(low, high), program.utilities[low:high])
-
-    def done(self) -> AgentProgram:
-        return AgentProgram(self.rows, self._numbers(self.bounds), self.agents, self.width, self.exact)
-
-    def _numbers(self, values: Any) -> Any:
-        if not self.exact:
-            return np.asarray(values, float)
-        numbers = np.empty(len(values), object)
-        numbers[:] = list(values)
-        return numbers
-
-
-def _limits_of(program: Any) -> tuple[Rows, list[Any]]:
-    if isinstance(program, ExactProgram):
-        matrix, data = program.program.limits.matrix, program.data
-    else:
-        matrix, data = program.limits.matrix, program.limits.matrix.data
-    bounds = program.bounds if isinstance(program, ExactProgram) else program.limits.bounds
-    spans = list(zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist(), strict=True))
-    return [(matrix.indices[low:high].astype(np.int64), data[low:high]) for low, high in spans], bounds.tolist()
-
-
-def _extra_rows(program: Any, part: Part) -> tuple[Rows, list[Any]]:
-    """Return the extra limits of a part, in the numbers of a program."""
-    extra = part.extra
-    assert extra is not None
-    if isinstance(program, ExactProgram):
-        data, bounds = exact_rows(program.program, extra, program.instance, part.rows)
-    else:
-        data, bounds = extra.matrix.data, extra.bounds
-    spans = list(zip(extra.matrix.indptr[:-1].tolist(), extra.matrix.indptr[1:].tolist(), strict=True))
-    return [(extra.matrix.indices[low:high].astype(np.int64), data[low:high]) for low, high in spans], bounds.tolist()
-
-
-def _groups(program: Any, goal: TreeFilling, promise: Promise, everywhere: bool = False) -> Iterator[tuple[IntArray, Any, Any]]:
-    """Yield the columns, the coefficients and the guarantee of each group of a promise; ``everywhere``: on all servers instead."""
-    rows, bounds = _extra_rows(program, goal.parts[promise.part])
-    users = program.program.pair_users if isinstance(program, ExactProgram) else program.pair_users
-    for k in promise.rows:
-        columns, values = rows[k]
-        keep = promise.users[users[columns]]
-        columns, values = columns[keep], values[keep]
-        if everywhere:
-            need: dict[int, Any] = dict(zip(users[columns].tolist(), values.tolist(), strict=True))
-            columns = np.flatnonzero(np.isin(users, list(need)))
-            wide = np.empty(columns.size, values.dtype)
-            wide[:] = [need[n] for n in users[columns].tolist()]
-            values = wide
-        yield columns, values, bounds[k]
-
-
-def counted(program: Any, goal: TreeFilling, promise: Promise, x: Any) -> Any:
-    """Return the amount of a promise at x, (pairs,): the sum over its groups, each up to its guarantee."""
-    exact = isinstance(program, ExactProgram)
-    zero: Any = rational(0) if exact else 0.0
-    amount = total = zero
-    for columns, values, guarantee in _groups(program, goal, promise):
-        amount, total = amount + min(sum((values * x[columns]).tolist(), zero), guarantee), total + guarantee
-    return amount if amount > (0 if exact else NOTHING * total) else zero
-
-
-def counted_by_shares(program: Any, goal: TreeFilling, promise: Promise, x: Any) -> bool:
-    """Does the amount of a promise at x not depend on where the tasks of its users are? Else `most_counted` says the largest."""
-    exact = isinstance(program, ExactProgram)
-    names = program.program if exact else program
-    mine = np.flatnonzero(promise.users[names.pair_users])
-    groups = list(_groups(program, goal, promise))
-    if all(columns.size for columns, _, _ in groups) and len(groups) == 1 and np.isin(mine, groups[0][0]).all():
-        return True
-    times, most = np.zeros(names.n_pairs, np.int64), False
-    zero: Any = rational(0) if exact else 0.0
-    for columns, values, guarantee in groups:
-        times[columns] += 1
-        used = sum((values * x[columns]).tolist(), zero)
-        most |= used > guarantee * (1 if exact else 1 + _MET)
-    held = np.array([value > 0 for value in x[mine].tolist()], bool)
-    needs = np.isin(names.pair_users, names.pair_users[np.flatnonzero(times)])[mine]
-    return not most and bool((times[mine] <= 1).all()) and not (held & needs & (times[mine] == 0)).any()
 
 
 def most_counted(program: Any, goal: TreeFilling, promise: Promise, shares: Any) -> tuple[AgentProgram, list[Any]]:
@@ -371,39 +69,24 @@ def most_counted(program: Any, goal: TreeFilling, promise: Promise, shares: Any)
 
     Its columns are those of the tasks first.
     """
-    builder = _Builder(program)
+    builder = Builder(program)
     builder.users(program)
     start = [share if builder.exact else share * (1 - DIGITS) for share in shares]
     for (columns, worths), share in zip(list(builder.agents), shares, strict=True):
         if columns.size:
             builder.limit(columns.tolist(), list(worths), share)
     lacking, total = _shortfalls(builder, program, goal, promise, False)
-    start += [amount for _, _, amount in _groups(program, goal, promise)]
+    start += [amount for _, _, amount in groups_of(program, goal, promise)]
     w = builder.column()
     builder.limit([*lacking, w], [builder.one] * (len(lacking) + 1), total)
     builder.agent([w], [builder.one])
     return builder.done(), [*start, builder.one * 0]
 
 
-def guaranteed(program: Any, goal: TreeFilling, promise: Promise) -> Any:
-    """Return the guarantee of a promise, the sum over its groups."""
-    zero: Any = rational(0) if isinstance(program, ExactProgram) else 0.0
-    return sum((amount for _, _, amount in _groups(program, goal, promise)), zero)
-
-
-def units_of(program: Any, goal: TreeFilling, promises: Sequence[Promise], asks: Sequence[Any]) -> list[Any]:
-    """Return the unit b of each promise from what each asks for; 0 of those that ask for nothing."""
-    of_owner: dict[int, Any] = {}
-    for promise, ask in zip(promises, asks, strict=True):
-        part = ask / guaranteed(program, goal, promise)
-        of_owner[promise.owner] = max(of_owner.get(promise.owner, part), part)
-    return [ask / of_owner[promise.owner] if ask > 0 else ask for promise, ask in zip(promises, asks, strict=True)]
-
-
-def _shortfalls(builder: _Builder, program: Any, goal: TreeFilling, promise: Promise, everywhere: bool) -> tuple[list[int], Any]:
+def _shortfalls(builder: Builder, program: Any, goal: TreeFilling, promise: Promise, everywhere: bool) -> tuple[list[int], Any]:
     """Add what a promise may lack of its guarantees, as agents; return the columns, and the guarantee."""
     lacking, total = list[int](), builder.one * 0
-    for columns, values, guarantee in _groups(program, goal, promise, everywhere):
+    for columns, values, guarantee in groups_of(program, goal, promise, everywhere):
         u = builder.column()
         builder.limit([u], [builder.one], guarantee)
         builder.agent([*columns.tolist(), u], [*values.tolist(), builder.one])
@@ -428,14 +111,14 @@ def _own_guarantees(goal: TreeFilling, promises: Sequence[Promise]) -> Iterator[
 
 def parts_program(program: Any, goal: TreeFilling, promises: Sequence[Promise], units: Sequence[Any]) -> tuple[AgentProgram, list[Any]]:
     """Return the program of the parts, and where its agents start: first the groups of promises, then the parts."""
-    builder, start = _Builder(program), list[Any]()
+    builder, start = Builder(program), list[Any]()
     for promise in _own_guarantees(goal, promises):
-        for columns, values, guarantee in _groups(program, goal, promise):
+        for columns, values, guarantee in groups_of(program, goal, promise):
             builder.limit(columns.tolist(), values.tolist(), guarantee)
     parts = []
     for promise, unit in zip(promises, units, strict=True):
         lacking, total = _shortfalls(builder, program, goal, promise, False)
-        start += [amount for _, _, amount in _groups(program, goal, promise)]
+        start += [amount for _, _, amount in groups_of(program, goal, promise)]
         w = builder.column()
         builder.limit([*lacking, w], [*[builder.one] * len(lacking), unit if unit > 0 else total], total)
         parts.append(w)
@@ -448,16 +131,16 @@ def completion(
     program: Any, goal: TreeFilling, promises: Sequence[Promise], floors: Sequence[Any], everywhere: bool
 ) -> tuple[AgentProgram, list[Any]]:
     """Return the program of the completions y, and where the agents behind the users start, the groups of promises."""
-    builder, start = _Builder(program), list[Any]()
+    builder, start = Builder(program), list[Any]()
     builder.users(program)
     for promise in _own_guarantees(goal, promises):
-        for columns, values, guarantee in _groups(program, goal, promise):
+        for columns, values, guarantee in groups_of(program, goal, promise):
             builder.limit(columns.tolist(), values.tolist(), guarantee)
     for promise, floor in zip(promises, floors, strict=True):
         if not floor > 0:
             continue
         lacking, total = _shortfalls(builder, program, goal, promise, everywhere)
-        start += [amount for _, _, amount in _groups(program, goal, promise)]
+        start += [amount for _, _, amount in groups_of(program, goal, promise)]
         left = total - floor
         builder.limit(lacking, [builder.one] * len(lacking), left if left > (0 if builder.exact else SAME * total) else left * 0)
     return builder.done(), start
@@ -474,7 +157,7 @@ def amounts_by_shares(
     for promise, floor in zip(promises, floors, strict=True):
         if not floor > 0:
             continue
-        groups = list(_groups(program, goal, promise, everywhere))
+        groups = list(groups_of(program, goal, promise, everywhere))
         mine = np.flatnonzero(promise.users[program.pair_users])
         columns, values, _ = groups[0]
         per_share = values / program.utilities[columns]
@@ -487,7 +170,7 @@ def amounts_by_shares(
             return None
         rows.append((np.flatnonzero(most), most[most > 0]))
         least.append(floor)
-    return _sparse(rows, len(program.users)), np.array(least)
+    return sparse(rows, len(program.users)), np.array(least)
 
 
 def raising(program: Any, part: Part, given: Sequence[Any], rows: IntArray) -> AgentProgram:
@@ -495,10 +178,10 @@ def raising(program: Any, part: Part, given: Sequence[Any], rows: IntArray) -> A
 
     Behind the users, the agents are 1 - e of each of these limits.
     """
-    builder = _Builder(program)
+    builder = Builder(program)
     builder.users(program)
     capacities = _capacities(program, part)
-    extra, _ = _extra_rows(program, part)
+    extra, _ = extra_rows(program, part)
     raised = []
     for k, ((columns, values), bound) in enumerate(zip(extra, given, strict=True)):
         if k not in rows:
@@ -516,7 +199,7 @@ def raising(program: Any, part: Part, given: Sequence[Any], rows: IntArray) -> A
 def _capacities(program: Any, part: Part) -> list[Any]:
     """Return the most that each extra limit can be used, by what each of its columns can carry alone: T."""
     largest = program.largest()
-    extra, _ = _extra_rows(program, part)
+    extra, _ = extra_rows(program, part)
     zero: Any = rational(0) if isinstance(program, ExactProgram) else 0.0
     return [sum((value * largest[column] for column, value in zip(c.tolist(), v.tolist(), strict=True)), zero) for c, v in extra]
 
@@ -527,7 +210,7 @@ def raised_limits(program: Any, part: Part, x: Any) -> tuple[list[Any], IntArray
     Limits on shares alone are raised to what the shares use. The second value are the other limits. The third says whether x exceeds one
     of these: then a program (`raising`) decides how far they are raised.
     """
-    rows, bounds = _extra_rows(program, part)
+    rows, bounds = extra_rows(program, part)
     extra = part.extra
     assert extra is not None
     exact, zero = isinstance(program, ExactProgram), (rational(0) if isinstance(program, ExactProgram) else 0.0)
@@ -541,7 +224,7 @@ def raised_limits(program: Any, part: Part, x: Any) -> tuple[list[Any], IntArray
     ]
     others = np.flatnonzero(~of_shares)
     capacities = _capacities(program, part) if others.size else []
-    over = any(use[k] > bounds[k] + (0 if exact else _MET * (bounds[k] or capacities[k])) for k in others.tolist())
+    over = any(use[k] > bounds[k] + (0 if exact else MET * (bounds[k] or capacities[k])) for k in others.tolist())
     return given, others, over
 
 
@@ -551,10 +234,10 @@ def ample(program: Any, alone: TreeFilling) -> Any:
     zero: Any = rational(0) if isinstance(program, ExactProgram) else 0.0
     most: list[Any] = [zero] * program.n_pairs
     for part in alone.parts:
-        for (columns, values), bound in zip(*_extra_rows(program, part), strict=True):
+        for (columns, values), bound in zip(*extra_rows(program, part), strict=True):
             for column, value in zip(columns.tolist(), values.tolist(), strict=True):
                 most[column] = most[column] + bound / value
-    rows, bounds = _limits_of(program)
+    rows, bounds = limits_of(program)
     of_servers = names.limits.of_kinds(LimitKind.CAPACITY, LimitKind.SHARED, LimitKind.TIME) & (names.limits.bounds > 0)
     of_kept = names.limits.of_kinds(LimitKind.QUEUE) & (names.limits.keys[:, 0] >= len(names.queue_limits) - len(names.kept_rows))
     for k in np.flatnonzero(of_servers | of_kept).tolist():

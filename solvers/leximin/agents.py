@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import ROUNDING
-from fairopt.program.guarantees import AgentProgram
+from fairopt.program.agents import AgentProgram
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel, Outcome, Status, solved
 from fairopt.solvers.leximin.floors import AgentLevel

@@ -15,23 +15,9 @@ import numpy as np
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import DIGITS, SAME
 from fairopt.program import Program, Solution, Stage, TreeFilling
-from fairopt.program.guarantees import (
-    AgentProgram,
-    Floors,
-    Promise,
-    amounts_by_shares,
-    ample,
-    completion,
-    counted,
-    counted_by_shares,
-    guaranteed,
-    most_counted,
-    parts_program,
-    promises_of,
-    raised_limits,
-    raising,
-    units_of,
-)
+from fairopt.program.agents import AgentProgram
+from fairopt.program.guarantees import Floors, amounts_by_shares, ample, completion, most_counted, parts_program, raised_limits, raising
+from fairopt.program.promises import Promise, counted, counted_by_shares, guaranteed, promises_of, units_of
 from fairopt.program.tree_filling import Part
 from fairopt.solvers.leximin.levels import Course, LevelGoal, LevelSolver, Proof, Step, bound_of
 

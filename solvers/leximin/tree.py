@@ -16,7 +16,9 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import DIGITS
 from fairopt.program import Limits, Program, Solution, Stage
-from fairopt.program.guarantees import AgentProgram, Floors, alone_in, ample, in_doubt
+from fairopt.program.agents import AgentProgram
+from fairopt.program.guarantees import Floors, alone_in, ample
+from fairopt.program.promises import in_doubt
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import Part, Shares, TreeCourse, TreeFilling
 from fairopt.solvers.backend import Deadline

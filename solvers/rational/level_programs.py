@@ -26,8 +26,8 @@ from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.fractions import ExactArray
 from fairopt.instance.tolerances import TINY
+from fairopt.program.agents import AgentProgram
 from fairopt.program.exact import ExactProgram
-from fairopt.program.guarantees import AgentProgram
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel
 from fairopt.solvers.rational.settings import SETTINGS

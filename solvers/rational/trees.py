@@ -16,8 +16,10 @@ from flint import fmpq
 from fairopt.instance import BoolArray, IntArray
 from fairopt.instance.fractions import ExactArray, from_rational, rational
 from fairopt.program import Nested, Solution, Stage, TreeFilling
+from fairopt.program.agents import AgentProgram
 from fairopt.program.exact import ExactProgram
-from fairopt.program.guarantees import AgentProgram, Floors, ample, completion, in_doubt
+from fairopt.program.guarantees import Floors, ample, completion
+from fairopt.program.promises import in_doubt
 from fairopt.program.tree_filling import Shares, TreeCourse
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.floors import AgentLevel, bounds_of_part, find_floors

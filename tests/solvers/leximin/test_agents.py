@@ -7,7 +7,9 @@ import pytest
 
 import fairopt as fo
 from fairopt.program import TreeFilling
-from fairopt.program.guarantees import AgentProgram, parts_program, promises_of
+from fairopt.program.agents import AgentProgram
+from fairopt.program.guarantees import parts_program
+from fairopt.program.promises import promises_of
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.agents import AgentPrograms
 

@@ -7,7 +7,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.program import Program, Solution, TreeFilling
-from fairopt.program.guarantees import promises_of
+from fairopt.program.promises import promises_of
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin import floors
 from fairopt.solvers.leximin.agents import AgentPrograms
