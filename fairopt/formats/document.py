@@ -73,7 +73,7 @@ fairopt.errors.InvalidInstance: cluster.yaml, line 7: user "bob", demand, cpus: 
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
@@ -81,26 +81,21 @@ from pydantic import BaseModel, ValidationError
 from fairopt.errors import InvalidInstance
 from fairopt.files.limits import check_array
 from fairopt.formats.as_written import AsWritten
-from fairopt.formats.entries import ENTRIES, Document, Limit, Queue, Quota, Server, User
-from fairopt.formats.messages import Path, Source, check_known, check_unique, keep_invalid, mistakes_of, refuse
+from fairopt.formats.document_limits import limit_of, rules_of
+from fairopt.formats.document_queues import no_queue, queues_of
+from fairopt.formats.entries import ENTRIES, Document, Queue, Quota, Server, User
+from fairopt.formats.messages import Source, check_known, check_unique, keep_invalid, mistakes_of, refuse
 from fairopt.formats.units import with_plain_numbers
 from fairopt.instance import BoolArray, FloatArray, Instance
-from fairopt.instance import limits as named_limits
-from fairopt.instance import queues as asked
 from fairopt.instance.hosts import Hosts, misplaced, named_by
-from fairopt.instance.queues import misfits
 from fairopt.instance.requirements import Attributes
-from fairopt.instance.rule_rows import check_rules
-from fairopt.instance.rules import Rule
 from fairopt.instance.shared import CLUSTER
-from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
 from fairopt.tables import Mistakes
-from fairopt.wording import brief, contrast, did_you_mean, joined
+from fairopt.wording import brief, contrast
 
 __all__ = ["instance_from"]
 
 
-_Kind = TypeVar("_Kind", asked.Queue, asked.Quota)
 _MOST_UNKNOWN = 100  # keys
 _MOST_RESOURCES = 10_000
 
@@ -175,15 +170,15 @@ def instance_from(source: Source) -> Instance:
         hosts = _hosts(source, servers)
     attributes = Attributes([server.attributes for server in servers])
     with mistakes:
-        queues = _queues(source, document, column, attributes, numbers)
+        queues = queues_of(source, document, column, attributes, numbers)
     limits = [
-        _limit(source, ("limits", k), document, limit, column, attributes, numbers, mistakes) for k, limit in enumerate(document.limits)
+        limit_of(source, ("limits", k), document, limit, column, attributes, numbers, mistakes) for k, limit in enumerate(document.limits)
     ]
     known = dict.fromkeys(queue.name for queue in document.queues)
     for n, user in enumerate(users):
         with mistakes:
             if user.queue is not None and user.queue not in known:
-                refuse(source, ("users", n, "queue"), _no_queue(user.queue, known))
+                refuse(source, ("users", n, "queue"), no_queue(user.queue, known))
         with mistakes:
             if user.guarantee > user.tasks:
                 more, all_of_it = contrast(user.guarantee, user.tasks)
@@ -196,7 +191,7 @@ def instance_from(source: Source) -> Instance:
     with mistakes:
         check_known(source, ("units",), document.units, column, "resource")
     mistakes.refuse()
-    rules = _rules(source, document, resources, queues, mistakes)
+    rules = rules_of(source, document, resources, queues, mistakes)
     mistakes.refuse()
     try:
         return Instance(
@@ -224,20 +219,6 @@ def instance_from(source: Source) -> Instance:
         )
     except InvalidInstance as error:
         refuse(source, (), str(error))
-
-
-def _rules(source: Source, document: Document, resources: list[str], queues: list[asked.Queue], mistakes: Mistakes) -> list[Rule]:
-    """Return the rules, each of which is read and names what is there."""
-    users, rules = document.users, list[Rule]()
-    labels = ([user.name for user in users], [server.name for server in document.servers], resources)
-    for r, text in enumerate(document.rules):
-        with mistakes:
-            try:
-                rules.append(Rule(text))
-                check_rules(rules[-1:], *labels, queues, [user.queue for user in users], [each.attributes for each in document.servers])
-            except InvalidInstance as error:
-                refuse(source, ("rules", r), str(error))
-    return rules
 
 
 def _read(source: Source, mistakes: Mistakes) -> tuple[Document, Any]:
@@ -338,145 +319,6 @@ def _few_unknown(data: object) -> tuple[object, int]:
             lists[name] = [few(entry, model) for entry in entries]
     whole = few(data, Document)  # last: pydantic lists what is wrong inside before the keys that are unknown outside
     return ({**whole, **lists} if isinstance(whole, dict) and left_out else data), left_out
-
-
-def _queues(source: Source, document: Document, resources: dict[str, int], attributes: Attributes, numbers: AsWritten) -> list[asked.Queue]:
-    """Return the queues, whose parents make a tree."""
-    names = dict.fromkeys(queue.name for queue in document.queues)
-    servers = {server.name: i for i, server in enumerate(document.servers)}
-    for q, queue in enumerate(document.queues):
-        if queue.parent is not None and queue.parent not in names:
-            refuse(source, ("queues", q, "parent"), _no_queue(queue.parent, names))
-    way = circle({queue.name: queue.parent for queue in document.queues})
-    if way:
-        refuse(source, ("queues", list(names).index(way[0]), "parent"), f"the parents of queues {circular(way)}")
-    lowest, levels = deepest({queue.name: queue.parent for queue in document.queues})
-    if levels > MOST_LEVELS:
-        refuse(source, ("queues", list(names).index(lowest), "parent"), too_deep(lowest, levels))
-    found = []
-    for q, queue in enumerate(document.queues):
-        path = ("queues", q)
-        given = numbers.amounts(path, _amounts(source, path, queue, resources))
-        quotas = []
-        for j, quota in enumerate(queue.quotas):
-            of_quota = (*path, "quotas", j)
-            rows = _rows(source, of_quota, quota, servers, attributes)
-            group = [document.servers[i].name for i in rows]
-            name = quota.name or (quota.on or "").strip()
-            quotas.append(
-                _made(
-                    source,
-                    of_quota,
-                    asked.Quota,
-                    servers=group,
-                    name=name,
-                    **numbers.amounts(of_quota, _amounts(source, of_quota, quota, resources)),
-                )
-            )
-        plain = {"name": queue.name, "parent": queue.parent, "weight": numbers.at(*path, "weight", given=queue.weight), "tier": queue.tier}
-        found.append(_made(source, path, asked.Queue, **plain, quotas=quotas, **given))
-    return found
-
-
-def _amounts(source: Source, path: Path, entry: Queue | Quota, resources: dict[str, int]) -> dict[str, dict[str, float]]:
-    """Return the guarantee, the limit and the lending limit, which are about resources and fit together."""
-    given = {"guarantee": entry.guarantee, "limit": entry.limit, "lending_limit": entry.lending_limit}
-    for word, amounts in given.items():
-        check_known(source, (*path, word), amounts, resources, "resource")
-    for word, resource, message in misfits(**given):
-        refuse(source, (*path, word, resource), message)
-    return given
-
-
-def _rows(source: Source, path: Path, quota: Quota, servers: dict[str, int], attributes: Attributes) -> list[int]:
-    """Return the rows of servers that a quota is on."""
-    if quota.on is None and quota.servers is None:
-        refuse(source, path, "names no servers; add on: model = A100, or servers: [A], or give the queue itself a guarantee or a limit")
-    chosen = np.ones(len(servers), bool)
-    if quota.servers is not None:
-        check_known(source, (*path, "servers"), quota.servers, servers, "server")
-        check_unique(source, (*path, "servers"), quota.servers)
-        chosen[:] = False
-        chosen[[servers[name] for name in quota.servers]] = True
-    if quota.on is not None:
-        try:
-            chosen &= attributes.where(quota.on)
-        except InvalidInstance as error:
-            refuse(source, (*path, "on"), str(error))
-    if not chosen.any():
-        where = (*path, "servers") if quota.on is None else (*path, "on")
-        refuse(source, where, "no server is in this group; compare it with the attributes of the servers, or remove the quota")
-    if quota.on is None and quota.servers is not None:
-        return [servers[name] for name in quota.servers]  # in the order that is given
-    return [int(i) for i in np.flatnonzero(chosen)]
-
-
-def _made(source: Source, path: Path, kind: type[_Kind], **values: Any) -> _Kind:
-    try:
-        return kind(**values)
-    except InvalidInstance as error:  # what nothing above has refused: numbers that are too large or too small
-        refuse(source, path, str(error).removeprefix(f'queue "{values["name"]}": ').removeprefix(f"the quota on {values['name']}: "))
-
-
-def _limit(
-    source: Source,
-    path: Path,
-    document: Document,
-    limit: Limit,
-    resources: dict[str, int],
-    attributes: Attributes,
-    numbers: AsWritten,
-    mistakes: Mistakes,
-) -> named_limits.Limit | None:
-    """Return a named limit; None if it has a mistake."""
-    users, servers = ({entry.name: None for entry in entries} for entries in (document.users, document.servers))
-    queues = {queue.name: None for queue in document.queues}
-    with mistakes:
-        check_known(source, (*path, "resource"), [limit.resource] if limit.resource else [], resources, "resource")
-        listed = limit.servers if isinstance(limit.servers, list) else None
-        for word, names, known in (("users", limit.users, users), ("queues", limit.queues, queues), ("servers", listed, servers)):
-            if names == []:
-                refuse(source, (*path, word), f"the list is empty, so that nothing is selected; leave {word} out to select all")
-            check_known(source, (*path, word), names or [], known, word[:-1])
-            check_unique(source, (*path, word), names or [])
-        if isinstance(limit.servers, str) and limit.servers not in servers:
-            _check_conditions(source, (*path, "servers"), limit.servers, attributes)
-        amounts: dict[str, Any] | None = None
-        if limit.amounts is not None:
-            check_known(source, (*path, "amounts"), limit.amounts, users, "user")
-            amounts = {}
-            for user, own in limit.amounts.items():
-                of_user = (*path, "amounts", user)
-                if isinstance(own, dict):
-                    check_known(source, of_user, own, servers, "server")
-                    amounts[user] = {server: numbers.at(*of_user, server, given=amount) for server, amount in own.items()}
-                else:
-                    amounts[user] = numbers.at(*of_user, given=own)
-        plain = {word: getattr(limit, word) for word in ("name", "resource", "users", "queues", "servers", "each")}
-        try:
-            return named_limits.Limit(**plain, bound=numbers.at(*path, "bound", given=limit.bound), amounts=amounts)
-        except InvalidInstance as error:
-            refuse(source, path, str(error).removeprefix(f'limit "{limit.name}": '))
-    return None
-
-
-def _check_conditions(source: Source, path: Path, conditions: str, attributes: Attributes) -> None:
-    """Refuse conditions that cannot be read, or that no server meets."""
-    try:
-        met = attributes.where(conditions)
-    except InvalidInstance as error:
-        refuse(source, path, str(error))
-    if not met.any():
-        refuse(source, path, f'no server meets "{conditions}", so that nothing is selected; compare it with the attributes of the servers')
-
-
-def _no_queue(name: str, known: dict[str, None]) -> str:
-    there = (
-        f"the queues are {joined([brief(each) for each in known], 8)}"
-        if known
-        else 'there are no queues; add it under "queues:", or in queues.csv'
-    )
-    return f'there is no queue "{brief(name)}"{did_you_mean(name, known) or f"; {there}"}; leave it out for the root'
 
 
 def _weights(source: Source, users: list[User], resources: list[str], numbers: AsWritten) -> FloatArray:

@@ -1,7 +1,8 @@
 """The optimisation model that a notion declares and an engine solves, as plain data.
 
 ===================  ========================================================================
-``program``          `Program`, `Solution` and `Stage`
+``program``          `Program`
+``solution``         `Solution`, what an engine returns, and `Stage`, one level of it
 ``all_pairs``        a program of all pairs of users and servers, as tables
 ``objective``        what every goal says of itself, and `Feature`, what an engine must support
 ``goals``            the goals: Leximin, Total, AlphaFair, ...
@@ -36,8 +37,9 @@ from fairopt.program.goals import AlphaFair, Alternative, Disjunctive, Equalize,
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.nested import Nested
 from fairopt.program.objective import Feature
-from fairopt.program.program import Program, Solution, Stage
+from fairopt.program.program import Program
 from fairopt.program.scaling import ScaledColumns
+from fairopt.program.solution import Solution, Stage
 from fairopt.program.tree_filling import TreeFilling
 
 __all__ = [

@@ -24,8 +24,8 @@ from fairopt.instance.fractions import ExactArray, rational, rationals
 from fairopt.program.exact import ExactProgram
 from fairopt.program.goals import Equalize, Leximin, Total
 from fairopt.program.limits import Limits
-from fairopt.program.program import Solution
 from fairopt.program.reduction import Classes, Reduction
+from fairopt.program.solution import Solution
 
 __all__ = ["ExactReduction"]
 

@@ -43,9 +43,10 @@ from fairopt.instance.tolerances import DIGITS, SAME
 from fairopt.program.agents import AgentProgram, Builder, extra_rows, limits_of, sparse
 from fairopt.program.exact import ExactProgram
 from fairopt.program.limits import LimitKind, Limits
-from fairopt.program.program import Program, Solution, Stage
+from fairopt.program.program import Program
 from fairopt.program.promises import MET, Promise, groups_of
 from fairopt.program.share_limits import ShareLimits
+from fairopt.program.solution import Solution, Stage
 from fairopt.program.tree_filling import Part, TreeFilling
 
 __all__ = [

@@ -45,7 +45,8 @@ from fairopt.program.all_pairs import AllPairs
 from fairopt.program.goals import AlphaFair, Equalize, Leximin, Total, Tradeoff
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.nested import Nested
-from fairopt.program.program import Program, Solution, Stage
+from fairopt.program.program import Program
+from fairopt.program.solution import Solution, Stage
 from fairopt.program.tree_filling import Part, TreeFilling
 
 __all__ = ["Classes", "Reduction"]
