@@ -4,6 +4,7 @@
 ``allocation``    `Allocation`
 ``level``         `Level` of a leximin, with its prices
 ``question``      the arguments that led to an allocation
+``proof``         what its certificate says, in words
 ``exact_answer``  tasks, shares, levels and prices as Fractions
 ``holdings``      what each user and queue holds
 ``promises``      guarantees and limits of queues: amounts held and missing

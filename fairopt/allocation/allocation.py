@@ -21,6 +21,7 @@ import numpy as np
 from fairopt.allocation.exact_answer import ExactAnswer
 from fairopt.allocation.holdings import QueueHoldings, UserHoldings, frame_of, queue_holdings
 from fairopt.allocation.level import Level
+from fairopt.allocation.proof import proof_of
 from fairopt.allocation.question import Greedy, Optimum
 from fairopt.allocation.records import labelled_arrays, plain_data, user_frame
 from fairopt.certificate import Certificate
@@ -31,7 +32,7 @@ from fairopt.instance.fractions import rounding
 from fairopt.instance.tolerances import FITS, NOTHING
 from fairopt.show.drawing import ShowsItself, draw
 from fairopt.validation import restore_read_only
-from fairopt.wording import did_you_mean, figure, joined, printable, residual
+from fairopt.wording import did_you_mean, figure, joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from fairopt.models import Notion
 
 __all__ = ["GIVEN", "Allocation"]
-
-_NEAR = 1e-6  # relative distance of a user's utility from its optimum, up to which the proof does not mention it
 
 GIVEN = "given"  # notion and solver of an allocation that fairopt did not compute
 
@@ -316,26 +315,7 @@ class Allocation(ShowsItself):
     @property
     def proof(self) -> str:
         """What the certificate says, as a sentence without its full stop."""
-        certificate, worst = self.certificate, residual(self.certificate.worst)
-        if certificate.qualifier:
-            blocked = self.details.get("blocked_by")
-            stopped = f"; stopped at {printable(blocked)}, whose task did not fit" if blocked else ""
-            if certificate.best_found and "bound" in self.details:
-                value, bound = (figure(self.details[name], 6) for name in ("value", "bound"))
-                stopped = f"; it reaches {value}, and no allocation more than {bound}: a gap of {figure(100 * self.details['gap'], 3)} %"
-            beyond = f"kept to a relative error of {residual(certificate.feasibility)}" if certificate.feasibility else "all kept"
-            return f"{certificate.qualifier.capitalize()}, so not an optimum. Limits recomputed: {beyond}{stopped}"
-        if certificate.whole_tasks:
-            return f"Exact by branch and cut: relative gap {worst}, as the engine reports it; limits recomputed"
-        if certificate.reported_gap:  # the best of a set, chosen by branch and cut
-            return f"Fairness recomputed; the best of all fair allocations by branch and cut: relative error or gap {worst}"
-        if self.exact is not None and self.exact.radius:
-            return f"Proved in rational and ball arithmetic: each user's optimum lies within a relative {worst}; limits kept exactly"
-        if certificate.exact:
-            return "Proved exact in rational arithmetic: no tolerance, recomputed from the answer in fractions and its prices"
-        priced = self.prices is not None or self.queue_prices or any(level.prices is not None for level in self.levels)
-        source = "answer and prices" if priced else "the answer"
-        return f"Certified exact: relative error {worst}, recomputed from {source}{_of_single_users(certificate)}"
+        return proof_of(self)
 
     def __getitem__(self, name: str) -> UserHoldings | QueueHoldings:
         """Return what a user holds, or a queue; of a user and a queue of one name the user.
@@ -452,13 +432,3 @@ class Allocation(ShowsItself):
         proof = f"excess {excess:.1e}, not an optimum" if qualifier else f"worst residual {self.certificate.worst:.1e}"
         how = GIVEN if self.solver == GIVEN else f"{qualifier} by {self.solver}".lstrip()
         return f"Allocation({self.notion}, sharing {self.sharing}, {how}: {', '.join(tasks)} tasks; {proof})"
-
-
-def _of_single_users(certificate: Certificate) -> str:
-    """Return what the certificate of an alpha-fair goal proves of single users, if that is much weaker than its residual."""
-    distance = certificate.distance
-    if distance is None or distance <= _NEAR:
-        return ""
-    if distance < 1:
-        return f"; the tasks of each user are proved to a relative {residual(distance)}"
-    return "; it does not prove the tasks of users with little of the total worth"

@@ -1,4 +1,4 @@
-"""What follows from the data of an instance: its sizes, its capacity, how many tasks each user could run where, and who runs nowhere.
+"""What follows from the data of an instance: its sizes, its capacity, how many tasks each user could run where, who runs nowhere, units.
 
 Symbols as in :mod:`fairopt.instance.instance`.
 """
@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.errors import InvalidInstance
 from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import lacking
 from fairopt.instance.selections import Selection
 from fairopt.instance.tree import Tree
+from fairopt.instance.units import amount
 from fairopt.validation import BoolArray, FloatArray
+from fairopt.wording import did_you_mean, joined
 
 __all__ = ["Derived"]
 
@@ -37,6 +40,7 @@ class Derived:
     users: tuple[str, ...]
     servers: tuple[str, ...]
     resources: tuple[str, ...]
+    _units: tuple[tuple[str, str], ...]
 
     if TYPE_CHECKING:
 
@@ -175,3 +179,41 @@ class Derived:
     def is_tree(self) -> bool:
         """Is there more than a flat list of users with weights: queues, guarantees, or users of weight 0?"""
         return bool(self.queues) or bool(self.guarantees.any()) or bool((self.weights == 0).any())
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The unit of each resource of which it is known, by the names of the resources.
+
+        >>> from fairopt.instance import Instance
+        >>> Instance([[512]], [[64]], resources=["memory"], units={"memory": "GiB"}).units
+        {'memory': 'GiB'}
+        """
+        return dict(self._units)
+
+    def amount(self, value: Any, resource: str, digits: int = 3) -> str:
+        """Return an amount of a resource as text: "64 GiB memory", "8 gpu"."""
+        return amount(value, resource, self.units.get(resource, ""), digits)
+
+    def index(self, user: str) -> int:
+        """Return the position of the user with this label.
+
+        Raises
+        ------
+        InvalidInstance
+            No user has this label.
+
+        >>> from fairopt.instance import Instance
+        >>> Instance([[1]], [[1], [2]], users=["a", "b"]).index("b")
+        1
+        """
+        try:
+            return self.users.index(user)
+        except ValueError:
+            queues = [queue.name for queue in self.queues]
+            if user in queues:
+                below = np.flatnonzero(self.tree.below[self.tree.index(user)])
+                inside = f"users in it are {joined([self.users[n] for n in below], 5)}" if below.size else "no user is in it"
+                raise InvalidInstance(f'there is no user "{user}", but a queue; {inside}') from None
+            hint = did_you_mean(user, [*self.users, *queues]) if isinstance(user, str) else ""
+            beside = f", and the queues {joined(queues, 5)}" if queues else ""
+            raise InvalidInstance(f'there is no user "{user}"{hint}; there are {joined(self.users, 5)}{beside}') from None

@@ -44,10 +44,8 @@ from fairopt.instance.records import labelled_arrays, plain_data, summary
 from fairopt.instance.replacing import changed_arguments
 from fairopt.instance.rules import Rule
 from fairopt.instance.selections import Selection
-from fairopt.instance.units import amount
 from fairopt.show.drawing import ShowsItself
 from fairopt.validation import BoolArray, FloatArray, IntArray, restore_read_only
-from fairopt.wording import did_you_mean, joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -238,42 +236,6 @@ class Instance(Derived, ShowsItself):
         """Was some number given that is not the shortest decimal of its float, such as Fraction(1, 3)?"""
         limits = any(limit.in_fractions for limit in self.limits)
         return self._written is not None or limits or any(queue.in_fractions for queue in self.queues)
-
-    @property
-    def units(self) -> dict[str, str]:
-        """The unit of each resource of which it is known, by the names of the resources.
-
-        >>> Instance([[512]], [[64]], resources=["memory"], units={"memory": "GiB"}).units
-        {'memory': 'GiB'}
-        """
-        return dict(self._units)
-
-    def amount(self, value: Any, resource: str, digits: int = 3) -> str:
-        """Return an amount of a resource as text: "64 GiB memory", "8 gpu"."""
-        return amount(value, resource, self.units.get(resource, ""), digits)
-
-    def index(self, user: str) -> int:
-        """Return the position of the user with this label.
-
-        Raises
-        ------
-        InvalidInstance
-            No user has this label.
-
-        >>> Instance([[1]], [[1], [2]], users=["a", "b"]).index("b")
-        1
-        """
-        try:
-            return self.users.index(user)
-        except ValueError:
-            queues = [queue.name for queue in self.queues]
-            if user in queues:
-                below = np.flatnonzero(self.tree.below[self.tree.index(user)])
-                inside = f"users in it are {joined([self.users[n] for n in below], 5)}" if below.size else "no user is in it"
-                raise InvalidInstance(f'there is no user "{user}", but a queue; {inside}') from None
-            hint = did_you_mean(user, [*self.users, *queues]) if isinstance(user, str) else ""
-            beside = f", and the queues {joined(queues, 5)}" if queues else ""
-            raise InvalidInstance(f'there is no user "{user}"{hint}; there are {joined(self.users, 5)}{beside}') from None
 
     # Values -----------------------------------------------------------------------------------------------------------------
 
