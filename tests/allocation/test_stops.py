@@ -34,7 +34,7 @@ def test_limits_and_guarantees_of_queues() -> None:
     stops = {
         (level.part, user): names for level, by in zip(allocation.levels, allocation.stopped_by, strict=True) for user, names in by.items()
     }
-    assert "guaranteed gpu of lab" in stops["the guarantees at depth 1", "x"]
+    assert "guaranteed gpu of lab" in stops["the guarantees", "x"]
     assert stops["the surplus", "x"] == ("gpu of lab",)
     assert stops["the surplus", "y"] == ("gpu @ pool",)
 
