@@ -368,4 +368,6 @@ def _total_gap(program: Program, weights: FloatArray, solution: Solution, any_sc
             scales.append(float((worth[valued] / cost[valued]).max(initial=0.0)))
     largest = program.largest()
     bound = min(scale * income + float(np.maximum(worth - scale * cost, 0.0) @ largest) for scale in scales)
-    return max(bound - reached, 0.0) / bound if bound > 0 else 0.0
+    if bound == 0:
+        return 0.0
+    return max(bound - reached, 0.0) / bound if bound > 0 else float("inf")  # NaN is no bound

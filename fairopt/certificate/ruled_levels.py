@@ -30,7 +30,7 @@ _NEVER = (float("inf"), float("inf"))
 
 
 def ruled_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -> tuple[float, float]:
-    """Return the worst optimality and fairness residuals over all levels; the goal is a leximin."""
+    """Return the worst optimality and fairness residuals over all levels of a leximin or of an equal level."""
     per_level, largest = program.worth, program.largest()
     levels, reach = program.per_user(solution.x * per_level), program.per_user(largest * per_level)
     members = reach > 0
@@ -43,7 +43,8 @@ def ruled_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
         missing, rise = _level(program, np.maximum(stage.prices, 0.0), stage.value, own, settled, levels, reach)
         off = float(np.abs(levels[own] - stage.value).max(initial=0.0))
         low = float(np.maximum(stage.value - levels[~settled], 0.0).max(initial=0.0))
-        optimality, fairness = max(optimality, missing / size, off / size, low / size), max(fairness, rise / size)
+        optimality = float(np.max([optimality, missing / size, off / size, low / size]))  # NaN stays NaN
+        fairness = float(np.max([fairness, rise / size]))
         settled = settled.copy()
         settled[own] = True
     return (optimality, fairness) if settled.all() and np.isfinite([optimality, fairness]).all() else _NEVER

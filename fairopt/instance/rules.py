@@ -209,7 +209,7 @@ class Rule:
     ----------
     text : str
         ``x['a'] >= 2 * x['b']``: quoted names (a bare identifier will do), numbers, fractions such as 1/3, ``+ - * /``, one of <= == >=.
-        In Python, comparing `fo.tasks` makes rules, too.
+        In Python, comparing `fairopt.tasks` makes rules, too.
 
     Attributes
     ----------

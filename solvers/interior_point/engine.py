@@ -51,7 +51,7 @@ class InteriorPoint(Backend):
 
     @classmethod
     def wins(cls, program: Program) -> bool:
-        """Is this a large leximin of users with several servers, a large tree, total or market? See the sizes above, and ``market``."""
+        """Is this a large leximin of users with several servers, a large tree, total or market? See ``settings`` and ``market``."""
         if program.is_market:
             return is_large(program)
         pairs = program.n_pairs

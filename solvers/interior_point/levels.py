@@ -67,7 +67,7 @@ class _Levels:
         self.steps = 0
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
-        """LevelResult to one level."""
+        """Rise to the next level."""
         if self.last is not None:
             self.path = self._next(self.last, course, len(stages))
         self.last = solve_level(self.path, settle_below(self.tolerance), self.deadline, final_levels(self.scaled.program, stages))

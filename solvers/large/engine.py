@@ -13,8 +13,6 @@ from fairopt.solvers.large.settings import SETTINGS
 
 __all__ = ["Large", "suits_groups", "suits_regions"]
 
-# Sizes from which groups are faster than all pairs, measured in benchmarks/results/large.md.
-
 _Solve = Callable[[Program, float, Deadline, Solution | None], Solution | None]
 
 

@@ -130,7 +130,7 @@ class _Regions:
         self.steps = self.window = 0
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
-        """LevelResult to one level."""
+        """Rise to the next level."""
         now = self._settled(course, len(stages))
         while True:
             together, most = self._next(now)

@@ -105,7 +105,7 @@ def solve_tree(program: Program, goal: TreeFilling, begin: Begin, settle_at: flo
     program : Program
     goal : TreeFilling
     begin : function
-        Called once for each program: the engine's solvers of its parts may share what they know.
+        Called for a program, and again if floors come in: the engine's solvers of its parts may share what they know.
     settle_at : float
         Who can rise by less, relative to its share, is settled.
     deadline : Deadline

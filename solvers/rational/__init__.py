@@ -15,7 +15,7 @@
 ``placing``         tasks on servers that have the utilities of an alpha-fair answer
 ``largest``         any linear program
 ``near``            solutions of underdetermined equations near floats, and the way to a vertex
-``pivots``          exchanges among nearly dependent columns
+``servers``         the data of an equilibrium of servers in rationals
 ``trees``           trees of queues
 ==================  ====================================================================================================
 

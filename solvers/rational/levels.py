@@ -1,4 +1,4 @@
-"""A leximin in rational numbers, level by level; one equal level; the largest total.
+"""A leximin in rational numbers, level by level; one equal level.
 
 The value of each level enters the next as a fraction, and a user is settled because its multiplier is > 0: no tolerance anywhere. Users at
 a level with the multiplier 0 rise further in the next program. They may be unable to: then the next program has the same level again.

@@ -224,10 +224,14 @@ class KeptBasis:
         ratios = np.maximum(reduced[able], 0.0) / -entries[able]
         ties = able[ratios <= ratios.min() * (1 + SAME)]
         entering = int(ties[entries[ties].argmin()])
-        self.basic[leaving] = entering
+        before, self.basic[leaving] = self.basic[leaving], entering
         self.pivots += 1
         if self.pivots >= SETTINGS.refactor_every:
-            self.inverse, self.pivots = self._inverted(), 0
+            try:
+                self.inverse, self.pivots = self._inverted(), 0
+            except ZeroDivisionError:  # singular: the basis stays what it was
+                self.basic[leaving] = before
+                return False
             return True
         column = np.einsum("ij,j->i", self.inverse, self.system.columns(np.array([entering]))[:, 0])
         pivot = column[leaving]

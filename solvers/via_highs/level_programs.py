@@ -216,13 +216,14 @@ class LevelPrograms:
 
     def _attempt(self, course: Course, cap: FloatArray | None, known: Sequence[Stage]) -> Outcome:
         """Run the LP, which always has a solution; where the solver misses it, try larger units and a fresh start."""
+        outcome = self._run()
         for times, slack, keep in SETTINGS.attempts:
-            outcome = self._run()
             if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT):
                 break
             log.info("HiGHS: %s; trying again in other units", outcome.status.value)
             self.slack = slack
             self._restart(course, self.t_unit * times, cap, self._now.highs.basis if keep else None)
+            outcome = self._run()
         if outcome.status is Status.OPTIMAL:
             return outcome
         return solved(outcome, self.deadline, final_levels(self.asked or self.problem.program, known))

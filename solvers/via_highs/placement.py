@@ -50,6 +50,7 @@ def place_whole(program: WholePlacement, time_limit: float | None = None) -> Pla
     """Solve the three goals in their order. Where branch and cut ends before it has proved an answer, the best one found is taken.
 
     The time limit is that of all three; the numbers of tasks, which most programs need a few hundredths of a second for, have a part of it.
+    The linear program of many pairs has a limit of its own.
     If no whole point was found in time, that of the linear program is rounded down: the caller fills up.
     """
     if not program.most.size:

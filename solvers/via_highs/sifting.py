@@ -38,9 +38,6 @@ __all__ = ["solve_sifted", "wins"]
 
 log = logging.getLogger(__name__)
 
-# Numbers of users, and of users for each shared limit, from which on restricted LPs are faster than full LPs. Where users have no limits of
-# their own but tasks, full LPs are faster: the prices of many limits are hard to guess. Measured in benchmarks/results/choices.md.
-
 
 def wins(program: Program) -> bool:
     """Is sifting faster for this leximin of users with limits of their own? See ``SETTINGS.sifted_users``."""

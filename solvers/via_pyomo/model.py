@@ -27,7 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
-from fairopt.instance import FloatArray
+from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.tolerances import FITS
 from fairopt.processes.streams import unwarned
 from fairopt.processes.surroundings import refuse_settings
@@ -160,7 +160,7 @@ def _build(program: Program, goal: Any, transformation: str | None) -> Any:
     for kind, component in COMPONENT.items():
         rows = np.flatnonzero(kinds == kind)
         if rows.size:
-            labels = {_label(program, int(row)): int(row) for row in rows}
+            labels = _labels(program, rows)
             model.add_component(component, pyo.Constraint(list(labels)))
             for label, row in labels.items():
                 body = row_of(program.limits.matrix, row, x)
@@ -233,15 +233,31 @@ def _(goal: Disjunctive, model: Any, x: list[Any], utility: dict[int, Any], open
 _FEATURES = {each.feature for each in (Leximin, Equalize, Total, AlphaFair, Tradeoff, Disjunctive)}
 
 
+_OPENINGS = {
+    LimitKind.TIME: "time of ",
+    LimitKind.TASKS: "tasks of ",
+    LimitKind.SLICE: "slice of ",
+    LimitKind.PARALLELISM: "servers of ",
+}
+
+
+def _labels(program: Program, rows: IntArray) -> dict[str, int]:
+    """Name limits of one kind, in their order, each by another name."""
+    labels: dict[str, int] = {}
+    for row in rows.tolist():
+        label = _label(program, row)
+        if label in labels:
+            label = program.limit_name(row)
+        labels[label if label not in labels else f"{label} (limit {row + 1})"] = row
+    return labels
+
+
 def _label(program: Program, row: int) -> str:
     """Name a limit within its component: the component's name need not be said twice."""
     name = program.limit_name(row)
     if program.limits.kinds[row] == LimitKind.SHARED:
         return name.removesuffix(" of the cluster")
-    for opening in ("time of ", "tasks of ", "slice of ", "servers of "):
-        if program.limits.kinds[row] != LimitKind.CAPACITY:
-            name = name.removeprefix(opening)
-    return name
+    return name.removeprefix(_OPENINGS.get(program.limits.kinds[row], ""))
 
 
 def row_of(matrix: sp.csr_array, row: int, columns: list[Any]) -> Any:
@@ -349,7 +365,7 @@ def prices(model: Any, program: Program) -> FloatArray:
     found = np.zeros(len(program.limits))
     for kind, name in COMPONENT.items():
         rows = np.flatnonzero(program.limits.kinds == kind)
-        for j, label in zip(rows, getattr(model, name, ()), strict=False):
+        for j, label in zip(rows, getattr(model, name, ()), strict=True):
             found[j] = abs(float(model.dual.get(getattr(model, name)[label], 0.0)))
     return np.where(found > _NOISE * found.max(initial=0.0), found, 0.0)
 
