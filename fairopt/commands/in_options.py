@@ -9,6 +9,9 @@ that runs; of the others, such as options of a notion, it only drops Python's qu
 'leave --exact out, or use --sharing tdm, with order=asynchronous'
 >>> in_options('"proportional:alpha=2" needs exact=True or --exact; use fairopt.solve')
 '"proportional:alpha=2" needs --exact; use fairopt solve'
+>>> OPTIONS["time_limit"] = "--time-limit"
+>>> in_options("time_limit is 0; leave exact or the rules out")
+'--time-limit is 0; leave --exact or the rules out'
 >>> OPTIONS.clear(), FLAGS.clear()
 (None, None)
 """
@@ -26,7 +29,8 @@ FLAGS: set[str] = set()
 """Those that take no value."""
 
 _ARGUMENT = re.compile(r"""(?<![\w.:"'-])(?P<name>[a-z_]+)=(?P<value>"[^"\s]*"|'[^'\s]*'|True\b|False\b|)""")
-_LEFT_OUT = re.compile(r"(?<=\bleave )[a-z_]+(?:(?:, | and | or )[a-z_]+)*(?= out\b)")
+_LEFT_OUT = re.compile(r"(?<=\bleave )[a-z_]+(?:(?:, | and | or )(?:the )?[a-z_]+)*(?= out\b)")
+_WRONG = re.compile(r"""(?<![\w.:"'-])[a-z]+(?:_[a-z]+)+(?= is )""")
 _TWICE = re.compile(r"(--[\w-]+(?: [\w-]+)?)(?: or \1| \(\1\))")
 _CALL = re.compile(r"\bfairopt\.([a-z_]+)\b(?![.(])")
 _CALLED = ("solve", "schedule", "compare", "audit", "explain", "frontier", "simulate", "history", "study", "what_if", "worst_case")
@@ -54,6 +58,7 @@ def in_options(message: str) -> str:
     """Return a message with options of the command in the place of arguments."""
     message = _ARGUMENT.sub(_option, message)
     message = _LEFT_OUT.sub(lambda found: re.sub(r"[a-z_]+", lambda word: OPTIONS.get(word[0], word[0]), found[0]), message)
+    message = _WRONG.sub(lambda found: OPTIONS.get(found[0], found[0]), message)
     message = _CALL.sub(lambda found: f"fairopt {found[1].replace('_', '-')}" if found[1] in _CALLED else found[0], message)
     return _TWICE.sub(r"\1", message)
 
