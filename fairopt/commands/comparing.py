@@ -27,6 +27,7 @@ from fairopt.commands.options import (
     Shown,
     Sort,
     Top,
+    choose_users,
     read_instance,
     with_rules,
     words,
@@ -34,7 +35,6 @@ from fairopt.commands.options import (
 from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
 from fairopt.commands.what_ifs import compare_two
-from fairopt.reporting.tables.allocation import Choice
 from fairopt.reporting.tables.comparison import comparison_blocks
 
 if TYPE_CHECKING:
@@ -101,9 +101,9 @@ def compare(
 
     If a row cannot be computed, the output says why. Exit status 3: no row could be computed; 1: a condition of --fail-if holds.
     """
-    choice = Choice(tuple(shown or ()), sort or "", top)
     conditions = [read_condition(text) for text in fail_if or []]
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
+    choice = choose_users(form, shown, sort, top)
     check_picture(plot_queues, "--plot-queues")
     if other is not None or what_if_:
         refused = {"--allocation": allocation, "--reference": reference, "--by": by != "user", "--fail-if": fail_if, "--exact": exact}

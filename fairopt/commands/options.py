@@ -21,6 +21,7 @@ from fairopt.instance.fractions import ExactArray, as_written
 from fairopt.instance.quantities import read as quantity
 from fairopt.program import Leximin
 from fairopt.registry import words as parts
+from fairopt.reporting.tables.allocation import Choice
 
 __all__ = [
     "EFFORT",
@@ -52,6 +53,7 @@ __all__ = [
     "Workers",
     "at_least_one",
     "change",
+    "choose_users",
     "max_bytes",
     "read_instance",
     "read_period",
@@ -315,3 +317,11 @@ def _has_rules(notion: str) -> bool:
     """Say whether a notion fills a tree: it is a leximin of shares."""
     kind = fo.NOTIONS.get(notion)
     return kind is not None and issubclass(kind, fo.ShareNotion) and isinstance(kind().goal(np.ones(1)), Leximin)
+
+
+def choose_users(form: str, shown: list[str] | None, sort: str | None, top: int | None) -> Choice:
+    """Return which users a page shows. A table or JSON has all users in the order of the file, so a choice is refused there."""
+    given = [option for option, value in (("--user", shown), ("--sort", sort), ("--top", top)) if value]
+    if given and form != "page":
+        raise typer.BadParameter(f"it chooses what a page shows, and .{form} has all users; leave it out", param_hint=given[0])
+    return Choice(tuple(shown or ()), sort or "", top)

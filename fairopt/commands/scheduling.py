@@ -27,11 +27,11 @@ from fairopt.commands.options import (
     Shown,
     Sort,
     Top,
+    choose_users,
     read_instance,
     read_utility,
 )
 from fairopt.commands.retired import warn_retired
-from fairopt.reporting.tables.allocation import Choice
 from fairopt.specs import read_schedule
 
 __all__ = ["schedule"]
@@ -88,7 +88,7 @@ def schedule(
     The result is greedy: it is feasible, but not the optimum that fairopt solve finds.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
-    choice = Choice(tuple(shown or ()), sort or "", top)
+    choice = choose_users(form, shown, sort, top)
     check_picture(plot_envy, "--plot-envy")
     if criterion is not None or placement is not None:
         plan: Any = {"criterion": criterion or "drfh", "placement": placement or "first-fit"}

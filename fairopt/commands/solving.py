@@ -32,6 +32,7 @@ from fairopt.commands.options import (
     Shown,
     Sort,
     Top,
+    choose_users,
     read_instance,
     read_preference,
     read_utility,
@@ -39,7 +40,6 @@ from fairopt.commands.options import (
 )
 from fairopt.instance import FloatArray
 from fairopt.registry import words
-from fairopt.reporting.tables.allocation import Choice
 from fairopt.solving import best_found, checked
 from fairopt.specs import read_notion
 
@@ -157,7 +157,7 @@ def solve(
     If a time limit ends the search for whole tasks, the best allocation found is shown with a bound on the optimum; exit status 3, too.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
-    choice = Choice(tuple(shown or ()), sort or "", top)
+    choice = choose_users(form, shown, sort, top)
     for path, option in (
         (plot_envy, "--plot-envy"),
         (plot_queues, "--plot-queues"),

@@ -23,6 +23,7 @@ from fairopt.commands.options import (
     Sort,
     Top,
     change,
+    choose_users,
     read_instance,
     with_rules,
     words,
@@ -68,8 +69,8 @@ def what_if(
     Several changes are judged together and one by one. With OTHER, two files are compared, and their differences are the changes.
     Exit status 3: no allocation could be computed on both sides.
     """
-    choice = Choice(tuple(shown or ()), sort or "", top)
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
+    choice = choose_users(form, shown, sort, top)
     if other is None and not changed:
         raise typer.BadParameter("say what changes, such as --set users.vision.weight=3, or give a second file", param_hint="--set")
     compare_two(

@@ -115,3 +115,11 @@ def test_levels_are_those_of_all_users() -> None:
     }
     assert levels == {**dict.fromkeys(USERS, "1"), "simulation": "3", "statistics": "all tasks"}
     assert "Levels: 0.1 (6 users), 0.173611 (1 user), 0.357986 (1 user)" in printed
+
+
+@pytest.mark.parametrize("option", [("--user", "vision"), ("--sort", "name"), ("--top", 1)], ids=lambda option: option[0])
+def test_tables_and_json_have_all_users(option: tuple[object, ...]) -> None:
+    """A choice is refused there; it had no effect."""
+    message = flat(run("solve", LAB, *option, "--csv", status=2).stderr)
+    assert f"{option[0]}: it chooses what a page shows, and .csv has all users; leave it out" in message
+    assert ".json has all users" in flat(run("compare", LAB, *option, "--json", status=2).stderr)
