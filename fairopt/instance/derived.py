@@ -171,6 +171,18 @@ class Derived:
         return tuple(self.users[n] for n in np.flatnonzero(~self.servable))
 
     @property
+    def unservable_in_words(self) -> str:
+        """A sentence without its end: which users have no eligible server, and what they need that the cluster has none of.
+
+        >>> import fairopt as fo
+        >>> fo.Instance([[20]], [[1, 1], [1, 0]], users=["L", "C"], resources=["cpu", "ansys"], shared={"ansys": 0}).unservable_in_words
+        'no server is eligible for L (the cluster has no ansys)'
+        """
+        missing = (self.demands[~self.servable] > 0).any(axis=0) & (self.total_capacity == 0)
+        why = f" (the cluster has no {joined([self.resources[r] for r in np.flatnonzero(missing)], 3)})" if missing.any() else ""
+        return f"no server is eligible for {joined(self.unservable, 5)}{why}"
+
+    @property
     def tree(self) -> Tree:
         """The queues and the users as a tree of arrays."""
         return Tree.of(self.queues, self.queue_of, self.users)

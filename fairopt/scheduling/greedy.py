@@ -185,7 +185,7 @@ def schedule(
     check_yes_or_no("exact", exact)
     check_single_servers(instance)
     if instance.unservable:
-        log.warning("no server is eligible for %s: no tasks there", joined(instance.unservable, 5))
+        log.warning("%s: no tasks there", instance.unservable_in_words)
     asked = instance.exact if exact else instance
     prepared = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
     seen = seen_exactly(instance, how_placed) if exact else prepared

@@ -40,7 +40,7 @@ from fairopt.solving.contradictions import with_contradiction as why_nothing
 from fairopt.solving.formulation import checked, columns, expanded, question_of, with_rules, with_utility
 from fairopt.solving.policy import Found, find, find_by_classes, other_engines
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
-from fairopt.wording import SMALLER_RATIOS, joined
+from fairopt.wording import SMALLER_RATIOS
 
 __all__ = ["best_found", "solve", "without_remarks"]
 
@@ -153,7 +153,7 @@ def solve(
     question = Optimum(chosen, solver, integral, tolerance, exact, digits, time_limit)
     if _SAYS.get():
         if instance.unservable:
-            log.warning("no server is eligible for %s: no tasks there, and no part in the goal", joined(instance.unservable, 5))
+            log.warning("%s: no tasks there, and no part in the goal", instance.unservable_in_words)
         for remark in remarks(instance):
             log.warning("%s", remark)
     if integral:

@@ -164,9 +164,7 @@ def _probe(name: str, source: Instance | Callable[[int], Instance], seed: int, b
     """Return data that identifies the instance. A generator is identified by the instance that it draws from one seed, kept in the file."""
     if isinstance(source, Instance):
         if source.unservable:
-            log.warning(
-                'of "%s", no server is eligible for %s: no tasks there, and no part in the goal', name, joined(source.unservable, 5)
-            )
+            log.warning('of "%s", %s: no tasks there, and no part in the goal', name, source.unservable_in_words)
         return {"drawn": None, "fingerprint": fingerprint(source)}
     seed = seed if before is None or before["drawn"] is None else before["drawn"]
     try:

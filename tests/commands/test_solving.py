@@ -154,6 +154,14 @@ def test_users_who_cannot_run_are_named_once(many: Path) -> None:
     assert json.loads(result.stdout)["unservable"] == ["user-4"]
 
 
+def test_what_the_cluster_has_none_of_is_named(tmp_path: Path) -> None:
+    """Then it is not the servers that keep the tasks away."""
+    path = tmp_path / "lab.yaml"
+    path.write_text("servers: [{name: s, capacity: {cpu: 9}}]\nshared: {ansys: 9}\nusers: [{name: L, demand: {cpu: 1, ansys: 1}}]\n")
+    message = flat(run("solve", path, "--set", "shared.ansys=0").stderr)
+    assert "no server is eligible for L (the cluster has no ansys): no tasks there" in message
+
+
 def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
     """A label may hold an escape sequence; it is shown as its escape."""
     fo.save(fo.Instance([[1.0]], [[1.0]], users=["eve\x1b[31m\r"]), tmp_path / "eve.json")
@@ -192,7 +200,7 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
         ([PAPER, "--notion", "psdsf", "--delay", "2"], "have a delay; use --order asynchronous"),
         ([PAPER, "--notion", "psdsf", "--formulation", "market"], "resource division has none; use --sharing tdm"),
         ([PAPER, "--tolerance", "0"], "error: tolerance is 0"),
-        ([PAPER, "--time-limit", "-1"], "error: time_limit is -1"),
+        ([PAPER, "--time-limit", "-1"], "error: --time-limit is -1"),
         ([PAPER, "--plot", "picture.bmp"], 'error: cannot tell the format of the picture "picture.bmp"'),
         ([PAPER, "--plot", "nowhere/picture.svg"], "there is no folder nowhere"),
         ([PAPER, "--output", "nowhere/answer.json"], "there is no folder nowhere"),
