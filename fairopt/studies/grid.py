@@ -167,7 +167,7 @@ def _probe(name: str, source: Instance | Callable[[int], Instance], seed: int, b
             log.warning(
                 'of "%s", no server is eligible for %s: no tasks there, and no part in the goal', name, joined(source.unservable, 5)
             )
-        return {"drawn": None, "fingerprint": fingerprint(source)}
+        return {"drawn": None, "fingerprint": fingerprint(draw(source, seed))}
     seed = seed if before is None or before["drawn"] is None else before["drawn"]
     try:
         first, second = (fingerprint(draw(source, seed)) for _ in range(2))
