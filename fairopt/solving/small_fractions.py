@@ -16,7 +16,7 @@ from fairopt.certificate import certify
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.fractions import ExactArray, from_rationals
 from fairopt.models import Notion
-from fairopt.program import Program, Solution
+from fairopt.program import Program, Solution, Stage
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.fractions import ENGINE, fraction, within_kept
@@ -59,6 +59,8 @@ def in_small_fractions(found: Found, notion: Notion, instance: Instance, deadlin
     except Exception as error:  # a notion of the user's own need not work in fractions
         log.info("no answer in fractions: %s", error)
         return found
+    if solution.promised is not None and solution.promised.promises:  # what proves these stays as it was found
+        return found
     answer = in_floats(solution)
     has, should = (program.per_user(program.utilities * x) for x in (found.solution.x, answer.x))
     if not (np.abs(has - should) <= _NEAR * should.max(initial=0.0)).all():
@@ -80,12 +82,22 @@ def in_small_fractions(found: Found, notion: Notion, instance: Instance, deadlin
 
 def in_floats(solution: Solution) -> Solution:
     """Return the nearest floats to a solution in rationals."""
-    stages = tuple(
-        replace(stage, value=float(fraction(stage.value)), prices=None if stage.prices is None else _floats(stage.prices))
-        for stage in solution.stages
+    return replace(
+        solution,
+        x=_floats(solution.x),
+        stages=_stages(solution.stages),
+        prices=None if solution.prices is None else _floats(solution.prices),
+        parts=tuple(map(_floats, solution.parts)),
+        extra_bounds=tuple(None if bounds is None else _floats(bounds) for bounds in solution.extra_bounds),
+        raised={part: _stages(stages) for part, stages in solution.raised.items()},
     )
-    prices = None if solution.prices is None else _floats(solution.prices)
-    return replace(solution, x=_floats(solution.x), stages=stages, prices=prices, parts=tuple(map(_floats, solution.parts)))
+
+
+def _stages(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    return tuple(
+        replace(stage, value=float(fraction(stage.value)), prices=None if stage.prices is None else _floats(stage.prices))
+        for stage in stages
+    )
 
 
 def _floats(values: ExactArray) -> FloatArray:
