@@ -9,7 +9,7 @@ import typer
 
 import fairopt as fo
 from fairopt.commands import completion
-from fairopt.commands.console import Bar, as_text, check_file, work
+from fairopt.commands.console import Bar, as_text, check_file, say, work
 from fairopt.commands.options import (
     EFFORT,
     Changes,
@@ -68,7 +68,10 @@ def report(
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page. Default: the name of FILE.")] = None,
     date: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Date on the page. Default: today.")] = None,
     one_page: Annotated[
-        bool, typer.Option("--one-page", help="Write one page for print: who gets what under the first notion, and complaints.")
+        bool,
+        typer.Option(
+            "--one-page", help="Write one page for print: who gets what under the first notion that has an allocation, and complaints."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -113,6 +116,9 @@ def report(
         typer.echo(as_text(found.to_dict()), nl=False)
     else:
         typer.echo(f"{found.path} ({_size(found.path.stat().st_size)})")
+    for each in found.findings.notions:
+        if each.allocation is None:
+            say("warning", f"{each.name} has no allocation: {each.row.message}")
     if not found.findings.solved:
         raise typer.Exit(3)
 

@@ -46,7 +46,7 @@ def study(
         typer.Option(
             metavar="SPEC",
             autocompletion=completion.generators,
-            help="Random instances, such as google:users=50:servers=100, one per seed. See: fairopt generate.",
+            help="Random instances, such as google:users=50:servers=100, one per seed; --set skips them. See: fairopt generate.",
         ),
     ] = None,
     notions: Notions = "drfh",
@@ -141,6 +141,8 @@ def study(
         raise typer.BadParameter("give a number of seeds >= 1", param_hint="--seeds")
     if not (files or generate):
         raise typer.BadParameter("there are no instances; give files, --generate SPEC, or both", param_hint="FILE")
+    if changes and not files:
+        raise typer.BadParameter("it changes files, and there are none; give options in --generate SPEC", param_hint="--set")
     instances: dict[str, fo.Instance | str] = {}
     for path in files or []:
         name = path.stem if path.stem not in instances else str(path)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import fairopt as fo
-from fairopt.commands.console import Bar, Form, choose_form, draw, hand_over, work
+from fairopt.commands.console import Bar, Form, choose_form, draw, hand_over, say, work
 from fairopt.commands.options import (
     Everything,
     File,
@@ -129,5 +129,9 @@ def compare_two(
         form,
         output,
     )
+    if form not in ("json", "page"):  # a table has no place for it
+        for row in found.rows:
+            if not found.changes(row):
+                say("warning", f"{row}: {found.summary(row)}")
     if not any(found.changes(row) for row in found.rows):
         raise typer.Exit(3)

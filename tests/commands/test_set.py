@@ -108,3 +108,13 @@ def test_units_are_set_together(tmp_path: Path) -> None:
     path.write_text("servers: [{name: s, capacity: {memory: 8}}]\nusers: [{name: a, demand: {memory: 1}}]\n")
     assert "units are set together; write units={memory: MiB}" in flat(run("solve", path, "--set", "units.memory=MiB", status=2).stderr)
     assert fo.load(path, changes=["units={memory: MiB}"]).units == {"memory": "MiB"}
+
+
+def test_a_study_changes_files_only(tmp_path: Path) -> None:
+    """An instance that is generated takes options of its generator; with files beside it, these are changed."""
+    path, generated = tmp_path / "lab.yaml", ("--generate", "google:users=2:servers=2")
+    path.write_text("servers: [{name: s, capacity: {gpu: 8}}]\nusers: [{name: a, demand: {gpu: 1}}]\n")
+    refused = flat(run("study", *generated, "--set", "users.a.demand.gpu=2", status=2).stderr)
+    assert "it changes files, and there are none; give options in --generate SPEC" in refused
+    rows = json.loads(run("study", path, *generated, "--set", "users.a.demand.gpu=2", "--json").stdout)["rows"]
+    assert next(row["tasks"] for row in rows if row["instance"] == "lab") == pytest.approx(4)

@@ -12,6 +12,10 @@ import fairopt as fo
 
 LAB = EXAMPLES / "gpu-lab"
 WHAT_IF = ("--set", "servers.dgx.count+=2", "--set", "users.vision.weight=4")
+LIMITED = (
+    "servers: [{name: s, capacity: {gpu: 8}}, {name: t, capacity: {gpu: 8}}]\nusers: [{name: ann, demand: {gpu: 1}}, "
+    "{name: bob, demand: {gpu: 2}}]\nlimits: [{name: most, bound: 6, resource: gpu, users: [ann, bob]}]\n"
+)
 
 
 def test_a_file_and_the_same_changed(tmp_path: Path) -> None:
@@ -67,3 +71,13 @@ def test_instances_without_a_common_user() -> None:
     """There is nobody to gain or lose."""
     message = flat(run("what-if", LAB, EXAMPLES / "drf.yaml", status=2).stderr)
     assert "no user is in both instances: there are language, vision" in message
+
+
+def test_a_table_without_an_allocation_says_so_beside(tmp_path: Path) -> None:
+    """CSV has no rows of it; a line on stderr says why."""
+    path = tmp_path / "lab.yaml"
+    path.write_text(LIMITED)
+    found = run("what-if", path, "--set", "users.ann.weight=2", "--notions", "drfh,psdsf", "--csv")
+    assert 'warning: psdsf: no allocation of before: "psdsf" decides server by server' in flat(found.stderr)
+    assert "psdsf" not in found.stdout
+    assert run("what-if", path, "--set", "users.ann.weight=2", "--csv").stderr == ""

@@ -221,6 +221,22 @@ def test_one_page_has_other_notions_beside_the_first(tmp_path: Path) -> None:
     assert "<b>research</b>" in text
 
 
+def test_one_page_and_stderr_say_which_notion_has_no_allocation(tmp_path: Path) -> None:
+    """On the page of another notion; if it is the only one, the exit status says it, too."""
+    path = tmp_path / "lab.yaml"
+    path.write_text(
+        "servers: [{name: s, capacity: {cpu: 9}, count: 2}]\nshared: {ansys: 9}\nusers: [{name: L, demand: {cpu: 1, ansys: 1}}]\n"
+    )
+    for notions, status in (("psdsf,drfh", 0), ("psdsf", 3)):
+        out = tmp_path / f"page-{status}.html"
+        done = CliRunner().invoke(app, ["report", str(path), "--notions", notions, "--one-page", "-o", str(out)])
+        assert done.exit_code == status, done.output
+        assert done.stderr.startswith("warning: psdsf has no allocation: ")
+        text = out.read_text(encoding="utf-8")
+        assert "psdsf: this could not be computed" in text
+        assert ("Who gets what" in text) == (status == 0)
+
+
 def test_a_page_of_nothing_but_failures(tmp_path: Path) -> None:
     """It says why."""
     nothing = fo.Instance([[1, 1], [1, 1]], [[1, 1]], tasks=[0])
