@@ -31,7 +31,7 @@ from fairopt.wording import figure, joined, named, plural
 
 __all__ = ["Difference", "Differences"]
 
-_LISTS = ("servers", "queues", "users")  # in the order in which they are told
+_LISTS = ("servers", "queues", "users", "limits")  # in the order in which they are told
 _PLAIN: dict[str, dict[str, Any]] = {  # keys of one value, and what is meant where they are left out; placement is compared by itself
     kind: {
         key: None if default == "" else plain_numbers(default)
@@ -40,6 +40,7 @@ _PLAIN: dict[str, dict[str, Any]] = {  # keys of one value, and what is meant wh
     }
     for kind, model in ENTRIES.items()
 }
+_PLAIN["limits"] = {key: None for key in ENTRIES["limits"].model_fields if key != "name"}  # each is a value of its own
 _AMOUNTS: dict[str, dict[str, Any]] = {  # keys of a value for each resource, and what is meant by one that is left out; None: nothing is
     kind: {
         key: plain_numbers(mark.missing) if mark.missing or model.model_fields[key].is_required() else None
@@ -59,7 +60,7 @@ class Difference:
     Attributes
     ----------
     kind : str
-        "servers", "queues", "users" or "shared", a resource of the whole cluster.
+        "servers", "queues", "users", "limits" or "shared", a resource of the whole cluster.
     name, key, resource : str
         What it is about; an empty key means the whole entry.
     unit : str
@@ -164,7 +165,9 @@ class Differences:
             return told
         groups: dict[str, list[tuple[str, tuple[Difference, ...]]]] = {}
         for what, own in told:
-            groups.setdefault(what if what.startswith("resources.") else own[0].group, []).append((what, own))
+            groups.setdefault(what if what.startswith(("resources.", "shared.")) and own[0].what != what else own[0].group, []).append(
+                (what, own)
+            )
         return [
             several[0]
             if len(several) == 1
@@ -183,7 +186,7 @@ class Differences:
         """Yield queues that come or go, each with the queues and users in it that come or go too: these cannot be without the queue."""
         found: dict[tuple[str, bool], list[Difference]] = {}
         for each in self.all:
-            if each.key or each.kind == "servers":
+            if each.key or each.kind not in ("queues", "users"):
                 continue
             new = each.before is None
             instance = self._instances[new]
@@ -205,7 +208,8 @@ class Differences:
         for resource in self._resources:
             own = tuple(each for each in self.all if each.resource == resource and each.key in _AMOUNTS[each.kind])
             if own and resource not in before & after:
-                yield f"resources.{resource} is {'gone' if resource in before else 'new'}", own
+                kind = "shared" if any(each.kind == "shared" for each in own) else "resources"
+                yield f"{kind}.{resource} is {'gone' if resource in before else 'new'}", own
 
     def only(self, chosen: Sequence[Difference]) -> Instance:
         """Return the first instance with some of the differences.
@@ -236,8 +240,7 @@ class Differences:
         amounts = {name: both[("shared", name, "capacity", name) in taken] for name, *both in self._shared()}
         if any(amount is not None for amount in amounts.values()):
             data["shared"] = {name: amount for name, amount in amounts.items() if amount is not None}
-        if not data["queues"]:
-            del data["queues"]
+        data = {key: value for key, value in data.items() if value or key not in ("queues", "limits")}
         self._place(data, taken)
         return document.instance_from(_Made(data))
 

@@ -56,6 +56,8 @@ def knows(command: Any) -> None:
 
 def in_options(message: str) -> str:
     """Return a message with options of the command in the place of arguments."""
+    if "set" in OPTIONS:
+        message = message.replace("replace(limits=[])", "--set limits.NAME=")
     message = _ARGUMENT.sub(_option, message)
     message = _LEFT_OUT.sub(lambda found: re.sub(r"[a-z_]+", lambda word: OPTIONS.get(word[0], word[0]), found[0]), message)
     message = _WRONG.sub(lambda found: OPTIONS.get(found[0], found[0]), message)

@@ -195,7 +195,7 @@ def schema() -> dict[str, Any]:
     """Return the JSON Schema of instance files, for editors and other programs.
 
     >>> sorted(schema()["properties"])
-    ['description', 'limits', 'queues', 'resources', 'servers', 'shared', 'title', 'units', 'users']
+    ['description', 'limits', 'queues', 'resources', 'rules', 'servers', 'shared', 'title', 'units', 'users']
     """
     from fairopt.formats import entries
 

@@ -394,6 +394,9 @@ def read(folder: Path) -> Instance:
 def folder_source(folder: Path) -> Source:
     """Return the document that a folder of CSV or Parquet tables stands for. The names of files may be in any case."""
     there = tables_in(folder)
+    for path in sorted(folder.iterdir()):
+        if path.name.lower() in [f"rules{suffix}" for suffix in SUFFIXES]:
+            raise InvalidInstance(f"{path}: tables hold no rules; write them into a .yaml or .json file, or give them with --rule")
     suffix = ".parquet" if any(path.suffix.lower() == ".parquet" for paths in there.values() for path in paths) else ".csv"
     for name, paths in there.items():
         if len(paths) > 1:

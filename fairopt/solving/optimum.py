@@ -131,6 +131,7 @@ def solve(
 
     With a limit of your own:
 
+    >>> from fairopt import formulate
     >>> program = formulate(Instance([[4], [4]], [[1], [1]], users=["a", "b"], servers=["s", "t"]), "drfh")
     >>> solve(program.with_limit("a on both", {("a", "s"): 1, ("a", "t"): 1}, 3)).tasks_per_user
     array([3., 5.])

@@ -18,6 +18,7 @@ from fairopt.analysis.comparison import Row
 from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import Instance
 from fairopt.instance.facts import OF_SERVERS, OF_USERS
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import Notion
 from fairopt.specs import OwnScheduler
 
@@ -94,17 +95,18 @@ def _plain(row: Row) -> dict[str, Any]:
 
 
 def draw(source: Instance | Callable[[int], Instance], seed: int) -> Instance:
-    """Return the instance; a generator draws it from the seed."""
+    """Return the instance; a generator draws it from the seed. One with rules is refused, as `fairopt.compare` refuses it."""
     instance = source if isinstance(source, Instance) else source(seed)
     if not isinstance(instance, Instance):
         raise InvalidInstance(f"the generator returned {type(instance).__name__}; return a fairopt.Instance")
+    refuse_rules(instance, "a study obeys none", "use fairopt.solve, or leave the rules out")
     return instance
 
 
 def fingerprint(instance: Instance) -> str:
     """Return a short hash of an instance: 16 digits of the SHA-256 of all numbers and labels, which are all that an answer depends on.
 
-    Units, hosts, attributes and owners are left out: no number depends on them.
+    Units, hosts, attributes and owners are left out: no number depends on them, but on the servers that limits select by attributes.
     """
     digest = hashlib.sha256()
     for name in (field.name for field in dataclasses.fields(instance)):
@@ -113,9 +115,13 @@ def fingerprint(instance: Instance) -> str:
             continue
         if name == "_written":  # numbers that are fractions
             value = tuple((array, [str(number) for number in numbers.ravel()]) for array, numbers in sorted(value.items()))
-        if name == "queues":
-            value = tuple(queue.to_dict() for queue in value)
-        shape = (len(value),) if name == "_written" else np.shape(value)
+        if name in ("queues", "limits"):
+            value = tuple(each.to_dict() for each in value)
+        if name == "selections":  # conditions on attributes select servers
+            value = tuple((each.users.tolist(), each.servers.tolist()) for each in value)
+        if name == "rules":
+            value = tuple(rule.text for rule in value)
+        shape = (len(value),) if isinstance(value, tuple) else np.shape(value)
         digest.update(f"{name} {shape} ".encode())
         digest.update(json.dumps(value).encode() if isinstance(value, tuple) else np.ascontiguousarray(value).tobytes())
     return digest.hexdigest()[:16]

@@ -165,7 +165,7 @@ def _probe(name: str, source: Instance | Callable[[int], Instance], seed: int, b
     if isinstance(source, Instance):
         if source.unservable:
             log.warning('of "%s", %s: no tasks there, and no part in the goal', name, source.unservable_in_words)
-        return {"drawn": None, "fingerprint": fingerprint(source)}
+        return {"drawn": None, "fingerprint": fingerprint(draw(source, seed))}
     seed = seed if before is None or before["drawn"] is None else before["drawn"]
     try:
         first, second = (fingerprint(draw(source, seed)) for _ in range(2))

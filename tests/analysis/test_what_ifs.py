@@ -237,3 +237,37 @@ def test_a_queue_and_its_users_are_one_difference() -> None:
     less = fo.what_if(base, fo.load(path, changes=["resources.cpu=", "users.bob.weight=2"]))
     assert [what for what, _ in less.groups] == ["resources.cpu is gone", "users.bob.weight"]
     assert not any(effect.message for effect in less.effects["drfh"])
+
+
+LIMITED = FACTS.replace(limits=[fo.Limit("long", 2, resource="gpu", users=["vision"]), fo.Limit("new", 3, servers="model = A100")])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"long": {"bound": 6}}, ["limits.long.bound: 2 -> 6"]),
+        ({"new": {"servers": ["old"], "each": "user"}}, ["limits.new.servers: model = A100 -> old", "limits.new.each: none -> user"]),
+        (
+            {"long": {"resource": None, "amounts": {"vision": 2}}},
+            ["limits.long.resource: gpu -> none", "limits.long.amounts: none -> vision 2"],
+        ),
+        ({"long": None}, ["limits.long is gone"]),
+        ([*LIMITED.limits, fo.Limit("few", 1)], ["limits.few is new"]),
+    ],
+)
+def test_limits_are_differences(change: object, told: list[str]) -> None:
+    """They are told by name, and each can be made."""
+    after = LIMITED.replace(limits=change)
+    found = Differences(LIMITED, after)
+    assert sorted(map(str, found.all)) == sorted(told)
+    assert found.only(found.all) == after
+    assert found.only([]) == LIMITED
+    assert "The two instances are the same" not in repr(fo.what_if(LIMITED, after))
+
+
+def test_a_shared_resource_that_goes_is_named_so() -> None:
+    """A resource of the whole cluster is no resource of servers."""
+    base = fo.Instance([[20]], [[1, 1], [1, 0]], users=["L", "C"], resources=["cpu", "ansys"], shared={"ansys": 10})
+    none = fo.Instance([[20]], [[1], [1]], users=["L", "C"], resources=["cpu"])
+    assert [what for what, _ in fo.what_if(base, none).groups] == ["shared.ansys is gone"]
+    assert [what for what, _ in fo.what_if(none, base).groups] == ["shared.ansys is new"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from support.command_line import EXAMPLES, PAPER, flat, run
 
@@ -20,3 +22,11 @@ from support.command_line import EXAMPLES, PAPER, flat, run
 def test_bad_input_is_refused_before_a_page_is_served(arguments: tuple[object, ...], sentence: str) -> None:
     """With the words of the other commands."""
     assert sentence in flat(run("explore", *arguments, status=2).stderr)
+
+
+def test_rules_are_refused_before_a_page_is_served(tmp_path: Path) -> None:
+    """Each answer of the page would be an error."""
+    path = tmp_path / "lab.yaml"
+    path.write_text("servers: [{name: s, capacity: {gpu: 8}}]\nusers: [{name: ann, demand: {gpu: 1}}]\nrules: ['x[ann] >= 2']\n")
+    said = flat(run("explore", path, "--no-browser", status=2).stderr)
+    assert 'the rule "x[ann] >= 2", and no answer of the page obeys them; use fairopt solve' in said

@@ -135,3 +135,11 @@ def test_bad_input_is_one_message_and_status_2(files: list[str], words: list[str
         path.write_text("user,submit,start,end,cpu\nA,2026-01-01,2026-01-01,2026-01-02,1\n")
     boxed = run(*files, *words, status=2).replace("│ ", "").replace(" │", "")
     assert message in boxed
+
+
+def test_named_limits_are_left_out_in_the_words_of_the_command_line(files: list[str]) -> None:
+    """A change of the cluster, not a call of Python."""
+    base = fo.load(files[3])
+    fo.save(base.replace(limits=[fo.Limit("few", 2)]), files[3])
+    assert 'keeps no named limits, and the instance has "few"; leave it out: --set limits.NAME=' in run(*files, status=2)
+    run(*files, "--set", "limits.few=")

@@ -328,3 +328,11 @@ def test_an_instance_file_is_no_table(tmp_path: Path, name: str) -> None:
         read(path, tables.MATRIX)
     said = 'a table is expected here, and this is no CSV file; give one whose first line names the columns, "user" first'
     assert str(refused.value) == f"{path}: {said}"
+
+
+def test_a_table_of_rules_is_refused() -> None:
+    """It would else be left out without a word."""
+    load(GOOD)
+    Path("lab/Rules.csv").write_text("rule\nx[alice] >= 2 * x[bob]\n")
+    with pytest.raises(InvalidInstance, match=r"Rules\.csv: tables hold no rules; .* or give them with --rule$"):
+        formats.load("lab")

@@ -666,3 +666,20 @@ def test_nothing_that_can_be_solved_is_status_3(tmp_path: Path) -> None:
 def test_bad_options_are_status_2(arguments: tuple[object, ...], message: str) -> None:
     """One message, no traceback."""
     assert message in " ".join(run(*arguments, status=2).stderr.replace("│", " ").split())
+
+
+def test_named_limits_are_kept_and_are_part_of_the_study(tmp_path: Path) -> None:
+    """A study with another bound is another study."""
+    lab = fo.Instance([[8]], [[1], [2]], users=["ann", "bob"], resources=["gpu"], limits=[fo.Limit("few", 2, users=["ann"])])
+    frame = fo.study({"lab": lab}, notions=["drfh"], resume=tmp_path, workers=1)
+    assert frame["tasks"].tolist() == pytest.approx([5])  # ann runs 2, and bob (8 - 2) / 2
+    with pytest.raises(fo.InvalidInstance, match='"lab" is another instance'):
+        fo.study({"lab": lab.replace(limits={"few": {"bound": 3}})}, notions=["drfh"], resume=tmp_path, workers=1)
+
+
+def test_rules_are_refused_before_anything_is_computed() -> None:
+    """Those of an instance and those of a generator."""
+    lab = fo.Instance([[8]], [[1]], users=["ann"], rules=["x[ann] >= 2"])
+    for source in (lab, lambda seed: lab):
+        with pytest.raises(fo.Unsupported, match=r"the rule .* and a study obeys none"):
+            fo.study({"lab": source}, notions=["drfh"], workers=1)

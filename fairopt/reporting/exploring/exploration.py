@@ -43,6 +43,7 @@ from fairopt.formats.document import instance_from
 from fairopt.instance import Instance
 from fairopt.instance.doubts import doubts
 from fairopt.instance.remarks import remarks
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import Sharing
 from fairopt.plots import plot_frontier
 from fairopt.reporting.exploring.drawn import queues_html, servers_html, users_html
@@ -103,7 +104,8 @@ class Exploration:
 
     Raises
     ------
-    InvalidInstance
+    InvalidInstance, Unsupported
+        The latter if the instance has rules.
     """
 
     def __init__(self, path: Path, changes: Sequence[str] = (), *, sharing: Sharing | None = None, time_limit: float | None = None) -> None:
@@ -111,6 +113,7 @@ class Exploration:
         self.path, self.given, self.sharing, self.time_limit = path, tuple(changes), sharing, time_limit
         self._source = source_of(path)
         self.instance = self.changed(())
+        refuse_rules(self.instance, "no answer of the page obeys them", "use fairopt.solve, or leave the rules out")
         self.knobs: tuple[Knob, ...] = knobs_of(Changed(self._source, self.given) if self.given else self._source, self.instance)
         self._before: dict[tuple[str, ...], Comparison] = {}
 

@@ -85,7 +85,8 @@ def test_the_state_goes_on_from_a_point() -> None:
 
 def test_other_limits_are_refused() -> None:
     """Limits of queues are no limits of one server."""
-    instance = fo.Instance([[4.0]], [[1.0], [1.0]], queues=[fo.Queue("q", limit={"resource-1": 1.0})], queue_of=["q", None])
+    queue = fo.Queue("q", limit={"resource-1": 1.0})
+    instance = fo.Instance([[4.0], [4.0]], [[1.0], [1.0]], queues=[queue], queue_of=["q", None])
     program = fo.formulate(instance, "drfh")
-    with pytest.raises(Unsupported, match="limits of servers"):
+    with pytest.raises(Unsupported, match="limits of single servers"):
         Layout.of(program, Equilibrium(np.ones(2)))
