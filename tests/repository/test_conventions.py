@@ -45,6 +45,13 @@ def test_the_workflow_runs_what_everybody_can_run_at_home() -> None:
     assert oldest in job["strategy"]["matrix"]["python"]
 
 
+def test_the_tests_that_scripts_name_exist() -> None:
+    """A file of tests that has moved would end a script in an error."""
+    scripts = (ROOT / name for name in (".ci/run", "Makefile"))
+    named = {each for script in scripts if script.exists() for each in re.findall(r"\btests/[\w/]+(?:\.py)?", script.read_text())}
+    assert [each for each in sorted(named) if not (ROOT / each).exists()] == []
+
+
 def test_hooks_use_what_the_project_installs() -> None:
     """No hook brings a version of its own."""
     for repository in read(".pre-commit-config.yaml")["repos"]:
