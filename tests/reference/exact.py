@@ -192,3 +192,28 @@ def integral_outcomes(instance: Instance, notion: str) -> list[Fraction]:
         if all(x <= instance.tasks[n] and used <= instance.parallelism[n] for (x, used), n in zip(total, users, strict=True))
     ]
     return max(sorted(share[n] * x for (x, _), n in zip(total, users, strict=True)) for total in allowed)
+
+
+def is_equilibrium(instance: Instance, x: list[list[Fraction]]) -> bool:
+    """Is x an equilibrium of PS-DSF? Theorem 1, word by word, with the instance's own numbers."""
+    exact = instance.exact
+    total = [sum(row, Fraction(0)) for row in x]
+    users, servers, resources = range(exact.n_users), range(exact.n_servers), range(exact.n_resources)
+    used = [[sum((x[n][i] * exact.demands[n, r] for n in users), Fraction(0)) for r in resources] for i in servers]
+    if any(used[i][r] > exact.row_capacity[i, r] for i in servers for r in resources):
+        return False
+    if any(total[n] > exact.tasks[n] for n in users):
+        return False
+
+    def share(n: int, i: int) -> Fraction:
+        s: Fraction = total[n] / (exact.rates[n, i] * exact.weights[n])
+        return s
+
+    def bottleneck(n: int, i: int, r: int) -> bool:
+        if not exact.demands[n, r] or used[i][r] != exact.row_capacity[i, r]:
+            return False
+        return all(share(n, i) >= share(m, i) for m in users if x[m][i] * exact.demands[m, r] > 0)
+
+    return all(
+        total[n] == exact.tasks[n] or any(bottleneck(n, i, r) for r in resources) for n in users for i in servers if exact.eligibility[n, i]
+    )

@@ -5,9 +5,12 @@ Nothing is remembered but what never changes.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 import fairopt as fo
 
@@ -190,3 +193,56 @@ def change(state: Any, kind: str, what: str, number: int) -> None:
         if number and state.there[s] != (kind == "add"):
             state.there[s] = not state.there[s]
             number -= 1
+
+
+def in_slots(trace: fo.Trace, cluster: fo.Instance, slots: int) -> tuple[fo.Trace, fo.Instance]:
+    """Cut servers and demands into slots of the largest server, in fractions."""
+    m = range(cluster.n_resources)
+    capacities = [[exact(value) for value in row] for row in cluster.capacities]
+    slot = [max(row[r] for row in capacities) / slots for r in m]
+    whole = [[min(math.floor(row[r] / slot[r]) for r in m if row[r])] if any(row) else [0] for row in capacities]
+    needed = [[max(math.ceil(exact(row[r]) / slot[r]) for r in m if row[r])] for row in trace.demands]
+    lacks = [[any(d > 0 and not c for c, d in zip(server, row, strict=True)) for server in capacities] for row in trace.demands]
+    allowed = ~np.array(lacks) & (True if trace.eligibility is None else trace.eligibility)
+    cut = fo.Trace(
+        [trace.users[n] for n in trace.user], trace.submit, trace.tasks, needed, trace.durations, eligibility=allowed, resources=["slots"],
+        events=trace.events,
+    )  # fmt: skip
+    servers = fo.Instance(
+        whole,
+        np.ones((cluster.n_users, 1)),
+        weights=cluster.weights,
+        eligibility=cluster.placement,
+        counts=cluster.counts,
+        users=cluster.users,
+        servers=cluster.servers,
+        resources=["slots"],
+    )
+    return cut, servers
+
+
+def by_events(trace: fo.Trace, cluster: fo.Instance, notion: str) -> list[float]:
+    """Return when each job ends if the notion is solved at each event, whatever that event is; one stream a user."""
+    left, end = trace.job_work.copy(), np.full(trace.n_jobs, np.nan)
+    now, here = 0.0, np.zeros(trace.n_jobs, bool)
+    owner = np.array([cluster.users.index(trace.users[n]) for n in trace.user])
+    rate = np.zeros(trace.n_jobs)
+    for _ in range(10_000):
+        soonest = np.divide(left, rate, out=np.full(left.size, np.inf), where=here & (rate > 0))
+        coming = trace.submit[(trace.submit > now) | ((trace.submit == now) & ~here & np.isnan(end))]
+        then = min(now + soonest.min(), coming.min(initial=np.inf))
+        if np.isinf(then):
+            break
+        left = np.where(here, left - rate * (then - now), left)
+        now = then
+        over = here & (left <= 1e-9 * trace.job_work)
+        here = (here | (trace.submit <= now)) & np.isnan(end) & ~over
+        end[over] = now
+        tasks = np.bincount(owner[here], weights=trace.tasks[here], minlength=cluster.n_users)
+        demands = np.array(cluster.demands)
+        x = fo.solve(cluster.replace(tasks=tasks, demands=demands), notion).tasks_per_user if here.any() else tasks
+        rate = np.zeros(trace.n_jobs)
+        for j in np.flatnonzero(here):
+            rate[j] = min(trace.tasks[j], x[owner[j]])
+            x[owner[j]] -= rate[j]
+    return [float(value) for value in end]

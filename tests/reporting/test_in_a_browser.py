@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.browser import HOSTILE, PATIENCE, TAKEN, WHY_NOT, chromium, hostile_cluster
+from support.browser import HOSTILE, TAKEN, WHY_NOT, Window, chromium, hostile_cluster
 
 import fairopt as fo
 from fairopt.reporting.composing import report
@@ -28,60 +26,6 @@ from selenium.webdriver.common.keys import Keys
 EVIL = "<script>document.title = 'stolen'</script>"
 OWN = {"file", "data", "chrome", "chrome-untrusted"}  # what is asked of nobody; the last two: the start page of the browser itself
 WIDTHS, SCHEMES = (1280, 390), ("light", "dark")
-
-
-class Window:
-    """A browser on one page, of a width and with a colour scheme."""
-
-    def __init__(self, driver: webdriver.Chrome) -> None:
-        self.driver = driver
-
-    def run(self, script: str, *arguments: Any) -> Any:
-        """Run a script in the page."""
-        return self.driver.execute_script(script, *arguments)
-
-    def wait(self, condition: Callable[[], Any]) -> Any:
-        """Return what the condition comes to."""
-        end = time.monotonic() + PATIENCE
-        while not (found := condition()):
-            assert time.monotonic() < end, "the page does not get there"
-            time.sleep(0.02)
-        return found
-
-    def open(self, path: Path, width: int = 1280, scheme: str = "light") -> Window:
-        """Open a file, and wait until its charts are drawn."""
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        self.scheme(scheme)
-        self.driver.get(path.as_uri())
-        self.wait(lambda: self.run("return document.documentElement.dataset.drawn"))
-        return self
-
-    def scheme(self, scheme: str, media: str = "") -> None:
-        """Prefer dark or light, on paper if asked for."""
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
-
-    def bars(self, place: str) -> list[str]:
-        """Return the shapes of a chart's marks."""
-        script = "return [...document.querySelectorAll(`#${arguments[0]} .mark-rect path`)].map((path) => path.getAttribute('d'))"
-        return [str(shape) for shape in self.run(script, place)]
-
-    def dimmed(self, place: str) -> int:
-        """Return how many marks of a chart are faint."""
-        marks = "[...document.querySelectorAll(`#${arguments[0]} .mark-rect path`)]"
-        script = f"return {marks}.filter((path) => Number(path.getAttribute('opacity') ?? 1) < 0.5)"
-        return len(self.run(script, place))
-
-    def messages(self) -> list[str]:
-        """Return what stands on the console since the last call."""
-        return [str(entry["message"]) for entry in self.driver.get_log("browser")]  # type: ignore[no-untyped-call]
-
-    def requested(self) -> set[str]:
-        """Return the schemes of all that was asked for since the last call."""
-        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]  # type: ignore[no-untyped-call]
-        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
-        return {str(params["request"]["url"]).partition(":")[0] for params in sent}
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
-from reference.simulation import Reference, exact
+from reference.simulation import Reference, in_slots
 from strategies import instances, traces
 from support.real_data import DATA, needs
 from typer.testing import CliRunner
@@ -36,32 +36,6 @@ SMALL = fo.generate_trace(jobs=150, users=12, hours=2.0, seed=3)
 
 
 # Slots over time -----------------------------------------------------------------------------------------------------------------
-
-
-def in_slots(trace: fo.Trace, cluster: fo.Instance, slots: int) -> tuple[fo.Trace, fo.Instance]:
-    """Cut servers and demands into slots of the largest server, in fractions."""
-    m = range(cluster.n_resources)
-    capacities = [[exact(value) for value in row] for row in cluster.capacities]
-    slot = [max(row[r] for row in capacities) / slots for r in m]
-    whole = [[min(math.floor(row[r] / slot[r]) for r in m if row[r])] if any(row) else [0] for row in capacities]
-    needed = [[max(math.ceil(exact(row[r]) / slot[r]) for r in m if row[r])] for row in trace.demands]
-    lacks = [[any(d > 0 and not c for c, d in zip(server, row, strict=True)) for server in capacities] for row in trace.demands]
-    allowed = ~np.array(lacks) & (True if trace.eligibility is None else trace.eligibility)
-    cut = fo.Trace(
-        [trace.users[n] for n in trace.user], trace.submit, trace.tasks, needed, trace.durations, eligibility=allowed, resources=["slots"],
-        events=trace.events,
-    )  # fmt: skip
-    servers = fo.Instance(
-        whole,
-        np.ones((cluster.n_users, 1)),
-        weights=cluster.weights,
-        eligibility=cluster.placement,
-        counts=cluster.counts,
-        users=cluster.users,
-        servers=cluster.servers,
-        resources=["slots"],
-    )
-    return cut, servers
 
 
 @settings(max_examples=60)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from reference.memory import one_resource
 
 import fairopt as fo
 from fairopt.simulation.karma import round_of
@@ -14,34 +15,6 @@ from fairopt.simulation.karma import round_of
 def pool(users: int, capacity: float, weights: list[float] | None = None) -> fo.Instance:
     """Return one server of one resource."""
     return fo.Instance([[capacity]], np.ones((users, 1)), users=[f"u{n}" for n in range(users)], resources=["cpu"], weights=weights)
-
-
-def catching_up(trace: fo.Trace, weights: np.ndarray, capacity: float, half_life: float, period: float) -> np.ndarray:
-    """Return the ends of the jobs, one a user, of the leximin of faded shares of one resource, by bisection at each moment."""
-    n = trace.n_jobs
-    left, had, ends, now = trace.job_work.copy(), np.zeros(n), np.full(n, math.nan), 0.0
-    rate = 0.0 if math.isinf(half_life) else math.log(2) / half_life
-    while np.isnan(ends).any():
-        here = (trace.submit <= now + 1e-12) & np.isnan(ends)
-        coming = trace.submit[trace.submit > now + 1e-12].min(initial=math.inf)
-        if not here.any():
-            step, x = coming - now, np.zeros(n)
-        else:
-            gain = period if not rate else (1 - math.exp(-rate * period)) / rate
-            owed = had * math.exp(-rate * period) / gain  # in parts of the capacity
-            low, high = 0.0, 1e9
-            for _ in range(200):
-                t = (low + high) / 2
-                x = np.where(here, np.clip((weights * t - owed) * capacity, 0, trace.tasks), 0.0)
-                low, high = (t, high) if x.sum() <= capacity else (low, t)
-            x = np.where(here, np.clip((weights * low - owed) * capacity, 0, trace.tasks), 0.0)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                step = min(np.where(x > 1e-9, left / x, math.inf).min(), coming - now, period)
-        fade = math.exp(-rate * step)
-        had = had * fade + x / capacity * (step if not rate else (1 - fade) / rate)
-        left, now = left - x * step, now + step
-        ends[np.isnan(ends) & (left <= 1e-9 * trace.job_work)] = now
-    return ends
 
 
 @pytest.mark.parametrize(("half_life", "period"), [(math.inf, 1.0), (7.0, 0.5), (30.0, 2.0)])
@@ -54,7 +27,7 @@ def test_one_resource_as_in_a_slow_loop(half_life: float, period: float, seed: i
     submit, tasks, run = np.sort(rng.integers(0, 15, n)), rng.integers(1, 9, n), rng.integers(3, 20, n)
     trace = fo.Trace(cluster.users, submit, tasks, np.ones((n, 1)), run, resources=["cpu"])
     found = fo.simulate(trace, cluster, f"drfh:half_life={half_life}:period={period}")
-    expected = catching_up(trace, cluster.weights, 6.0, half_life, period)
+    expected = one_resource(trace, cluster.weights, 6.0, half_life, period)
     np.testing.assert_allclose(found.finished, expected, rtol=1e-7)
     assert found.details["residual"] <= 1e-8
 

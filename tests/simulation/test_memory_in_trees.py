@@ -3,65 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
+from reference.memory import one_resource_in_a_tree
 
 import fairopt as fo
-
-Node = tuple[float, Any]  # a weight, and the children, or the position of a user
-
-
-def levelled(amount: float, past: np.ndarray, weight: np.ndarray, most: np.ndarray) -> np.ndarray:
-    """Return what children get of an amount: those come first who have had least by weight."""
-    low, high = 0.0, 1e6
-    for _ in range(100):
-        t = (low + high) / 2
-        low, high = (t, high) if np.clip(weight * t - past, 0, most).sum() <= amount else (low, t)
-    return np.asarray(np.clip(weight * low - past, 0, most))
-
-
-def users_of(node: Node) -> list[int]:
-    """Return the users below a node."""
-    return [node[1]] if isinstance(node[1], int) else [user for child in node[1] for user in users_of(child)]
-
-
-def divide(node: Node, amount: float, past: np.ndarray, wanted: np.ndarray, x: np.ndarray) -> None:
-    """Divide an amount of one resource from a node down."""
-    if isinstance(node[1], int):
-        x[node[1]] = amount
-        return
-    below = [users_of(child) for child in node[1]]
-    weight = np.array([child[0] for child in node[1]])
-    had, most = (np.array([values[users].sum() for users in below]) for values in (past, wanted))
-    for child, part in zip(node[1], levelled(amount, had, weight, most), strict=True):
-        divide(child, float(part), past, wanted, x)
-
-
-def catching_up(trace: fo.Trace, root: Node, capacity: float, half_life: float, period: float) -> np.ndarray:
-    """Return the ends of jobs on one server of one resource; a user's jobs run in the order of submission."""
-    users, jobs = len(trace.users), trace.n_jobs
-    left, had, ends, now = trace.job_work.copy(), np.zeros(users), np.full(jobs, math.nan), 0.0
-    rate = 0.0 if math.isinf(half_life) else math.log(2) / half_life
-    gain = period if not rate else (1 - math.exp(-rate * period)) / rate
-    while np.isnan(ends).any():
-        here = (trace.submit <= now + 1e-12) & np.isnan(ends)
-        coming = trace.submit[trace.submit > now + 1e-12].min(initial=math.inf)
-        wanted, x, speed = np.bincount(trace.user, trace.tasks * here, users), np.zeros(users), np.zeros(jobs)
-        divide(root, min(capacity, wanted.sum()), had * math.exp(-rate * period) / gain * capacity, wanted, x)
-        unused = x.copy()
-        for j in np.flatnonzero(here):
-            speed[j] = min(trace.tasks[j], unused[trace.user[j]])
-            unused[trace.user[j]] -= speed[j]
-        speed[speed < 1e-9] = 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = min(np.where(speed > 0, left / speed, math.inf).min(), coming - now, period if here.any() else math.inf)
-        fade = math.exp(-rate * step)
-        had = had * fade + x / capacity * (step if not rate else (1 - fade) / rate)
-        left, now = left - speed * step, now + step
-        ends[np.isnan(ends) & (left <= 1e-9 * trace.job_work)] = now
-    return ends
 
 
 @pytest.mark.parametrize(("half_life", "period", "seed"), [(math.inf, 4.0, 0), (7.0, 2.0, 1), (30.0, 3.0, 2)])
@@ -83,7 +30,7 @@ def test_one_resource_as_in_a_slow_loop(half_life: float, period: float, seed: i
     leaf = [(float(weight[k]), k) for k in range(5)]
     root = (1.0, [(of_queue[0], leaf[:2]), (of_queue[1], [leaf[2], (of_queue[2], leaf[3:])])])
     found = fo.simulate(trace, cluster, f"drfh:half_life={half_life}:period={period}")
-    np.testing.assert_allclose(found.finished, catching_up(trace, root, 6.0, half_life, period), rtol=1e-9)
+    np.testing.assert_allclose(found.finished, one_resource_in_a_tree(trace, root, 6.0, half_life, period), rtol=1e-9)
     assert found.details["residual"] <= 1e-8
 
 

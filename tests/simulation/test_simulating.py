@@ -16,7 +16,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.simulation import Reference
+from reference.simulation import Reference, by_events
 from scipy.optimize import linprog
 from strategies import instances, traces
 from typer.testing import CliRunner, Result
@@ -224,33 +224,6 @@ def test_a_user_is_away_and_comes_back() -> None:
 
 
 # The fluid optimum ---------------------------------------------------------------------------------------------------------------
-
-
-def by_events(trace: fo.Trace, cluster: fo.Instance, notion: str) -> list[float]:
-    """Return when each job ends if the notion is solved at each event, whatever that event is; one stream a user."""
-    left, end = trace.job_work.copy(), np.full(trace.n_jobs, np.nan)
-    now, here = 0.0, np.zeros(trace.n_jobs, bool)
-    owner = np.array([cluster.users.index(trace.users[n]) for n in trace.user])
-    rate = np.zeros(trace.n_jobs)
-    for _ in range(10_000):
-        soonest = np.divide(left, rate, out=np.full(left.size, np.inf), where=here & (rate > 0))
-        coming = trace.submit[(trace.submit > now) | ((trace.submit == now) & ~here & np.isnan(end))]
-        then = min(now + soonest.min(), coming.min(initial=np.inf))
-        if np.isinf(then):
-            break
-        left = np.where(here, left - rate * (then - now), left)
-        now = then
-        over = here & (left <= 1e-9 * trace.job_work)
-        here = (here | (trace.submit <= now)) & np.isnan(end) & ~over
-        end[over] = now
-        tasks = np.bincount(owner[here], weights=trace.tasks[here], minlength=cluster.n_users)
-        demands = np.array(cluster.demands)
-        x = fo.solve(cluster.replace(tasks=tasks, demands=demands), notion).tasks_per_user if here.any() else tasks
-        rate = np.zeros(trace.n_jobs)
-        for j in np.flatnonzero(here):
-            rate[j] = min(trace.tasks[j], x[owner[j]])
-            x[owner[j]] -= rate[j]
-    return [float(value) for value in end]
 
 
 @pytest.mark.parametrize("notion", ["drfh", "tsf", "cdrf"])

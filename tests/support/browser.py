@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +17,7 @@ import fairopt as fo
 if TYPE_CHECKING:
     from selenium import webdriver
 
-__all__ = ["HOSTILE", "PATIENCE", "TAKEN", "WHY_NOT", "chromium", "hostile_cluster"]
+__all__ = ["HOSTILE", "PATIENCE", "TAKEN", "WHY_NOT", "Window", "chromium", "hostile_cluster"]
 
 PATIENCE = 300  # seconds until a page that gets there has got there, on however slow a machine
 
@@ -90,3 +93,57 @@ def hostile_cluster() -> fo.Instance:
         queues=[fo.Queue(name, weight=2.0) for name in names],
         queue_of=names,
     )
+
+
+class Window:
+    """A browser on one page, of a width and with a colour scheme."""
+
+    def __init__(self, driver: webdriver.Chrome) -> None:
+        self.driver = driver
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """Run a script in the page."""
+        return self.driver.execute_script(script, *arguments)
+
+    def wait(self, condition: Callable[[], Any]) -> Any:
+        """Return what the condition comes to."""
+        end = time.monotonic() + PATIENCE
+        while not (found := condition()):
+            assert time.monotonic() < end, "the page does not get there"
+            time.sleep(0.02)
+        return found
+
+    def open(self, path: Path, width: int = 1280, scheme: str = "light") -> Window:
+        """Open a file, and wait until its charts are drawn."""
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self.scheme(scheme)
+        self.driver.get(path.as_uri())
+        self.wait(lambda: self.run("return document.documentElement.dataset.drawn"))
+        return self
+
+    def scheme(self, scheme: str, media: str = "") -> None:
+        """Prefer dark or light, on paper if asked for."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+
+    def bars(self, place: str) -> list[str]:
+        """Return the shapes of a chart's marks."""
+        script = "return [...document.querySelectorAll(`#${arguments[0]} .mark-rect path`)].map((path) => path.getAttribute('d'))"
+        return [str(shape) for shape in self.run(script, place)]
+
+    def dimmed(self, place: str) -> int:
+        """Return how many marks of a chart are faint."""
+        marks = "[...document.querySelectorAll(`#${arguments[0]} .mark-rect path`)]"
+        script = f"return {marks}.filter((path) => Number(path.getAttribute('opacity') ?? 1) < 0.5)"
+        return len(self.run(script, place))
+
+    def messages(self) -> list[str]:
+        """Return what stands on the console since the last call."""
+        return [str(entry["message"]) for entry in self.driver.get_log("browser")]  # type: ignore[no-untyped-call]
+
+    def requested(self) -> set[str]:
+        """Return the schemes of all that was asked for since the last call."""
+        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]  # type: ignore[no-untyped-call]
+        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return {str(params["request"]["url"]).partition(":")[0] for params in sent}
