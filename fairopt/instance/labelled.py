@@ -106,25 +106,11 @@ def changed_queues(given: Mapping[str, Any], present: Sequence[Queue]) -> list[Q
     {'name': 'lab', 'weight': 2.0, 'guarantee': {'gpu': 8.0, 'cpu': 1.0}}
     """
     queues = {queue.name: queue for queue in present}
-    for name, change in given.items():
-        if isinstance(change, Queue):
-            queues[name] = change
-            continue
-        _position("queues", name, list(queues), "queue")
-        if change is None:
-            del queues[name]
-            continue
-        if not isinstance(change, Mapping):
-            raise InvalidInstance(
-                f'queues: "{name}" is {written(change)}; give a mapping such as {{"weight": 2}}, a fairopt.Queue, or None'
-            )
+    for name, change in _changes(given, queues, Queue, '{"weight": 2}'):
         now = queues[name].given
         arguments = {word: getattr(now, word) for word in ("parent", "weight", "guarantee", "limit", "lending_limit", "tier", "quotas")}
+        _check_words("queues", name, change, list(arguments))
         for word, value in change.items():
-            if word not in arguments:
-                raise InvalidInstance(
-                    f'queues: "{name}" has no "{word}"{did_you_mean(word, arguments) or f"; it has {joined(list(arguments))}"}'
-                )
             if word in ("guarantee", "limit", "lending_limit") and isinstance(value, Mapping):
                 value = {resource: amount for resource, amount in {**arguments[word], **value}.items() if amount is not None}
             arguments[word] = value
@@ -139,22 +125,33 @@ def changed_limits(given: Mapping[str, Any], present: Sequence[Limit]) -> list[L
     [Limit('licences', 12, users=['a'])]
     """
     limits = {limit.name: limit for limit in present}
-    for name, change in given.items():
-        if isinstance(change, Limit):
-            limits[name] = change
-            continue
-        _position("limits", name, list(limits), "limit")
-        if change is None:
-            del limits[name]
-            continue
-        known = [word for word in Limit.__dataclass_fields__ if word != "name"]
-        if not isinstance(change, Mapping):
-            raise InvalidInstance(f'limits: "{name}" is {written(change)}; give a mapping such as {{"bound": 2}}, a fairopt.Limit, or None')
-        for word in change:
-            if word not in known:
-                raise InvalidInstance(f'limits: "{name}" has no "{word}"{did_you_mean(word, known) or f"; it has {joined(known)}"}')
+    for name, change in _changes(given, limits, Limit, '{"bound": 2}'):
+        _check_words("limits", name, change, [word for word in Limit.__dataclass_fields__ if word != "name"])
         limits[name] = limits[name].replace(**change)
     return list(limits.values())
+
+
+def _changes(given: Mapping[str, Any], present: dict[str, Any], kind: type, example: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Put whole queues or limits in their places, take those of None out, and yield the changes of the others."""
+    word = kind.__name__.lower()
+    for name, change in given.items():
+        if isinstance(change, kind):
+            present[name] = change
+            continue
+        _position(f"{word}s", name, list(present), word)
+        if change is None:
+            del present[name]
+        elif isinstance(change, Mapping):
+            yield name, change
+        else:
+            advice = f"give a mapping such as {example}, a fairopt.{kind.__name__}, or None"
+            raise InvalidInstance(f'{word}s: "{name}" is {written(change)}; {advice}')
+
+
+def _check_words(what: str, name: str, change: Mapping[str, Any], known: Sequence[str]) -> None:
+    for word in change:
+        if word not in known:
+            raise InvalidInstance(f'{what}: "{name}" has no "{word}"{did_you_mean(word, known) or f"; it has {joined(list(known))}"}')
 
 
 def _numbers_in(value: Any) -> Iterator[object]:
