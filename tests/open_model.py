@@ -75,7 +75,9 @@ def _tree(rng: np.random.Generator, users: int, servers: int, resources: tuple[s
 
     def limit(part: float) -> dict[str, float]:
         return {
-            name: float(_digits(rng.uniform(0.1, part) * total)) for name, total in zip(resources, totals, strict=True) if rng.random() < 0.2
+            name: float(_digits(rng.uniform(0.1, part) * total))
+            for name, total in zip(resources, totals, strict=True)
+            if rng.random() < 0.2
         }
 
     for k in range(int(rng.integers(1, 5))):
@@ -154,7 +156,9 @@ def _with_rules(rng: np.random.Generator, instance: fo.Instance) -> tuple[DrawnR
         where = "" if rng.random() < 0.6 else ["zone = a", "zone = b", *instance.servers][int(rng.integers(2 + instance.n_servers))]
         if where.startswith("zone") and where[-1] not in {dict(row).get("zone") for row in instance.attributes}:
             where = ""
-        zones = np.array([where in ("", instance.servers[i], f"zone = {dict(instance.attributes[i]).get('zone')}") for i in polytope.servers])
+        zones = np.array(
+            [where in ("", instance.servers[i], f"zone = {dict(instance.attributes[i]).get('zone')}") for i in polytope.servers]
+        )
         unit = instance.demands[polytope.users, instance.resources.index(resource)] if resource else 1.0
         return measure, name, where, resource, float((x * inside[name] * zones * unit).sum())
 
@@ -233,9 +237,7 @@ def expected(asked: Question, number: Any = float) -> tuple[list[Any], list[Any]
     dominant = asked.options.get("queue_share", "dominant" if asked.notion == "drfh" else "sum") == "dominant"
     if "guarantees" in asked.options:
         per_task = share_per_task(instance, asked.notion)
-        found = shares(
-            instance, per_task, guarantees=asked.options["guarantees"], queue_share="dominant" if dominant else "sum"
-        )
+        found = shares(instance, per_task, guarantees=asked.options["guarantees"], queue_share="dominant" if dominant else "sum")
         return list(found), list(per_task)
     worth = worth_of(instance, asked.notion, number)
     polytope = polytope_of(instance, asked.rules, number)
@@ -300,6 +302,9 @@ def ask(asked: Question, found: Found, bound: float = BOUND) -> None:
                 found.failures.append(f"seed {asked.seed}: {type(error).__name__}: {error}")
             found.refused[str(engine)] += 1
             continue
+        except Exception as error:  # a mistake of ours: the campaign goes on, and says so
+            found.failures.append(f"seed {asked.seed} by {engine}: {type(error).__name__}: {error}")
+            continue
         mine = answer.tasks_per_user * np.array(worth, float)
         promised = "guarantees" in asked.options  # their oracle has floats alone, to a thousandth of 1e-8 of what users could have alone
         gap = difference(mine, theirs, asked.instance, worth, 1e-3 if promised else 1e-6)
@@ -334,7 +339,9 @@ def campaign(seeds: Iterable[int]) -> Found:
     """Ask the questions of these seeds."""
     found = Found()
     for seed in seeds:
+        before = len(found.failures)
         ask(question(seed), found)
+        print(*found.failures[before:], sep="\n", end="\n" if len(found.failures) > before else "", file=sys.stderr, flush=True)
     return found
 
 
@@ -348,7 +355,9 @@ def main() -> int:
     logging.getLogger("fairopt").setLevel(logging.ERROR)
     if arguments.show:
         asked = question(arguments.seed)
-        print(constructor(asked.instance), [rule.text for rule in asked.rules], asked.instance.limits, asked.notion, asked.options, sep="\n")
+        print(
+            constructor(asked.instance), [rule.text for rule in asked.rules], asked.instance.limits, asked.notion, asked.options, sep="\n"
+        )
         print("oracle ", expected(asked)[0])
         return 0
     started = time.process_time()
@@ -358,7 +367,6 @@ def main() -> int:
     print(f"{found.asked:,} instances; answers: {dict(found.answers)}; refused by engines on their own: {dict(found.refused)}")
     print(f"{found.exact:,} equal as fractions or failed; {found.decided:,} decided by fractions; largest difference {found.worst:.1e}")
     print(f"{len(found.failures)} failures, {time.process_time() - started:.0f} s of CPU")
-    print(*found.failures, sep="\n", file=sys.stderr)
     return int(bool(found.failures))
 
 

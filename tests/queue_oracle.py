@@ -762,7 +762,7 @@ def share_per_task(instance: fo.Instance, notion: str) -> np.ndarray:
                 here = zip(instance.demands[n], instance.capacities[i], strict=False)
                 alone[n] += instance.counts[i] * min((c / d for d, c in here if d > 0), default=np.inf)
     alone = np.minimum(alone, within_shared(instance))
-    return np.divide(1.0, alone, out=np.ones_like(alone), where=alone > 0)
+    return np.asarray(np.divide(1.0, alone, out=np.ones_like(alone), where=alone > 0))
 
 
 # Fairness among queues first -----------------------------------------------------------------------------------------------------

@@ -194,7 +194,9 @@ def worth_of(instance: fo.Instance, notion: str, number: Callable[[Any], Number]
 # Levels --------------------------------------------------------------------------------------------------------------------------
 
 
-def _largest(cost: Sequence[Number], matrix: Sequence[Sequence[Number]], bounds: Sequence[Number], number: Callable[[Any], Number]) -> Number:
+def _largest(
+    cost: Sequence[Number], matrix: Sequence[Sequence[Number]], bounds: Sequence[Number], number: Callable[[Any], Number]
+) -> Number:
     """Return the largest cost z, matrix z <= bounds, z >= 0."""
     if number is not float:
         return maximise(cost, matrix, bounds)[0]
@@ -262,7 +264,10 @@ class _Levels:
         for n in rates:
             others = [m for m in range(self.count) if m != n and share[m]]
             value = _largest(
-                own[n].tolist(), [*lines, *(-own[m] * times for m in others)], [*right, *[-self.number(1) * times * near] * len(others)], self.number
+                own[n].tolist(),
+                [*lines, *(-own[m] * times for m in others)],
+                [*right, *[-self.number(1) * times * near] * len(others)],
+                self.number,
             )
             gains[n] = value - (1 if share[n] else 0)
         least = 0 if self.exact else _STOPPED
@@ -305,7 +310,9 @@ def filled(
 def rates_of_tree(instance: fo.Instance, worth: Sequence[Number], *, dominant: bool, number: Callable[[Any], Number] = float) -> Rates:
     """Return how fast users rise in a tree without guarantees: a node with rate R hands R w[c] / m to each child c that rises."""
     total = _totals(instance, number)
-    parts = [[number(d) / c / worth[n] if c else number(0) for d, c in zip(row, total, strict=True)] for n, row in enumerate(instance.demands)]
+    parts = [
+        [number(d) / c / worth[n] if c else number(0) for d, c in zip(row, total, strict=True)] for n, row in enumerate(instance.demands)
+    ]
 
     def rates(active: Collection[int]) -> Mapping[int, Number]:
         found: dict[int, Number] = {}
