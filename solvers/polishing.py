@@ -14,7 +14,7 @@ def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Soluti
 
     Nothing for goals that have no polish, and where the equations do not show. Whether a polished answer is better, the caller certifies.
     """
-    if program.integral:
+    if program.integral or not program.down_closed:
         return
     if program.goal.has_levels:
         from fairopt.solvers.leximin.polish import polishes as of_levels

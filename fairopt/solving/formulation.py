@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _MOST_WHOLE_PAIRS = 2_000_000
-_RULED = (Feature.LEXIMIN, Feature.TOTAL)
+_RULED = (Feature.LEXIMIN, Feature.TOTAL, Feature.TREE, Feature.NESTED)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -306,9 +306,6 @@ def _check_rules(notion: Notion, instance: Instance) -> None:
     obeys = isinstance(notion, ShareNotion) and notion.goal(np.ones(instance.n_users)).feature in _RULED
     if not obeys:
         refuse_rules(instance, f'"{notion.name}" obeys none', 'use "drfh", "max-min", "efficiency" or another such notion')
-    if instance.is_tree and notion.goal(np.ones(instance.n_users)).in_shares:  # type: ignore[attr-defined]
-        what = f'"{notion.name}" fills a tree of queues or guarantees, which obeys none yet'
-        refuse_rules(instance, what, "leave the rules, or queues, guarantees and weights of 0 out")
     free = instance.zero_demand
     for row in rule_rows(instance):
         if (row.users & free).any():

@@ -24,7 +24,7 @@ from fairopt.program import Program, Solution, Stage
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.leximin.settings import SETTINGS
 
-__all__ = ["LinearProgram", "solve_ruled"]
+__all__ = ["LinearProgram", "Scaled", "solve_ruled"]
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +40,12 @@ def solve_ruled(program: Program, solve: LinearProgram, deadline: Deadline) -> S
     NoSolution
         At the deadline; whatever ``solve`` raises where nothing is feasible.
     """
-    scaled = _Scaled.of(program)
+    scaled = Scaled.of(program)
     return _levels(scaled, solve, deadline) if program.goal.has_levels else _total(scaled, solve)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Scaled:
+class Scaled:
     """The columns with room, in units of the most that each can have; rows in units of their largest number.
 
     Attributes
@@ -66,7 +66,7 @@ class _Scaled:
     size: FloatArray
 
     @classmethod
-    def of(cls, program: Program) -> _Scaled:
+    def of(cls, program: Program) -> Scaled:
         largest, limits = program.largest(), program.limits
         columns = np.flatnonzero(largest > 0)
         scale = largest[columns]
@@ -84,14 +84,14 @@ class _Scaled:
         return x
 
 
-def _total(scaled: _Scaled, solve: LinearProgram) -> Solution:
+def _total(scaled: Scaled, solve: LinearProgram) -> Solution:
     worth = scaled.program.worth[scaled.columns] * scaled.scale
     unit = float(worth.max(initial=0.0)) or 1.0
     y, prices = solve(worth / unit, scaled.matrix, scaled.right)
     return Solution(scaled.point(y), prices=np.maximum(prices, 0.0) * unit / scaled.size)
 
 
-def _levels(scaled: _Scaled, solve: LinearProgram, deadline: Deadline) -> Solution:
+def _levels(scaled: Scaled, solve: LinearProgram, deadline: Deadline) -> Solution:
     program = scaled.program
     users, per_level = program.pair_users[scaled.columns], program.worth[scaled.columns] * scaled.scale
     reach = np.bincount(users, weights=per_level, minlength=len(program.users))

@@ -31,7 +31,7 @@ from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solu
 from fairopt.solvers.backend import Backend, Deadline, Method, Status, final_levels, nothing_to_solve
 from fairopt.solvers.highs_model import without_banner
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
-from fairopt.solvers.leximin.ruled import solve_ruled
+from fairopt.solvers.leximin.ruled_tree import solve_by_programs
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
 
 __all__ = ["CVXPY", "status_of", "to_problem"]
@@ -110,7 +110,7 @@ class CVXPY(Backend):
         solver = (self.within or "").upper() or ("CLARABEL" if program.goal.has_gradient else "HIGHS")
         cvxpy = _imported(solver)
         if not program.down_closed:
-            return _ruled(cvxpy, solver, program, deadline)
+            return _ruled(cvxpy, solver, program, tolerance, deadline)
         if not program.scaled().n_columns:  # CVXPY 1.8 has no variables without entries
             return nothing_to_solve(program)
         task = _Task(cvxpy, solver, program, deadline)
@@ -140,8 +140,8 @@ def _imported(solver: str) -> Any:
     return cvxpy
 
 
-def _ruled(cp: Any, solver: str, program: Program, deadline: Deadline) -> Solution:
-    """Solve a program with rules by the linear programs of `fairopt.solvers.leximin.ruled`."""
+def _ruled(cp: Any, solver: str, program: Program, tolerance: float, deadline: Deadline) -> Solution:
+    """Solve a program with rules by the linear programs of `fairopt.solvers.leximin.ruled_tree`."""
 
     def solve(cost: FloatArray, matrix: sp.csr_array, right: FloatArray) -> tuple[FloatArray, FloatArray]:
         z = cp.Variable(cost.size, nonneg=True)
@@ -153,7 +153,7 @@ def _ruled(cp: Any, solver: str, program: Program, deadline: Deadline) -> Soluti
         _require_point(status, z.value, solver)
         return np.maximum(z.value, 0.0), np.maximum(rows.dual_value, 0.0)
 
-    return solve_ruled(program, solve, deadline)
+    return solve_by_programs(program, solve, tolerance, deadline)
 
 
 def _run(problem: Any, solver: str, deadline: Deadline, known: dict[str, object]) -> Status:
