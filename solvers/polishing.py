@@ -14,7 +14,14 @@ def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Soluti
 
     Nothing for goals that have no polish, and where the equations do not show. Whether a polished answer is better, the caller certifies.
     """
-    if program.integral or not program.down_closed:
+    if program.integral:
+        return
+    if not program.down_closed:
+        from fairopt.solvers.active_sets.ruled import polish_ruled
+
+        near = polish_ruled(program, solution)
+        if near is not None:
+            yield "primal-dual steps", near
         return
     if program.goal.has_levels:
         from fairopt.solvers.leximin.polish import polishes as of_levels

@@ -60,9 +60,7 @@ class RuledProofs:
         self.program, self.per_level, self.open = program, per_level, np.flatnonzero(largest > 0)
         self.reach = program.per_user(largest * per_level)
 
-    def of(
-        self, prices: FloatArray, own: IntArray, rising: BoolArray, target: FloatArray, rate: FloatArray
-    ) -> tuple[float, float]:
+    def of(self, prices: FloatArray, own: IntArray, rising: BoolArray, target: FloatArray, rate: FloatArray) -> tuple[float, float]:
         """Return by how much t, and the share of one of its ``own`` users, could rise at most above ``target``, (users,)."""
         program, limits, open_to = self.program, self.program.limits, self.open
         cost = np.asarray(limits.transposed @ prices)

@@ -109,7 +109,8 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
             point = promised.points[not part.guarantees]
             optimality = max(optimality, completions[not part.guarantees].witness(x, point, shares.users, np.maximum(shares.users, size)))
         closed = bool(((of_part.largest() <= 0) & (program.largest() > 0)).any())  # pairs, by an extra limit of 0, without a price
-        if isinstance(proofs, LevelProofs) and not closed and not any(stage.prices is not None and not stage.floors and stage.prices[rows:].any() for stage in stages):
+        without = not any(stage.prices is not None and not stage.floors and stage.prices[rows:].any() for stage in stages)
+        if isinstance(proofs, LevelProofs) and not closed and without:
             known = proofs
         over, scale = limits.matrix @ x - limits.bounds, limits.bounds
         if ruled:  # bounds may be 0 or less, and sides cancel
@@ -118,7 +119,7 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
         reached = np.minimum(levels, shares.users) if ruled else levels  # rules may force a user to have more
         optimality = max(optimality, broken, float(-x.min(initial=0.0)), _distance(reached, shares.users, size))
     if ruled:  # who rises in the surplus has its share on the course at last
-        risen = np.any([part.users for part in goal.parts if not part.guarantees], axis=0)
+        risen = np.any([part.users & (not part.guarantees) for part in goal.parts], axis=0)
         final = np.where(risen, final, np.minimum(final, shares.users))
     return max(optimality, _distance(final, shares.users, size)), fairness
 

@@ -19,12 +19,12 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.instance import FloatArray
+from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Program, Solution, Stage
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.leximin.settings import SETTINGS
 
-__all__ = ["LinearProgram", "Scaled", "solve_ruled"]
+__all__ = ["LinearProgram", "Scaled", "shares_of_users", "solve_ruled"]
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +67,7 @@ class Scaled:
 
     @classmethod
     def of(cls, program: Program) -> Scaled:
+        """Return the columns and rows of a program in these units."""
         largest, limits = program.largest(), program.limits
         columns = np.flatnonzero(largest > 0)
         scale = largest[columns]
@@ -82,6 +83,17 @@ class Scaled:
         x = np.zeros(self.program.n_pairs)
         x[self.columns] = np.maximum(y, 0.0) * self.scale
         return x
+
+
+def shares_of_users(program: Program, scaled: Scaled) -> tuple[sp.csr_array, IntArray, FloatArray]:
+    """Return the rows s[n] / reach[n] of the users who can have something, these users, and the reach of all, (users,)."""
+    users, per_share = program.pair_users[scaled.columns], program.utilities[scaled.columns] * scaled.scale
+    reach = np.bincount(users, weights=per_share, minlength=len(program.users)).astype(np.float64)
+    members: IntArray = np.flatnonzero(reach > 0)
+    place = np.full(reach.size, -1)
+    place[members] = np.arange(members.size)
+    entries = per_share / reach[users], (place[users], np.arange(users.size))
+    return sp.csr_array(entries, shape=(members.size, users.size)), members, reach
 
 
 def _total(scaled: Scaled, solve: LinearProgram) -> Solution:

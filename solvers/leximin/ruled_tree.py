@@ -1,4 +1,4 @@
-"""Filling a tree of queues over any polytope A x <= b, x >= 0: the loop of `fairopt.solvers.leximin.tree`, with one program of all rows a level.
+"""Filling a tree of queues over any polytope A x <= b, x >= 0: the loop of `fairopt.solvers.leximin.tree`, with one program a level.
 
 The course gives the least that each user must have. Rules may force a user to have more: it rests until its share on the course has caught
 up. In the end nobody has more beyond its share on the course than rules force, in all.
@@ -17,7 +17,7 @@ from fairopt.program import Program, Solution, Stage
 from fairopt.program.tree_filling import TreeFilling
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.leximin.levels import Course, Proof, Step, settle_below
-from fairopt.solvers.leximin.ruled import LinearProgram, Scaled, solve_ruled
+from fairopt.solvers.leximin.ruled import LinearProgram, Scaled, shares_of_users, solve_ruled
 from fairopt.solvers.leximin.settings import SETTINGS
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
 
@@ -51,7 +51,7 @@ class _Levels:
     def __init__(self, program: Program, goal: TreeGoal, solve: LinearProgram, deadline: Deadline) -> None:
         self.program, self.goal, self.solve, self.deadline = program, goal, solve, deadline
         self.scaled = Scaled.of(program)
-        self.own, self.members, self.reach = _of_users(program, self.scaled)
+        self.own, self.members, self.reach = shares_of_users(program, self.scaled)
         self.open = program.largest() > 0
         self.programs = 0
 
@@ -80,21 +80,11 @@ class _Levels:
         return Step(x, program.per_user(x * program.utilities), t, proof, stopped)
 
 
-def _of_users(program: Program, scaled: Scaled) -> tuple[sp.csr_array, FloatArray, FloatArray]:
-    """Return the rows s[n] / reach[n] of the users who can have something, these users, and the reach of all, (users,)."""
-    users, per_share = program.pair_users[scaled.columns], program.utilities[scaled.columns] * scaled.scale
-    reach = np.bincount(users, weights=per_share, minlength=len(program.users))
-    members = np.flatnonzero(reach > 0)
-    place = np.full(reach.size, -1)
-    place[members] = np.arange(members.size)
-    entries = per_share / reach[users], (place[users], np.arange(users.size))
-    return sp.csr_array(entries, shape=(members.size, users.size)), members, reach
-
-
 def _least(program: Program, shares: FloatArray, solve: LinearProgram) -> FloatArray:
     """Return a point in which users have these shares, (users,), and no more beyond them, in all, than rules force."""
     scaled = Scaled.of(program)
-    own, members, reach = _of_users(program, scaled)
-    least = shares[members] / reach[members]
-    z, _ = solve(-np.asarray(own.sum(axis=0)).ravel(), sp.csr_array(sp.vstack([scaled.matrix, -own])), np.append(scaled.right, -least))
+    own, members, reach = shares_of_users(program, scaled)
+    least: FloatArray = shares[members] / reach[members]
+    cost = -np.asarray(own.sum(axis=0), float).ravel()
+    z, _ = solve(cost, sp.csr_array(sp.vstack([scaled.matrix, -own])), np.append(scaled.right, -least))
     return scaled.point(z)

@@ -115,7 +115,8 @@ class LevelPrograms:
             self.right.append(bound * scale)
             unit = bound
             if k in program.rules:
-                unit = max([abs(bound), *(abs(value) * largest for value, largest in self._reached(values, indices[span.start : span.stop]))])
+                reached = self._reached(values, indices[span.start : span.stop])
+                unit = max([abs(bound), *(abs(value) * largest for value, largest in reached)])
                 unit = unit if unit > 0 else fmpq(1)
                 self._upper[i] = _as_float(bound / unit)
             for e, value in zip(span, values, strict=True):

@@ -58,7 +58,7 @@ class HiGHS(Backend):
         if not program.down_closed and program.goal.feature is not Feature.NESTED:
             from fairopt.solvers.via_highs.ruled import solve_ruled
 
-            return solve_ruled(program, tolerance, deadline)
+            return solve_ruled(program, deadline, tolerance)
         return (_WHOLE if program.integral else _DIVISIBLE)[program.goal.feature](program, program.goal, tolerance, deadline)
 
 

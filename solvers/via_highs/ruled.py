@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from fairopt.errors import NoSolution
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.program import Program, Solution
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import HighsModel, solved
@@ -17,7 +18,7 @@ from fairopt.solvers.leximin.ruled_tree import solve_by_programs
 __all__ = ["solve_ruled"]
 
 
-def solve_ruled(program: Program, tolerance: float, deadline: Deadline) -> Solution:
+def solve_ruled(program: Program, deadline: Deadline, tolerance: float = CERTIFIED) -> Solution:
     """Return the leximin, the largest total, or the filled tree, of a program with rules.
 
     Raises
