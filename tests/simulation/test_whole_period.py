@@ -19,11 +19,10 @@ def test_by_hand() -> None:
 
 
 def test_across_servers_by_hand() -> None:
-    """Three processors for 300 s. A, from the beginning, and B, from 100 s on, need the only licence: 150 s each; C has the other 600 s, of a third of the
-    processors.
+    """Three processors for 300 s. A, from the beginning, and B, from 100 s on, need the only licence; C has what they leave.
 
-    With at most two tasks at a time, and one of C, C has 300 s; with a quarter of a task on each server, all have 225 s,
-    three fifths of which are C's.
+    A and B have 150 s each, C 600 s, of a third of the processors. With at most two tasks at a time, and one of C, C has 300 s. With a
+    quarter of a task on each server, all have 225 s, three fifths of which are C's.
     """
     cluster = fo.Instance(
         *([[1.0]], [[1, 1], [1, 0], [1, 1]]), counts=[3], users=["A", "C", "B"], resources=["cpu"], shared={"licences": 1}
