@@ -223,6 +223,8 @@ def raised_limits(program: Any, part: Part, x: Any) -> tuple[list[Any], IntArray
         max(bound, used if exact else used * (1 + SAME)) if shares else bound
         for bound, used, shares in zip(bounds, use, of_shares.tolist(), strict=True)
     ]
+    if not names.down_closed:  # rules may force a node to hold more than its shares say
+        given, of_shares = list(bounds), np.zeros(len(extra), bool)
     others = np.flatnonzero(~of_shares)
     capacities = _capacities(program, part) if others.size else []
     over = any(use[k] > bounds[k] + (0 if exact else MET * (bounds[k] or capacities[k])) for k in others.tolist())
@@ -243,7 +245,8 @@ def ample(program: Any, alone: TreeFilling) -> Any:
     of_kept = names.limits.of_kinds(LimitKind.QUEUE) & (names.limits.keys[:, 0] >= len(names.queue_limits) - len(names.kept_rows))
     for k in np.flatnonzero(of_servers | of_kept).tolist():
         columns, values = rows[k]
-        bounds[k] = max(bounds[k], 2 * sum((v * most[c] for c, v in zip(columns.tolist(), values.tolist(), strict=True)), zero))
+        wide = 2 * sum((v * most[c] for c, v in zip(columns.tolist(), values.tolist(), strict=True)), zero)
+        bounds[k] = max(bounds[k], wide) if names.down_closed else bounds[k] + wide
     if isinstance(program, ExactProgram):
         numbers = np.empty(len(bounds), object)
         numbers[:] = bounds
@@ -296,7 +299,7 @@ def alone_in(program: Program, goal: TreeFilling, owner: int) -> tuple[Program, 
     """Return the program of filling one guaranteed node alone, over the columns of its users, and the positions of these columns."""
     alone = goal.alone(owner)
     users = np.any([part.users for part in alone.parts], axis=0)
-    columns = np.flatnonzero(users[program.pair_users])
+    columns = np.flatnonzero(users[program.pair_users] | (not program.down_closed))  # rules may force others to hold something
     parts = tuple(replace(part, extra=_of_columns(part.extra, columns, every_row=True)) for part in alone.parts if part.extra is not None)
     return (
         replace(

@@ -43,3 +43,20 @@ def test_time_of_servers() -> None:
     """Under time division a server's time is full."""
     instance = fo.Instance([[1]], [[1], [1]], rates=[[2], [3]], users=["x", "y"], servers=["s"])
     assert fo.solve(instance, "drfh").stopped_by == ({"x": ("time of s",), "y": ("time of s",)},)
+
+
+def test_resources_of_the_cluster_and_limits() -> None:
+    """A level names of them what its user needs: 8 licences stop a, the server b; limit l stops c of the lower tier, who never rose."""
+    pool = fo.Instance([[20]], [[1, 1], [1, 0]], resources=["cpu"], shared={"licence": 8}, users=["a", "b"], servers=["s"])
+    assert fo.solve(pool, "max-min").stopped_by == ({"a": ("licence of the cluster",)}, {"b": ("cpu @ s",)})
+    late = fo.Instance(
+        [[20]],
+        [[1], [1]],
+        resources=["cpu"],
+        users=["c", "d"],
+        servers=["s"],
+        limits=[fo.Limit("l", 4)],
+        queues=[fo.Queue("q"), fo.Queue("r", tier=1)],
+        queue_of=["q", "r"],
+    )
+    assert fo.solve(late, "max-min").stopped_by == ({"d": ("l",)}, {"c": ("l",)})

@@ -153,7 +153,8 @@ def path_of(instance: Instance, user: int) -> str:
     beside += [f"the queue {named(tree.name(int(child)))}" for child in tree.children(node)]
     tier = int(tree.tiers[tree.user_node[user]])
     first = tree.tiers[tree.user_node] > tier
-    served = f" Its tier is {tier}: {plural(first.sum(), 'user')} of higher tiers are served first." if first.any() else ""
+    before = f"{plural(first.sum(), 'user')} of higher tiers {'is' if first.sum() == 1 else 'are'} served first"
+    served = f" Its tier is {tier}: {before}." if first.any() else ""
     others = f", beside {joined(beside, _NAMES)}" if beside else ", alone"
     return f"It is in the queue {' > '.join(map(named, path))}{others}.{served}"
 
