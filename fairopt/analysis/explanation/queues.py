@@ -305,6 +305,7 @@ def _siblings(allocation: Allocation, own: QueueHoldings, holdings: dict[int, Qu
         for each in (holdings[int(v)] for v in tree.children(above) if v != own.node)
     ]
     parts = safe_ratio(allocation.tasks_per_user[:, None] * instance.demands, instance.total_capacity)
+    parts = parts if allocation.counting is None else allocation.tasks_per_user[:, None] * allocation.counted_parts
     for n in tree.users_of(above):
         weight = instance.weights[n] if instance.weights.ndim == 1 else None
         tier = int(tree.tiers[above])
