@@ -326,7 +326,8 @@ class LinearPrograms:
             x[used] = point
             return value, x
         wide = np.array(lines, float)[:, used]
-        for options in ({**_OPTIONS}, {**_OPTIONS, "presolve": False}, {}):
+        attempts: Any = (_OPTIONS, {**_OPTIONS, "presolve": False}, {})
+        for options in attempts:
             found: Any = linprog(-wide[0], A_ub=wide[1:], b_ub=np.array(bounds, float), options=options)
             if found.status == 0:
                 x = np.zeros(self.width)
