@@ -51,7 +51,7 @@ def check_no_queues(name: str, instance: Instance) -> None:
 
 
 def check_limits_alone(name: str, instance: Instance) -> None:
-    """Refuse what is more than limits of queues, for a notion that equalises no share: guarantees, weights of queues, tiers."""
+    """Refuse what is more than limits of queues, for a notion that equalises no share: guarantees, weights, tiers and orders of queues."""
     use = 'use "drfh", "tsf" or another notion that equalises a share'
     promised = np.flatnonzero(instance.guarantees > 0)
     if promised.size:
@@ -65,13 +65,17 @@ def check_limits_alone(name: str, instance: Instance) -> None:
         if queue.weight != 1 or queue.tier:
             what = "tiers" if queue.tier else "weights"
             raise Unsupported(f'"{name}" takes the limits of queues, but not their {what}, and queue "{queue.name}" has one; {use}')
+        if queue.order != "fair":
+            raise Unsupported(
+                f'"{name}" takes the limits of queues, but not their order, and queue "{queue.name}" has the order "{queue.order}"; {use}'
+            )
 
 
 def check_nested(name: str, instance: Instance) -> None:
-    """Refuse what the nested reading of a tree does not support: guarantees, tiers, weights of 0."""
+    """Refuse what the nested reading of a tree does not support: guarantees, tiers, weights of 0, an order of first come, first served."""
     for queue in instance.queues:
         what = "a guarantee" if any(each.guarantee for each in queue.everywhere_and_on_groups) else "a tier" if queue.tier else ""
-        what = what or ("the weight 0" if queue.weight == 0 else "")
+        what = what or ("the weight 0" if queue.weight == 0 else f'the order "{queue.order}"' if queue.order != "fair" else "")
         if what:
             raise Unsupported(f'tree="nested" supports only weights > 0 and limits, and queue "{queue.name}" has {what}; leave tree out')
     if instance.guarantees.any() or (instance.weights == 0).any():
