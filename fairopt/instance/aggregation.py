@@ -4,8 +4,8 @@ For divisible tasks the following merges are exact:
 
 * servers with the same capacity, the same eligibility column, the same rates (and utilities) become one row with the sum of their counts;
 * users with the same demand, eligibility, rates (and utilities) and the same tasks and parallelism per weight become one user, whose
-  weight, tasks and parallelism are the sums of theirs. Named limits keep rows apart as `fairopt.instance.limit_merging` says, and a queue of
-  the order "listed" its users: one comes before the other.
+  weight, tasks and parallelism are the sums of theirs. Named limits keep rows apart as `fairopt.instance.limit_merging` says, and so
+  does a queue of the order "listed": one user comes before the other.
 
 Hosts, attributes and owners keep no rows apart. A merged row has all hosts of its rows (:mod:`fairopt.instance.facts`).
 

@@ -20,7 +20,7 @@ from fairopt.instance.queues import Queue
 from fairopt.validation import BoolArray, FloatArray, IntArray
 from fairopt.wording import brief, did_you_mean, joined
 
-__all__ = ["MOST_LEVELS", "Tree", "circle", "circular", "deepest", "mixed", "too_deep"]
+__all__ = ["MOST_LEVELS", "Tree", "apart", "circle", "circular", "deepest", "mixed", "too_deep"]
 
 MOST_LEVELS = 100  # of queues below the root; the trees of real clusters have a dozen
 
@@ -89,10 +89,10 @@ class Tree:
                 raise InvalidInstance(f'{user}: there is no queue "{name}"{hint}; {there}')
             node[n] = place[name]
         for k, queue in enumerate(queues, 1):
-            if queue.order == "listed" and (node == k).any() and (parent == k).any():
-                user = int(np.flatnonzero(node == k)[0])
-                both = mixed(users[user] if users is not None else str(user + 1), names[int(np.flatnonzero(parent == k)[0]) - 1])
-                raise InvalidInstance(f'queue "{queue.name}": {both}')
+            inside, children = np.flatnonzero(node == k), np.flatnonzero(parent == k)
+            if queue.order == "listed" and inside.size and children.size:
+                user = str(inside[0] + 1) if users is None else users[inside[0]]
+                raise InvalidInstance(f'queue "{queue.name}": {mixed(user, names[children[0] - 1])}')
         return cls(tuple(queues), parent, depth, node)
 
     @property
@@ -216,6 +216,19 @@ class Tree:
     def users_of(self, node: int) -> IntArray:
         """Return the users right below a node."""
         return np.flatnonzero(self.user_node == node)
+
+
+def apart(several: BoolArray, queue_of: Sequence[str | None], queues: Sequence[Queue]) -> BoolArray:
+    """Return which users become queues of their own, (users,): those who stand for ``several``, and who is with one in a listed queue.
+
+    A listed queue holds users or queues, not both.
+
+    >>> apart(np.array([True, False, False]), ["fifo", "fifo", None], [Queue("fifo", order="listed")])
+    array([ True,  True, False])
+    """
+    mixed = {queue_of[n] for n in np.flatnonzero(several).tolist()} | {queue.parent for queue in queues}
+    mixed &= {queue.name for queue in queues if queue.order == "listed"}
+    return np.asarray(several | np.array([home in mixed for home in queue_of], bool)) if mixed else several
 
 
 def circle(parents: Mapping[str, str | None]) -> list[str]:

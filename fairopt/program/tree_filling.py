@@ -314,7 +314,7 @@ class TreeCourse:
         self.node_rate = goal.node_rates(self.rate) if goal.clamp else np.zeros(goal.tree.n_nodes, dtype=self.rate.dtype)
 
     def _in_turn(self, active: BoolArray) -> None:
-        """In queues of the order "listed", let the first child alone rise, in place of those who do by weight; guaranteed ones rise anyway."""
+        """In a queue of the order "listed", let the first child alone rise; the others rise only for guarantees of their own."""
         tree = self.goal.tree
         if not tree.listed.any():
             return

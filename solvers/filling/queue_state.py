@@ -28,6 +28,7 @@ class QueueState(NamedTuple):
     parent: IntArray  # (P,) -1 of the root
     depth: IntArray  # (P,) 0 of the root
     weight: FloatArray  # (P,)
+    listed: BoolArray  # (nodes,) do the children come one after the other, in the order of their places?
     tier: IntArray  # (P,) of leaves
     promised: FloatArray  # (P,) tasks guaranteed to a leaf; of a node, the largest part of the cluster in its guarantees
     closed: IntArray  # (P,) of leaves: depth of the deepest place on the way with weight 0; 0: there is none
@@ -110,6 +111,7 @@ class QueueState(NamedTuple):
             parent=parent,
             depth=depth,
             weight=weight,
+            listed=queues.listed,
             tier=np.concatenate([padding, queues.leaf_tiers]),
             promised=np.concatenate([parts_given, queues.leaf_guarantees]),
             closed=closed,

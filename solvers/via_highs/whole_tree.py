@@ -7,7 +7,8 @@ Let c[1] < c[2] < ... be how many users are counted at or below the levels t[1] 
     B   the next count is the smallest number of users at or below t under the same conditions.
 
 T is concave, so T[n] >= t takes linear rows: an auxiliary column for each sibling of n and of the queues above it, y <= S[c] and
-y <= w[c] l (in a queue of the order "listed", y = S[c] of the siblings before it). A binary column for each user and level says whether the user is an exception.
+y <= w[c] l (in a queue of the order "listed", y = S[c] of the siblings before it).
+A binary column for each user and level says whether the user is an exception.
 
 Every part of the filling has whole tasks of its own, x[1], x[2], ...: no user has less in a part than in the one before, and only rising
 users have more. The conditions on the levels of a part remain in later parts, so the choices of an early part are made with the later ones
