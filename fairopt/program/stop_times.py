@@ -9,8 +9,8 @@ v[m], from the innermost, w its weight, and S[c] the sum of the gains below a ch
 
 and T[n] = l[m+1]; of a user in the root, l[1]. In a queue of the order "listed" the children before that of n have all their gains by then
 and those after it nothing, so s[j] is the sum of S[c] over the children before it, plus s[j-1] (plus Delta[n], where n is the child).
-(Where guarantees are met, it ends at the guaranteed node, with its rate in place of a weight.) T is concave in the gains, as sums and minima
-of such functions are.
+(Where guarantees are met, it ends at the guaranteed node, with its rate in place of a weight.) T is concave in the gains, as sums and
+minima of such functions are.
 
 *The filling is the leximin of the stop times.* The smallest T is largest at the first level, the fewest users stop there, and so on, by the
 same reasoning as in `fairopt.solvers.leximin.levels`. In a list without queues T is the share by weight.
