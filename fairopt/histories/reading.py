@@ -13,7 +13,6 @@ from fairopt.formats import load
 from fairopt.histories.job_log import JobLog
 from fairopt.instance import Instance, require_instance
 from fairopt.instance.rule_rows import refuse_rules
-from fairopt.instance.shared import refuse_shared
 from fairopt.tables import BOOKS
 from fairopt.wording import joined
 
@@ -31,7 +30,6 @@ def read_cluster(cluster: Instance | str | os.PathLike[str], changes: Mapping[st
         cluster = load(cluster, changes=changes)
     require_instance(cluster)
     refuse_rules(cluster, "a history obeys none")
-    refuse_shared(cluster, "a history does not count them", "leave them out")
     return cluster
 
 

@@ -51,7 +51,6 @@ from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.files.stores import Store
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.rule_rows import refuse_rules
-from fairopt.instance.shared import refuse_shared
 from fairopt.models import Notion
 from fairopt.registry import line_at_fault
 from fairopt.results import plain
@@ -172,7 +171,6 @@ def simulate(
         raise InvalidInstance(f"expected a Trace, got {type(trace).__name__}; build one with fairopt.Trace or fairopt.load_trace")
     require_instance(cluster)
     refuse_rules(cluster, "a simulation obeys none")
-    refuse_shared(cluster, "a simulation does not count them", "leave them out")
     if np.isfinite(cluster.parallelism).any():  # also for servers that are added later
         raise Unsupported(
             "a simulation cannot limit how many servers a user is on at once; "
