@@ -25,10 +25,11 @@ from typing import ClassVar
 import numpy as np
 
 from fairopt.errors import Unsupported
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.instance.tolerances import NOTHING
 from fairopt.models.notion import Condition, Property, Sharing
 from fairopt.models.share_notion import ShareNotion, dominant_part, dominant_share
+from fairopt.program.most_work import work_of_pool
 
 __all__ = ["DRF"]
 
@@ -43,6 +44,7 @@ class DRF(ShareNotion):
     source = "Ghodsi, Zaharia, Hindman, Konwinski, Shenker and Stoica (2011)"
     references = ("Ghodsi2011",)
     symmetric = True
+    by_server = True
     satisfies: ClassVar = {
         Property.SHARING_INCENTIVE: _SOURCE,
         Property.ENVY_FREENESS: _SOURCE,
@@ -75,6 +77,8 @@ class DRF(ShareNotion):
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return max_r d[n,r] / c[r]."""
+        if instance.differs_by_server:
+            return safe_ratio(1, work_of_pool(instance))
         return dominant_share(instance, instance.total_capacity)
 
     def describe_measure(self, instance: Instance, user: int) -> str:

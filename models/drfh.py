@@ -27,10 +27,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from fairopt.errors import Unsupported
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models.notion import Condition, Property
 from fairopt.models.share_notion import ShareNotion, dominant_part, dominant_share
 from fairopt.program import Equalize, Goal, Leximin
+from fairopt.program.most_work import work_of_pool
 
 __all__ = ["DRFH"]
 
@@ -55,6 +56,7 @@ class DRFH(ShareNotion):
     source = "Wang, Li and Liang (2014), problem (6)"
     references = ("WangLiLiang2014",)
     symmetric = True
+    by_server = True
     satisfies: ClassVar = {
         Property.ENVY_FREENESS: f"{_PAPER}, proposition 1",
         Property.PARETO: f"{_PAPER}, proposition 2",
@@ -75,6 +77,8 @@ class DRFH(ShareNotion):
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return max_r d[n,r] / sum_i counts[i] c[i,r]."""
+        if instance.differs_by_server:
+            return safe_ratio(1, work_of_pool(instance))
         return dominant_share(instance, instance.total_capacity)
 
     def describe_measure(self, instance: Instance, user: int) -> str:

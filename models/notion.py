@@ -13,6 +13,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.fractions import ExactArray, fractions_of
 from fairopt.models.queue_tree import check_no_queues
 from fairopt.program import Program
@@ -56,7 +57,7 @@ class Condition(Enum):
         return {
             Condition.RESOURCES: sharing == "rdm",
             Condition.EVERYWHERE: bool(instance.eligibility[np.ix_(users, instance.counts > 0)].all()),
-            Condition.POSITIVE: bool((instance.demands[users] > 0).all()),
+            Condition.POSITIVE: bool((instance.demands_by_kind[users] > 0).all()),
             Condition.ENDLESS: bool(np.isinf(instance.tasks[users]).all()),
         }[self]
 
@@ -98,6 +99,9 @@ class Notion(ABC):
     and of those that it inherits from: a class that overrides one of these, such as ``share_per_task`` or ``formulate``, declares it anew
     if it still holds. The program of any other notion is reduced instead (`fairopt.program.reduction`), which gives the same answer.
     """
+
+    by_server: ClassVar[bool] = False
+    """Does the notion follow demands and speeds by server (`fairopt.instance.by_server`)? Any other refuses such an instance."""
 
     utility: FloatArray | None = None
     """The notion's own data about pairs, (users, servers) or (users, 1), or None. Rows that differ in it are not merged."""
@@ -224,6 +228,10 @@ class Notion(ABC):
             raise Unsupported(
                 "the instance gives rates, so its servers can only be shared by time, and sharing='rdm' has no meaning for it; "
                 "leave sharing out or use sharing='tdm'"
+            )
+        if not self.by_server:
+            refuse_by_server(
+                instance, f'"{self.name}" measures tasks that are the same everywhere', 'use "cdrf", "tsf", "max-min" or "proportional"'
             )
         self.check_queues(instance)
         if instance.weights.ndim == 2 and not self.weights_per_resource:

@@ -34,6 +34,7 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.fractions import ExactArray, fractions_of, rationals
 from fairopt.models.notion import Notion, Sharing
 from fairopt.models.queue_tree import (
@@ -172,6 +173,7 @@ class ShareNotion(Notion):
         """Return the same share for progressive filling, if the goal is its leximin."""
         if not self.goal(np.ones(instance.n_users)).has_levels:
             return super().criterion(instance)
+        refuse_by_server(instance, "schedules take tasks that are the same everywhere", "solve the notion instead")
         exact = instance.demands.dtype == object
         return Criterion(self._exact_share(instance) if exact else self._checked_share(instance))
 
@@ -185,7 +187,7 @@ class ShareNotion(Notion):
             found = f"a {type(given).__name__} that is no array of numbers"
         else:
             if share.shape in shapes:
-                return share
+                return by_work(instance, share)
             found = f"an array of shape {share.shape}"
         raise InvalidInstance(
             f'share_per_task of "{self.name}" returned {found}; return numbers of shape (users,) = {shapes[0]}, '
@@ -214,7 +216,7 @@ class ShareNotion(Notion):
                 f'share_per_task of "{self.name}" gives {wrong[0]!r} for an instance in fractions, which is a float; compute it without '
                 "floats of your own (Fraction(1, 2) for 0.5), or leave exact out"
             )
-        return fractions_of(share)
+        return by_work(instance, fractions_of(share))
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Return the program: eligible pairs, shares as utilities, limits, goal.
@@ -276,6 +278,13 @@ def _across_servers_alone(program: Program) -> bool:
 
 for _name in OPTIONS_OF_TREES:  # of the class itself, the value
     setattr(ShareNotion, _name, getattr(ShareNotion, _name).value)
+
+
+def by_work(instance: Instance, share: Any) -> Any:
+    """Return the share of one task from the share of a unit of work, speed[n,i] times as much."""
+    if instance.speeds_given is None:
+        return share
+    return (share[:, None] if share.ndim == 1 else share) * instance.speeds
 
 
 def dominant_share(instance: Instance, capacity: FloatArray) -> FloatArray:

@@ -219,6 +219,17 @@ class Allocation(ShowsItself):
         return total
 
     @property
+    def work(self) -> FloatArray:
+        """U[n] = sum_i speed[n,i] x[n,i], (users,): the work of each user; the number of its tasks where no speeds are given.
+
+        >>> import fairopt as fo
+        >>> lab = fo.Instance([[8], [8]], [[[1], [2]], [[1], [1]]], speeds=[[1, 0.5], [1, 1]])
+        >>> fo.solve(lab, "max-min").work.round(6)
+        array([8., 8.])
+        """
+        return self.instance.work(self.tasks)
+
+    @property
     def shares_to_show(self) -> FloatArray | None:
         """The shares, (users,); None if they are per server, or equal to the numbers of tasks."""
         if self.shares.ndim == 2 or np.allclose(self.shares.astype(float), self.tasks_per_user.astype(float), rtol=NOTHING, atol=0.0):
@@ -257,8 +268,8 @@ class Allocation(ShowsItself):
 
     @property
     def usage(self) -> FloatArray:
-        """sum_n x[n,i] d[n,r] of the resources of servers, (servers, M)."""
-        return self.tasks.T @ self.instance.server_demands
+        """sum_n x[n,i] d[n,i,r] of the resources of servers, (servers, M)."""
+        return self.instance.usage(self.tasks)
 
     @property
     def shared_usage(self) -> FloatArray:
@@ -268,7 +279,7 @@ class Allocation(ShowsItself):
         >>> fo.solve(fo.Instance([[20]], [[1, 1], [1, 0]], shared={"licences": 10})).shared_usage.round(4)
         array([6.6667])
         """
-        return self.tasks_per_user @ self.instance.shared_demands
+        return self.instance.usage_of_shared(self.tasks)
 
     @property
     def shared_utilization(self) -> FloatArray:
