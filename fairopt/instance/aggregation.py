@@ -2,7 +2,8 @@
 
 For divisible tasks the following merges are exact:
 
-* servers with the same capacity, the same eligibility column, the same rates, demands, speeds (and utilities) become one row with the sum of their counts;
+* servers with the same capacity, the same eligibility column, the same rates, demands and speeds (and utilities) become one row with the sum
+  of their counts;
 * users with the same demand, eligibility, rates (and utilities) and the same tasks and parallelism per weight become one user, whose
   weight, tasks and parallelism are the sums of theirs. Named limits keep rows apart as `fairopt.instance.limit_merging` says.
 
@@ -165,9 +166,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
             return unmerged(instance)
     merged = Instance(
         instance.capacities[first_server],
-        instance.demands_by_kind[first_user, 0]
-        if instance.demands_by_kind.shape[1] == 1
-        else instance.demands_by_kind[first_user][:, instance.kind_of[first_server]],
+        _demands(instance, first_user, first_server),
         weights=weights,
         eligibility=instance.eligibility[np.ix_(first_user, first_server)],
         counts=counts,
@@ -234,9 +233,7 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
     return (
         Instance(
             instance.capacities[row],
-            instance.demands_by_kind[:, 0]
-            if instance.demands_by_kind.shape[1] == 1
-            else instance.demands_by_kind[:, instance.kind_of[row]],
+            _demands(instance, np.arange(instance.n_users), row),
             weights=instance.weights,
             eligibility=instance.eligibility[:, row],
             tasks=instance.tasks,
@@ -256,6 +253,12 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
         ),
         row,
     )
+
+
+def _demands(instance: Instance, users: IntArray, servers: IntArray) -> FloatArray:
+    """Return the floats of demands as the constructor takes them."""
+    by_kind = instance.demands_by_kind[users]
+    return by_kind[:, 0] if by_kind.shape[1] == 1 else by_kind[:, instance.kind_of[servers]]
 
 
 def _in_quota(instance: Instance, quota: Quota) -> npt.NDArray[np.bool_]:

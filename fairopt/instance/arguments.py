@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance.attributes import attributes_of
-from fairopt.instance.by_server import Kinds, kinds_of_arguments, speeds_of
+from fairopt.instance.by_server import Kinds, is_by_server, kinds_of_arguments, speeds_of
 from fairopt.instance.facts import owners_of
 from fairopt.instance.fractions import ExactArray, fractions_of, kept
 from fairopt.instance.hosts import hosts_of
@@ -69,7 +69,7 @@ def fields_of(
     ------
     InvalidInstance
     """
-    by_server = demands if np.ndim(demands) == 3 else None
+    by_server = demands if is_by_server(demands) else None
     if by_server is not None:
         demands = [of_user[0] for of_user in by_server] if np.size(by_server) else np.zeros((0, 0))  # on the first row of servers
     capacities, demands, servers, resources, of_cluster = arranged(capacities, demands, servers, resources, shared)
@@ -274,8 +274,8 @@ def refuse_endless_somewhere(
     if endless.any():
         n, i = (int(each[0]) for each in np.nonzero(endless))
         raise InvalidInstance(
-            f'user "{users[n]}" demands nothing on "{servers[i]}" and has no task limit, so it could run any number of tasks there; give it '
-            "a demand > 0 for some resource there, a speed of 0 (it cannot run there), or a finite number of tasks"
+            f'user "{users[n]}" demands nothing on "{servers[i]}" and has no task limit, so it could run any number of tasks there; give '
+            "it a demand > 0 for some resource there, a speed of 0 (it cannot run there), or a finite number of tasks"
         )
 
 

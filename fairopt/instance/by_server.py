@@ -32,7 +32,7 @@ from fairopt.wording import figure, joined, named
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
 
-__all__ = ["Kinds", "differences", "kinds_of", "kinds_of_arguments", "refuse_by_server", "speeds_of"]
+__all__ = ["Kinds", "differences", "is_by_server", "kinds_of", "kinds_of_arguments", "refuse_by_server", "speeds_of"]
 
 
 class Kinds(NamedTuple):
@@ -57,6 +57,21 @@ def kinds_of(demands: npt.NDArray[Any]) -> Kinds:
         if kind_of[i] == len(first):
             first.append(i)
     return Kinds(np.ascontiguousarray(demands[:, first]), kind_of)
+
+
+def is_by_server(demands: Any) -> bool:
+    """Is the argument ``demands`` given by server, (users, servers, resources)?
+
+    >>> is_by_server([[[1, 2]]]), is_by_server([[1, 2], [1]])
+    (True, False)
+    """
+    dimensions = getattr(demands, "ndim", None)
+    if dimensions is None:
+        try:
+            dimensions = 1 + np.ndim(demands[0])
+        except (TypeError, ValueError, LookupError):  # an instance refuses it
+            return False
+    return bool(dimensions == 3)
 
 
 def kinds_of_arguments(demands: Any, floats: FloatArray, by_server: Any, n_servers: int) -> tuple[Kinds, npt.NDArray[Any] | None]:

@@ -29,9 +29,7 @@ def eligible_pairs(instance: Instance) -> tuple[IntArray, IntArray]:
 def sharing_limits(instance: Instance, users: IntArray, servers: IntArray, sharing: str) -> Limits:
     """Return all limits of an allocation: resources or time of each server, those of the cluster, tasks and parallelism of each user."""
     of_servers = capacity_limits if sharing == "rdm" else time_limits
-    return Limits.stack(
-        [of_servers(instance, users, servers), shared_limits(instance, users, servers), user_limits(instance, users, servers)]
-    )
+    return Limits.stack([part(instance, users, servers) for part in (of_servers, shared_limits, user_limits)])
 
 
 def user_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:

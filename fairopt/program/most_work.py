@@ -2,8 +2,8 @@
 
     W[n] = max over x of sum_g worth[n,g] x[g]    subject to    sum_g use[n,r,g] x[g] <= bound[n,r],  0 <= x[g] <= most[n,g]
 
-over groups g of rows of servers on which nobody's demands and speeds differ. Each user has a linear program of its own, with as many columns
-as there are groups and a row for each resource that is pooled.
+over groups g of rows of servers on which nobody's demands and speeds differ. Each user has a linear program of its own, with a column for
+each group and a row for each resource that is pooled.
 
 * Of a pool (`work_of_pool`, for `drfh`) the rows are all resources, with the capacity of the whole cluster. A group offers no more than its
   servers could run if only their most plentiful resource counted: most[n,g] = sum of counts[i] max_r c[i,r] / d[n,i,r].
@@ -109,9 +109,8 @@ def _most(worth: FloatArray, use: FloatArray, bounds: FloatArray, most: FloatArr
     here = np.flatnonzero(~endless)
     if bounds.dtype == object:
         found[:] = [Fraction(0)] * len(worth)
-        found[here] = [
-            _most_in_fractions(*each, bounds) for each in zip(*map(fractions_of, (worth[here], use[here], most[here])), strict=True)
-        ]
+        of_users = zip(*map(fractions_of, (worth[here], use[here], most[here])), strict=True)
+        found[here] = [_most_in_fractions(*each, bounds) for each in of_users]
     elif here.size:
         found[here] = _most_of_all(worth[here], use[here], bounds, most[here])
     found[endless] = np.inf
