@@ -303,8 +303,13 @@ class Allocation(ShowsItself):
 
     @property
     def dominant_resources(self) -> tuple[str, ...]:
-        """Dominant resource of each user, argmax_r d[n,r] / C[r] with C the capacity of the cluster; "" for a user without demand."""
-        parts = safe_ratio(self.instance.demands, self.instance.total_capacity)
+        """Dominant resource of each user, argmax_r d[n,r] / C[r] with C the capacity of the cluster; "" for a user without demand.
+
+        Where demands differ by server, it is that of all that the user holds, and "" for a user that holds nothing.
+        """
+        instance = self.instance
+        of_users = instance.demands if instance.demands_by_kind.shape[1] == 1 else instance.held_of(self.tasks)
+        parts = safe_ratio(of_users, instance.total_capacity)
         best = parts.argmax(axis=1)
         return tuple(self.instance.resources[r] if parts[n, r] > 0 else "" for n, r in enumerate(best))
 
@@ -345,13 +350,14 @@ class Allocation(ShowsItself):
             what = "user or queue" if instance.queues else "user"
             raise KeyError(f'there is no {what} "{name}"{did_you_mean(str(name), names)}; there are {joined(names, 5)}')
         n = instance.users.index(name)
-        used = self.tasks[n].sum() * instance.demands[n]
+        used = instance.held_of(self.tasks)[n] if instance.demands_by_kind.shape[1] > 1 else self.tasks[n].sum() * instance.demands[n]
         parts = safe_ratio(used, instance.total_capacity)
         held = np.flatnonzero(self.tasks[n])
         return UserHoldings(
             name=name,
             queue=instance.queue_of[n],
             tasks=float(self.tasks[n].sum()),
+            work=float(self.work[n]),
             share=float(self.shares[n]) if self.shares.ndim == 1 else None,
             level=self.level_of_user[n],
             dominant_resource=self.dominant_resources[n],

@@ -64,7 +64,7 @@ from fairopt.wording import brief, did_you_mean, exactly, joined, named
 __all__ = ["book_source", "folder_source", "from_frames", "is_total", "read", "tables_in"]
 
 SERVERS = Schema(Column("name", "name"), *own_columns(Server))
-USERS = Schema(Column("name", "name"), *own_columns(User))
+USERS = Schema(Column("name", "name"), *own_columns(User, without=("on",)))
 MATRIX = Schema(Column("user", "name"), matrix=True)
 UNITS = Schema(Column("name", "name"), Column("unit"))
 SHARED = Schema(Column("name", "name"), Column("capacity", "number"))

@@ -2,8 +2,8 @@
 
 For divisible tasks the following merges are exact:
 
-* servers with the same capacity, the same eligibility column, the same rates, demands and speeds (and utilities) become one row with the sum
-  of their counts;
+* servers with the same capacity, the same eligibility column, the same rates, demands and speeds (and utilities) become one row with the
+  sum of their counts;
 * users with the same demand, eligibility, rates (and utilities) and the same tasks and parallelism per weight become one user, whose
   weight, tasks and parallelism are the sums of theirs. Named limits keep rows apart as `fairopt.instance.limit_merging` says.
 

@@ -144,6 +144,12 @@ class Derived:
             used[self.kind_of == k] = tasks[:, self.kind_of == k].T @ by_kind[:, k]
         return used
 
+    def held_of(self, tasks: FloatArray) -> FloatArray:
+        """Return what tasks, (users, servers), take of each resource by user, (users, resources)."""
+        by_kind = self.demands_by_kind
+        parts = [tasks[:, self.kind_of == k].sum(axis=1)[:, None] * by_kind[:, k] for k in range(by_kind.shape[1])]
+        return np.asarray(sum(parts[1:], parts[0]))
+
     def usage_of_shared(self, tasks: FloatArray) -> FloatArray:
         """Return what tasks, (users, servers), take of the resources of the whole cluster, (shared,)."""
         by_kind = self.demands_by_kind[:, :, self.n_server_resources :]
