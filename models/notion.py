@@ -144,9 +144,14 @@ class Notion(ABC):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of the notion with their values, by name; arguments by keyword only, such as those of trees, come last."""
+        """The options of the notion with their values, by name; arguments by keyword only, such as those of trees, come last.
+
+        Fields whose metadata say "if given" are left out while they are None.
+        """
         fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(self) if dataclasses.is_dataclass(self) else ()
-        return {field.name: getattr(self, field.name) for field in sorted(fields, key=lambda each: bool(each.kw_only))}
+        every = {field.name: getattr(self, field.name) for field in sorted(fields, key=lambda each: bool(each.kw_only))}
+        silent = {field.name for field in fields if "if given" in field.metadata and every[field.name] is None}
+        return {name: value for name, value in every.items() if name not in silent}
 
     @property
     def chosen_options(self) -> dict[str, Any]:
@@ -317,6 +322,8 @@ class Notion(ABC):
 
 def _comparable(value: Any) -> Any:
     """Return a value that is equal to, and hashed as, that of an equal option: of arrays and lists shape and numbers."""
+    if isinstance(value, Mapping):
+        return tuple(sorted((str(name), _comparable(each)) for name, each in value.items()))
     if isinstance(value, list | tuple) or hasattr(value, "__array__"):
         array = np.asarray(value)
         return array.shape, tuple(array.ravel().tolist())

@@ -128,9 +128,15 @@ def room_left(program: Program, x: FloatArray) -> float:
 
 
 def clause_violation(goal: Disjunctive, x: FloatArray, auxiliary: FloatArray | None) -> float:
-    """Return the largest violation over the clauses. That of a clause is the smallest of its alternatives; rows are scaled to size 1."""
-    point = np.concatenate([x, np.zeros(goal.auxiliary_upper.size) if auxiliary is None else auxiliary])
-    worst = 0.0
+    """Return the largest violation over the clauses, and over the bounds of auxiliary columns, relative to them.
+
+    That of a clause is the smallest of its alternatives; rows are scaled to size 1.
+    """
+    upper = goal.auxiliary_upper
+    auxiliary = np.zeros(upper.size) if auxiliary is None else auxiliary
+    point = np.concatenate([x, auxiliary])
+    beyond = np.maximum(-auxiliary, auxiliary - upper)
+    worst = max(0.0, float(np.divide(beyond, upper, out=beyond, where=upper > 0).max(initial=0.0)))
     for clause in goal.clauses:
         best = np.inf
         for alternative in clause:

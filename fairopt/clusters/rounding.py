@@ -28,7 +28,6 @@ from fairopt.clusters.packing import Budget, Packed, pack
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import expand, number_distinct, on_rows
-from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.kept_parts import without_breaking
 from fairopt.program.placement import WholePlacement
@@ -134,7 +133,6 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, 
     instance = allocation.instance
     if time_limit is not None:
         check_seconds("placement_time_limit", time_limit)
-    refuse_rules(instance, "no scheduler can be told them")
     if allocation.sharing != "rdm":
         raise Unsupported(
             "under time division users take turns on whole servers, which no quota or limit of a scheduler can express; "
@@ -231,6 +229,7 @@ def _grouped(instance: Instance, names: Mapping[str, str]) -> tuple[tuple[Group,
         rates=None if instance.rates_per_server is None else instance.rates_per_server[:, first],
         servers=[instance.servers[i] for i in first],
         queues=on_rows(instance, [int(first[g]) for g in group]),
+        rules=None,
     )
     return groups, small
 

@@ -25,6 +25,7 @@ from fairopt.commands.options import (
     Json,
     JsonOutput,
     QueueShare,
+    Rules,
     Sharing,
     Workers,
     read_instance,
@@ -86,6 +87,7 @@ def audit(
         typer.Option(metavar="SECONDS", help="Time limit of the solve, and of each property. Default: one minute for each search."),
     ] = None,
     changes: Changes = None,
+    rules: Rules = None,
     as_json: Json = False,
     everything: Annotated[bool, typer.Option("--all", help="Show all explanations, also of the properties that hold.")] = False,
     output: JsonOutput = None,
@@ -109,7 +111,7 @@ def audit(
     watched = words(fail_on or "")
     if fail_on is not None and not watched:
         raise typer.BadParameter("name at least one property, such as guarantees,sharing-incentive", param_hint="--fail-on")
-    instance = read_instance(file, changes)
+    instance = read_instance(file, changes, rules)
     wanted = None if properties is None else words(properties)
     if watched:
         every = [name for name in CHECKS if instance.is_tree or name not in OF_TREES]

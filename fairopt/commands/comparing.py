@@ -22,6 +22,7 @@ from fairopt.commands.options import (
     Notions,
     Output,
     QueueShare,
+    Rules,
     Schedules,
     Sharing,
     Shown,
@@ -81,6 +82,7 @@ def compare(
     queue_share: QueueShare = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each exact allocation.")] = None,
     changes: Changes = None,
+    rules: Rules = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
     everything: Everything = False,
@@ -106,7 +108,14 @@ def compare(
     choice = choose_users(form, shown, sort, top)
     check_picture(plot_queues, "--plot-queues")
     if other is not None or what_if_:
-        refused = {"--allocation": allocation, "--reference": reference, "--by": by != "user", "--fail-if": fail_if, "--exact": exact}
+        refused = {
+            "--rule": rules,
+            "--allocation": allocation,
+            "--reference": reference,
+            "--by": by != "user",
+            "--fail-if": fail_if,
+            "--exact": exact,
+        }
         for option, value in ({**refused, "--plot-queues": plot_queues}).items():
             if value:
                 raise typer.BadParameter("it is about one instance; leave it out, or compare one instance", param_hint=option)
@@ -131,7 +140,7 @@ def compare(
             everything=everything,
             choice=choice,
         )
-    instance = read_instance(file, changes)
+    instance = read_instance(file, changes, rules)
     choice.require(instance)
     if plot_queues is not None and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")

@@ -22,6 +22,7 @@ from fairopt.commands.options import (
     Json,
     JsonOutput,
     QueueShare,
+    Rules,
     Sharing,
     read_instance,
     refuse_rules,
@@ -76,6 +77,7 @@ def explain(
         float | None, typer.Option(metavar="SECONDS", help="Time limit of the allocation, and again of all solves that explain it.")
     ] = None,
     changes: Changes = None,
+    rules: Rules = None,
     as_json: Json = False,
     output: JsonOutput = None,
 ) -> None:
@@ -96,7 +98,7 @@ def explain(
         refuse_rules(guarantees, queue_share, "it is a rule of a notion, and a schedule counts guarantees as clamp does; leave it out")
     if integral and (schedule is not None or allocation is not None):
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
-    instance = read_instance(file, changes)
+    instance = read_instance(file, changes, rules)
     names = [each.name for each in instance.queues]
     if user is not None and user not in instance.users and user in names:
         user, queue = None, user

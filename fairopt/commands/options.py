@@ -45,6 +45,7 @@ __all__ = [
     "PlotQueues",
     "QueueShare",
     "Resume",
+    "Rules",
     "Schedules",
     "Sharing",
     "Shown",
@@ -247,9 +248,10 @@ def _bytes(text: str) -> int:
     return int(value)
 
 
-def read_instance(path: Path, changes: Sequence[str] | None) -> fo.Instance:
-    """Read the instance of a file or folder, with the changes of ``--set``."""
-    return work(f"reading {path}", lambda: fo.load(path, changes=changes or ()))
+def read_instance(path: Path, changes: Sequence[str] | None, rules: Sequence[str] | None = None) -> fo.Instance:
+    """Read the instance of a file or folder, with the changes of ``--set`` and the rules of ``--rule``."""
+    instance = work(f"reading {path}", lambda: fo.load(path, changes=changes or ()))
+    return instance.replace(rules=[*instance.rules, *rules]) if rules else instance
 
 
 def read_period(text: str) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from fairopt.commands.options import (
     Guarantees,
     Json,
     QueueShare,
+    Rules,
     Schedules,
     Sharing,
     read_instance,
@@ -65,6 +66,7 @@ def report(
         float | None, typer.Option(metavar="SECONDS", help="Time limit of each allocation, of each property and of the frontier.")
     ] = 60.0,
     changes: Changes = None,
+    rules: Rules = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page. Default: the name of FILE.")] = None,
     date: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Date on the page. Default: today.")] = None,
     one_page: Annotated[
@@ -83,7 +85,7 @@ def report(
     check_page(output, one_page=one_page)
     day = check_date(date)
     greedy = words(schedules)
-    instance = read_instance(file, changes)
+    instance = read_instance(file, changes, rules)
     wanted = with_rules(
         default_notions(instance)[: 1 if one_page else None] if notions is None else words(notions), guarantees, queue_share
     )

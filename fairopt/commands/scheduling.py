@@ -23,6 +23,7 @@ from fairopt.commands.options import (
     Output,
     Plot,
     PlotEnvy,
+    Rules,
     Sharing,
     Shown,
     Sort,
@@ -73,6 +74,7 @@ def schedule(
     sharing: Sharing = None,
     exact: Exact = False,
     changes: Changes = None,
+    rules: Rules = None,
     as_json: Json = False,
     as_csv: Csv = False,
     everything: Everything = False,
@@ -99,7 +101,7 @@ def schedule(
     else:
         name, plan = read_schedule(schedule or "drfh:first-fit")
     started = time.perf_counter()
-    instance = read_instance(file, changes)
+    instance = read_instance(file, changes, rules)
     choice.require(instance)
     seconds = {"read": time.perf_counter() - started}
     given = {

@@ -174,9 +174,7 @@ def solve(
     if plot_polytope is not None and solver != "trajectory":
         raise typer.BadParameter("only one engine has a path to draw; add --solver trajectory", param_hint="--plot-polytope")
     started = time.perf_counter()
-    instance = read_instance(file, changes)
-    if rules:
-        instance = instance.replace(rules=[*instance.rules, *rules])
+    instance = read_instance(file, changes, rules)
     choice.require(instance)
     if plot_queues is not None and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")

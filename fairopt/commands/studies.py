@@ -18,6 +18,7 @@ from fairopt.commands.options import (
     Json,
     Notions,
     QueueShare,
+    Rules,
     Schedules,
     Sharing,
     Workers,
@@ -77,6 +78,7 @@ def study(
         str | None, typer.Option(metavar="URL", help="Address of the dask or ray cluster, such as tcp://10.0.0.1:8786.")
     ] = None,
     changes: Changes = None,
+    rules: Rules = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each instance and allocation.")] = False,
     table: Annotated[
@@ -143,10 +145,12 @@ def study(
         raise typer.BadParameter("there are no instances; give files, --generate SPEC, or both", param_hint="FILE")
     if changes and not files:
         raise typer.BadParameter("it changes files, and there are none; give options in --generate SPEC", param_hint="--set")
+    if rules and not files:
+        raise typer.BadParameter("it names users of files, and there are none", param_hint="--rule")
     instances: dict[str, fo.Instance | str] = {}
     for path in files or []:
         name = path.stem if path.stem not in instances else str(path)
-        instances[name] = read_instance(path, changes)
+        instances[name] = read_instance(path, changes, rules)
     instances |= {spec: spec for spec in generate or []}
     wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
     titles = _titles(files or [], list(instances)) if own or kind in _PAPER else {}

@@ -17,6 +17,7 @@ from fairopt.commands.options import (
     Notions,
     Output,
     QueueShare,
+    Rules,
     Schedules,
     Sharing,
     Shown,
@@ -46,6 +47,7 @@ def what_if(
         ),
     ] = None,
     changes: Annotated[list[str] | None, change("A change of both sides, before and after. Can be repeated.", "--given")] = None,
+    rules: Rules = None,
     notions: Notions = "drfh",
     schedules: Schedules = "",
     integral: Annotated[bool, typer.Option("--integral", help="Also compute the best allocations of whole tasks.")] = False,
@@ -71,12 +73,13 @@ def what_if(
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     choice = choose_users(form, shown, sort, top)
-    if other is None and not changed:
+    if other is None and not (changed or rules):
         raise typer.BadParameter("say what changes, such as --set users.vision.weight=3, or give a second file", param_hint="--set")
     compare_two(
         (file, other),
         both=changes or [],
         changed=changed or [],
+        rules=rules,
         options={
             "notions": with_rules(words(notions), guarantees, queue_share),
             "schedules": words(schedules),
@@ -97,6 +100,7 @@ def compare_two(
     *,
     both: list[str],
     changed: list[str],
+    rules: list[str] | None = None,
     options: dict[str, Any],
     form: Form,
     output: Path | None,
@@ -104,9 +108,9 @@ def compare_two(
     everything: bool,
     choice: Choice,
 ) -> None:
-    """Compare two files, or a file and a changed copy; ``both`` are changes of the two, ``changed`` of the second."""
+    """Compare two files, or a file and a changed copy; ``both`` are changes of the two, ``changed`` and ``rules`` of the second."""
     first, second = files[0], files[1] or files[0]
-    before, after = read_instance(first, both), read_instance(second, [*both, *changed])
+    before, after = read_instance(first, both), read_instance(second, [*both, *changed], rules)
     if not set(choice.users) <= {*before.users, *after.users}:
         choice.require(before)
     names = (

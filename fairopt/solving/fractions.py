@@ -92,7 +92,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
             else:
                 solution = reduction.spread(within_kept(reduction.program, deadline)[1])
         except NoSolution as error:
-            raise with_contradiction(program.program, error) from None
+            raise with_contradiction(program.program, error, deadline) from None
         solved = time.perf_counter()
         prove(program, solution)
     pairs = _table(program, solution.x)

@@ -192,7 +192,7 @@ def solve(
         if integral and "tasks" in error.known:  # of the pairs of single servers
             error.known["tasks"] = unexpanded(instance, program.table(error.known["tasks"]), row, chosen.utility)
             error.known["solver"] = engines[0].name
-        raise why_nothing(program, error) from None
+        raise why_nothing(program, error, deadline) from None
     if not found.certificate.worst <= tolerance:
         from fairopt.solving.small_fractions import in_small_fractions
 

@@ -92,12 +92,11 @@ class AgentPrograms:
                 model.basis = basis
                 model.set_options(simplex_strategy=PRIMAL_SIMPLEX)
             outcome = model.run(self.deadline.left)
-            self.programs, self.iterations = self.programs + 1, self.iterations + outcome.iterations
             if outcome.status is Status.OPTIMAL:
                 outcome = model.refine(outcome, self.deadline.left, of_prices=1e5)
                 self.basis = model.basis
-                return outcome
-            if outcome.status is Status.TIME_LIMIT:
+            self.programs, self.iterations = self.programs + 1, self.iterations + outcome.iterations
+            if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT):
                 break
         assert outcome is not None
         return solved(outcome, self.deadline, {"levels": []})

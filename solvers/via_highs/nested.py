@@ -8,6 +8,7 @@ An agent with a positive multiplier is settled. All rows of earlier depths stay.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -66,7 +67,7 @@ def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool
                 np.concatenate([np.ones(bounds.size), np.full(reach.size, np.inf)]),
                 tolerance=1e-10,
             )
-            outcome = model.refine(solved(model.run(deadline.left), deadline, {"levels": []}), deadline.left)
+            outcome = model.refine(solved(model.run(deadline.left), deadline, _final(program, goal, stages)), deadline.left)
             programs, iterations = programs + 1, iterations + outcome.iterations
             y = np.maximum(outcome.x[:-1], 0.0)
             y /= max(1.0, float((use @ y).max(initial=0.0)))
@@ -90,3 +91,10 @@ def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool
     shares = np.zeros(len(program.users))
     shares[goal.users] = owed[goal.depth.size - goal.users.size :]
     return Solution(exactly(program, program.utilities, x, shares), tuple(stages), iterations=iterations, programs_solved=programs)
+
+
+def _final(program: Program, goal: Nested, stages: Sequence[Stage]) -> dict[str, object]:
+    """Return the final levels of all depths, and the users who are settled themselves, for the error at a time limit."""
+    first = goal.depth.size - goal.users.size  # the agents from here on are users
+    settled = [goal.users[agent - first] for stage in stages if stage.agents is not None for agent in stage.agents if agent >= first]
+    return {"levels": [stage.value for stage in stages], "users": [program.users[n] for n in settled]}

@@ -320,19 +320,19 @@ def solver(name: str | None) -> Any:
     return found
 
 
-def run(model: Any, engine: Any, seconds: float) -> tuple[Status, float]:
-    """Solve; the values are in the model then. Return the status and the bound on the goal (nan if there is none)."""
+def run(model: Any, engine: Any, seconds: float) -> tuple[Status, float | None]:
+    """Solve; the values are in the model then. Return the status and the bound on the goal, None if the solver gives none."""
     with inside():
         how: dict[str, Any] = {"timelimit": max(seconds, 1e-3)} if np.isfinite(seconds) else {}
         results = engine.solve(model, load_solutions=False, **how)
         status = status_of(results.solver.termination_condition)
         if status is Status.OPTIMAL:
             model.solutions.load_from(results)
-        bound = results.problem.upper_bound
         try:
-            return status, float(bound)
+            bound = float(results.problem.upper_bound)
         except (TypeError, ValueError):
-            return status, float("nan")
+            return status, None
+        return status, bound if np.isfinite(bound) else None
 
 
 def values(variables: list[Any]) -> FloatArray:

@@ -11,6 +11,7 @@ from reference.ruled import largest, leximin
 
 import fairopt as fo
 from fairopt.program import Program
+from fairopt.solvers.backend import Deadline
 from fairopt.solvers.via_highs.contradictions import contradiction
 
 ENGINES = ("highs", "cvxpy", "pyomo")
@@ -123,7 +124,7 @@ def test_a_contradiction_is_irreducible(exact: bool) -> None:
     assert named == ["x[a] >= 2 * x[b]", "x[b] >= 4", "x[a] <= 7"]
     for rule in named:
         program = fo.formulate(lab.replace(rules=[other for other in named if other != rule]), "drfh")
-        assert contradiction(program) == []
+        assert contradiction(program, Deadline(None)) == []
 
 
 def test_own_tasks_are_part_of_a_contradiction() -> None:
