@@ -14,7 +14,7 @@ tasks, and everything is as if nothing differed.
 ([0, 1], [[1.0], [2.0]])
 >>> lab.demands
 Traceback (most recent call last):
-fairopt.errors.Unsupported: the demand of a task of "train" differs from server to server (gpu: 1 on a100, 2 on v100), and one demand ...
+fairopt.errors.Unsupported: the demand of a task of "train" differs from server to server (gpu: 1 on a100, 2 on v100), and this needs ...
 """
 
 from __future__ import annotations

@@ -86,8 +86,8 @@ class Derived:
         """
         if self.demands_by_kind.shape[1] > 1:
             raise Unsupported(
-                f"{differences(self)}, and one demand for all servers is asked for here; ask for a notion that follows demands by server "  # type: ignore[arg-type]
-                '("cdrf", "tsf", "proportional"), or read demands_of(users, servers)'
+                f"{differences(self)}, and this needs one demand for all servers; use fairopt.solve with a notion that follows demands by "  # type: ignore[arg-type]
+                'server ("cdrf", "tsf", "drfh", "max-min", "proportional", "efficiency"), or read demands_of(users, servers)'
             )
         return self.demands_by_kind[:, 0]
 

@@ -30,6 +30,7 @@ from fairopt.allocation import Allocation, ExactAnswer
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import CertificateError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance, safe_ratio
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.limits import refuse_limits
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.shared import refuse_shared
@@ -203,6 +204,7 @@ def edrf_rounds(instance: Instance) -> tuple[Round, ...]:
 def _share_per_task(instance: Instance) -> FloatArray:
     """Return the dominant share of one task divided by the weight, (users,), for an instance of one server."""
     require_instance(instance)
+    refuse_by_server(instance, "precomputed DRF and EDRF place tasks that are the same everywhere", "use fairopt.solve, or leave this out")
     refuse_rules(instance, "precomputed DRF and EDRF obey none", "use fairopt.solve, or leave the rules out")
     refuse_shared(instance, "precomputed DRF and EDRF do not count them", "use fairopt.solve, or leave them out")
     notion = NOTIONS["drf"]()

@@ -34,6 +34,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import number_distinct
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.limits import refuse_limits
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.shared import refuse_shared
@@ -161,6 +162,7 @@ def arrivals(
 def _checked(instance: Instance, resource: str, cards: str | None, until: float, step: float) -> tuple[int, int | None]:
     """Check the arguments; return the position of the resource and of the resource in cards."""
     require_instance(instance)
+    refuse_by_server(instance, "arriving tasks are the same everywhere", "use fairopt.solve, or leave this out")
     refuse_rules(instance, "arriving tasks are placed without them")
     refuse_shared(instance, "arriving tasks are placed without them", "leave them out")
     for name in (resource, cards):
