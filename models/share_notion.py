@@ -238,8 +238,7 @@ class ShareNotion(Notion):
         """Return the same share for progressive filling, if the goal is its leximin."""
         if not self.goal(np.ones(instance.n_users)).has_levels:
             return super().criterion(instance)
-        refuse_by_server(instance, "schedules take tasks that are the same everywhere", "solve the notion instead")
-        exact = instance.demands.dtype == object
+        exact = instance.capacities.dtype == object
         return Criterion(self._exact_share(instance) if exact else self._checked_share(instance))
 
     def _checked_share(self, instance: Instance) -> FloatArray:

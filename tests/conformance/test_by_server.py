@@ -169,8 +169,41 @@ def test_who_does_not_follow_it_refuses_it() -> None:
         for notion in ("psdsf", "per-server-drf", "uniform", "asset"):
             with pytest.raises(fo.Unsupported, match="user-1"):
                 fo.solve(instance, notion)
-        for refused in (lambda each: fo.schedule(each, "cdrf"), lambda each: fo.audit(fo.solve(each, "cdrf")), fo.Instance.pooled):
+        for refused in (lambda each: fo.audit(fo.solve(each, "cdrf")), fo.Instance.pooled):
             with pytest.raises(fo.Unsupported, match="user-1"):
                 refused(instance)
     with pytest.raises(fo.Unsupported, match="queues, guarantees"):
         fo.solve(lab.replace(guarantees=[1, 0]), "cdrf")
+
+
+def filled(instance: fo.Instance, unit: list[float], best_fit: bool) -> np.ndarray:
+    """Return tasks, (users, servers), placed one at a time: whoever has done the least work for its weight, on the first server that fits.
+
+    With ``best_fit``, on the one that has the least free, as a sum of parts of the cluster. A row stands for one server.
+    """
+    free, tasks = instance.capacities.copy(), np.zeros(instance.speeds.shape)
+    total = instance.capacities.sum(axis=0)
+    stopped: set[int] = set()
+    while len(stopped) < instance.n_users:
+        shares = (tasks * instance.speeds).sum(axis=1) * unit / instance.weights
+        n = min((each for each in range(instance.n_users) if each not in stopped), key=lambda each: (round(shares[each], 12), each))
+        fits = [i for i in range(instance.n_servers) if instance.eligibility[n, i]]
+        fits = [i for i in fits if (instance.demands_by_kind[n, instance.kind_of[i]] <= free[i] + 1e-9).all()]
+        if not fits or tasks[n].sum() + 1 > instance.tasks[n] + 1e-9:
+            stopped.add(n)
+            continue
+        i = min(fits, key=lambda each: (round(float((free[each] / total).sum()), 12), each)) if best_fit else fits[0]
+        tasks[n, i] += 1
+        free[i] -= instance.demands_by_kind[n, instance.kind_of[i]]
+    return tasks
+
+
+@pytest.mark.parametrize("placement", ["first-fit", fo.PLACEMENTS["best-fit"](metric="tightest")])
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_schedules_place_tasks_by_the_demand_of_the_server(notion: str, placement: Any) -> None:
+    """Task by task, as a loop that is written down does; and in fractions the same."""
+    for instance in [each.replace(counts=None) for each in (drawn(seed, limited=False) for seed in range(40, 52)) if not each.shared]:
+        unit = [unit_of_work(instance, notion, n) for n in range(instance.n_users)]
+        found = fo.schedule(instance, notion, placement=placement)
+        np.testing.assert_array_equal(found.tasks, filled(instance, unit, placement != "first-fit"))
+    assert (fo.schedule(instance, notion, placement=placement, exact=True).tasks == found.tasks).all()
