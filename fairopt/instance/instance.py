@@ -262,6 +262,7 @@ class Instance(Derived, ShowsItself):
         units: Any = None,
         shared: Any = None,
         limits: Any = None,
+        on: Any = None,
     ) -> Instance:
         """Return the instance that pandas frames describe; their columns are those of the tables of a folder.
 
@@ -280,6 +281,9 @@ class Instance(Derived, ShowsItself):
             A row for each resource of the whole cluster: ``name`` (or the index) and ``capacity``. With it, ``servers`` may be None.
         limits : DataFrame, optional
             A row for each named limit: ``name`` (or the index), bound, resource, users, queues, servers and each.
+        on : DataFrame, optional
+            A row for each user and servers where its tasks take other amounts or do other work: ``user`` (or the index), servers, speed, a
+            column per resource.
 
         Raises
         ------
@@ -296,7 +300,7 @@ class Instance(Derived, ShowsItself):
         """
         more = {"queues": queues, "limits": limits, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units}
         frames = {} if servers is None and shared is not None else {"servers": servers}
-        more["shared"] = shared
+        more |= {"shared": shared, "on": on}
         frames |= {"users": users} | {name: frame for name, frame in more.items() if frame is not None}
         made: Instance = import_module("fairopt.formats.tables").from_frames(frames)  # formats are a floor above
         return made
@@ -390,7 +394,7 @@ class Instance(Derived, ShowsItself):
         return plain_data(self)
 
     def to_frame(
-        self, of: Literal["users", "servers", "shared", "queues", "limits", "eligibility", "rates", "weights", "units"] = "users"
+        self, of: Literal["users", "servers", "shared", "queues", "limits", "on", "eligibility", "rates", "weights", "units"] = "users"
     ) -> pd.DataFrame:
         """Return a table that `from_frame` reads: users, servers, or, where the instance has them, queues, matrices and units.
 
