@@ -51,21 +51,25 @@ def check_no_queues(name: str, instance: Instance) -> None:
     check_limits_alone(name, instance)
 
 
-def check_limits_alone(name: str, instance: Instance) -> None:
-    """Refuse what is more than limits of queues, for a notion that equalises no share: guarantees, weights of queues, tiers."""
+def check_limits_alone(name: str, instance: Instance, *, guarantees: bool = False) -> None:
+    """Refuse what is more than limits of queues, for a notion that equalises no share: weights of queues, tiers, and guarantees.
+
+    With ``guarantees`` they are allowed: the notion keeps them as rows (`fairopt.solving.kept_guarantees`).
+    """
     use = 'use "drfh", "tsf" or another notion that equalises a share'
     promised = np.flatnonzero(instance.guarantees > 0)
-    if promised.size:
+    if promised.size and not guarantees:
         raise Unsupported(f'"{name}" does not support guarantees, and user "{instance.users[promised[0]]}" has one; {use}')
     if (instance.weights == 0).any():
         user = instance.users[int(np.flatnonzero(instance.weights == 0)[0])]
         raise Unsupported(f'"{name}" needs weights > 0, and that of user "{user}" is 0; {use}, or leave the user out')
+    what = "guarantees and limits" if guarantees else "limits"
     for queue in instance.queues:
-        if queue.guarantee or any(quota.guarantee for quota in queue.quotas):
-            raise Unsupported(f'"{name}" takes the limits of queues, but no guarantees, and queue "{queue.name}" has one; {use}')
+        if not guarantees and (queue.guarantee or any(quota.guarantee for quota in queue.quotas)):
+            raise Unsupported(f'"{name}" takes the {what} of queues, but no guarantees, and queue "{queue.name}" has one; {use}')
         if queue.weight != 1 or queue.tier:
-            what = "tiers" if queue.tier else "weights"
-            raise Unsupported(f'"{name}" takes the limits of queues, but not their {what}, and queue "{queue.name}" has one; {use}')
+            which = "tiers" if queue.tier else "weights"
+            raise Unsupported(f'"{name}" takes the {what} of queues, but not their {which}, and queue "{queue.name}" has one; {use}')
 
 
 def check_nested(name: str, instance: Instance) -> None:

@@ -201,7 +201,7 @@ class ShareNotion(Notion):
         if not instance.is_tree:
             return
         if not goal.in_shares:
-            check_limits_alone(self.name, instance)
+            check_limits_alone(self.name, instance, guarantees=goal.feature is Feature.TOTAL)
         elif goal.feature is not Feature.LEXIMIN:
             check_no_queues(self.name, instance)
         elif self.tree == "nested":
@@ -268,7 +268,7 @@ class ShareNotion(Notion):
         if program.goal.feature is Feature.NESTED:
             goal = Nested.of(instance.tree, weights, np.bincount(users, minlength=instance.n_users) > 0)
         elif program.goal.is_filling:
-            goal = self._filling(instance, share, users, servers)
+            goal = self.filling(instance, share, users, servers)
         return ExactProgram.of(program, instance, utilities, goal)
 
     def _exact_share(self, instance: Instance) -> ExactArray:
@@ -310,7 +310,7 @@ class ShareNotion(Notion):
             if self.tree == "nested":
                 goal = Nested.of(instance.tree, goal.weights, np.bincount(users, minlength=instance.n_users) > 0)
             else:
-                goal = self._filling(instance, share, users, servers)
+                goal = self.filling(instance, share, users, servers)
         of_queues, names = queue_limits(instance, users, servers)
         program = Program(
             name=self.name,
@@ -331,7 +331,7 @@ class ShareNotion(Notion):
             return dataclasses.replace(program, goal=filling)
         return program.keeping(KeptParts.of(instance))
 
-    def _filling(self, instance: Instance, share: FloatArray, users: IntArray, servers: IntArray) -> TreeFilling:
+    def filling(self, instance: Instance, share: FloatArray, users: IntArray, servers: IntArray) -> TreeFilling:
         """Return the goal of filling the tree of an instance; of a flat list of users, if somebody comes last, a tree of its root alone."""
         counting, parts = self.counting(instance), None
         if self._queue_share() == "dominant" and instance.is_tree:

@@ -164,15 +164,18 @@ class Cluster:
         self.demands = np.array([[number(v) for v in row] for row in instance.demands], kind)
         rows = zip(instance.counts, instance.capacities, strict=True)
         self.capacity = np.array([[number(count) * number(v) for v in row] for count, row in rows], kind)
-        self.total = self.capacity.sum(axis=0)
+        of_cluster = np.array([number(amount) for amount in instance.shared.values()], kind)
+        self.total = np.concatenate([self.capacity.sum(axis=0), of_cluster])
         share = np.asarray(share)
         self.same_everywhere = share.ndim == 1
         wide = np.broadcast_to(share[:, None] if share.ndim == 1 else share, (instance.n_users, instance.n_servers))
         self.share = np.array([[number(v) for v in row] for row in np.where(instance.eligibility, wide, 0.0)], kind)
         self.able = [n for n in range(instance.n_users) if instance.eligibility[n].any()]
         everybody, everywhere = range(instance.n_users), range(instance.n_servers)
-        pairs = [(i, r) for i in everywhere for r in range(instance.n_resources)]
-        self.rows = [self.row(everybody, r, [i], self.capacity[i, r]) for i, r in pairs if not large or self.capacity[i, r] == 0]
+        columns = self.capacity.shape[1]
+        pairs = [([i], r, self.capacity[i, r]) for i in everywhere for r in range(columns)]
+        pairs += [(list(everywhere), columns + r, amount) for r, amount in enumerate(of_cluster)]
+        self.rows = [self.row(everybody, r, there, amount) for there, r, amount in pairs if not large or amount == 0]
         for n in self.able:
             own = np.zeros_like(self.share)
             own[n] = number(1)
@@ -181,8 +184,8 @@ class Cluster:
             if np.isfinite(instance.parallelism[n]):
                 busy = np.zeros_like(self.share)
                 for i in np.flatnonzero(instance.eligibility[n]):
-                    demanded = self.demands[n] > 0
-                    busy[n, i] = max(self.demands[n][demanded] / np.array([number(v) for v in instance.capacities[i]], kind)[demanded])
+                    pairs_of = zip(self.demands[n], instance.capacities[i], strict=False)
+                    busy[n, i] = max((d / number(c) for d, c in pairs_of if d > 0 and c > 0), default=number(0))
                 self.rows.append(Row(busy, number(instance.parallelism[n])))
         for node in nodes:
             if node.queue is None:
@@ -228,8 +231,7 @@ class LinearPrograms:
     def __init__(self, cluster: Cluster) -> None:
         instance, self.exact = cluster.instance, cluster.number is Fraction
         self.cluster = cluster
-        most = np.where(np.isfinite(instance.tasks), instance.tasks, np.inf)[:, None]
-        alone = np.minimum(instance.rates, most)
+        alone = np.minimum(instance.rates, np.minimum(instance.tasks, within_shared(instance))[:, None])
         self.users, self.servers = np.nonzero(instance.eligibility & (alone > 0))
         self.unit = np.array([Fraction(1)] * self.users.size, object) if self.exact else alone[self.users, self.servers]
         worth = cluster.share[self.users, self.servers] * self.unit
@@ -743,7 +745,8 @@ def exact_shares(
 
 def share_per_task(instance: fo.Instance, notion: str) -> np.ndarray:
     """Return the share of one task of each user, not divided by its weight: drfh, drf, asset, tsf, cdrf, or max-min (1)."""
-    total = instance.counts @ instance.capacities
+    of_cluster = np.array(list(instance.shared.values()), float)
+    total = np.concatenate([instance.counts @ instance.capacities, of_cluster])
     demanded = instance.demands > 0
     parts: np.ndarray = np.divide(instance.demands, total, out=np.zeros_like(instance.demands), where=demanded & (total > 0))
     if notion in ("drf", "drfh"):
@@ -756,8 +759,10 @@ def share_per_task(instance: fo.Instance, notion: str) -> np.ndarray:
     for n in range(instance.n_users):
         for i in range(instance.n_servers):
             if notion == "tsf" or instance.eligibility[n, i]:
-                alone[n] += instance.counts[i] * min(instance.capacities[i, demanded[n]] / instance.demands[n, demanded[n]])
-    return np.divide(1.0, alone, out=np.ones_like(alone), where=alone > 0)
+                here = zip(instance.demands[n], instance.capacities[i], strict=False)
+                alone[n] += instance.counts[i] * min((c / d for d, c in here if d > 0), default=np.inf)
+    alone = np.minimum(alone, within_shared(instance))
+    return np.asarray(np.divide(1.0, alone, out=np.ones_like(alone), where=alone > 0))
 
 
 # Fairness among queues first -----------------------------------------------------------------------------------------------------
@@ -1134,9 +1139,16 @@ def gap(mine: Any, theirs: Any, alone: Any = 1.0) -> float:
     return float((np.abs(mine - theirs) / np.maximum(np.maximum(mine, theirs), 1e-3)).max(initial=0.0))
 
 
+def within_shared(instance: fo.Instance) -> np.ndarray:
+    """Return how many tasks of each user the resources of the cluster alone would allow."""
+    amounts, demands = np.array(list(instance.shared.values()), float), instance.demands[:, instance.capacities.shape[1] :]
+    most: np.ndarray = np.divide(amounts, demands, out=np.full(demands.shape, np.inf), where=demands > 0)
+    return np.asarray(most.min(axis=1, initial=np.inf))
+
+
 def tasks_alone(instance: fo.Instance) -> np.ndarray:
     """Return what each user could run alone; 1 for users who cannot run."""
-    alone = np.minimum(instance.rates.sum(axis=1), instance.tasks)
+    alone = np.minimum(np.minimum(instance.rates.sum(axis=1), within_shared(instance)), instance.tasks)
     return np.where(alone > 0, alone, 1.0)
 
 

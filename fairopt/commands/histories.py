@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["history"]
 
 
-By = Literal["owner", "queue", "hour", "window", "time", "worst"]
+By = Literal["owner", "queue", "limit", "hour", "window", "time", "worst"]
 
 
 def history(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.instance.limits import Limit
 from fairopt.instance.tolerances import SAME
 from fairopt.simulation.flow_samples import MOST_SAMPLES, check_step
 from fairopt.simulation.fluid import Flow
 from fairopt.simulation.streams import Streams
 
-__all__ = ["Series", "sample_flow", "sample_times", "sample_whole_tasks"]
+__all__ = ["Series", "by_name", "mean_over_time", "sample_flow", "sample_times", "sample_whole_tasks"]
 
 _MOST_NUMBERS = 5_000_000
 
@@ -54,10 +56,32 @@ class Series:
         """Fraction of each resource of the cluster in use, (K, M)."""
         return safe_ratio(self.usage, self.capacity)
 
+    def mean_limit_use(self, limits: Sequence[Limit]) -> dict[str, float]:
+        """Return the mean over time of how full each named limit is, by name; 0 with fewer than two samples."""
+        return by_name(limits, mean_over_time(self.times, self.limit_use))
+
+    def most_limit_use(self, limits: Sequence[Limit]) -> dict[str, float]:
+        """Return how full each named limit is at most, by name."""
+        return by_name(limits, self.limit_use.max(axis=0, initial=0.0))
+
     @property
     def row_utilization(self) -> FloatArray | None:
         """Fraction of each resource in use on each row of servers, (K, R, M)."""
         return None if self.row_usage is None or self.row_capacity is None else safe_ratio(self.row_usage, self.row_capacity)
+
+
+def mean_over_time(times: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the mean of each column of step functions, (K, columns), until the last sample; 0 with fewer than two."""
+    length = np.diff(times)
+    return np.asarray(length @ values[:-1] / length.sum() if length.sum() > 0 else np.zeros(values.shape[1]))
+
+
+def by_name(limits: Sequence[Limit], values: FloatArray) -> dict[str, float]:
+    """Return values by the names of limits; limits of one name, of different users, are one: the fullest."""
+    found: dict[str, float] = {}
+    for limit, value in zip(limits, values.tolist(), strict=True):
+        found[limit.name] = max(found.get(limit.name, 0.0), value)
+    return found
 
 
 def sample_times(changes: FloatArray, until: float, step: float | None) -> FloatArray:

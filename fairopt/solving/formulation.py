@@ -15,6 +15,7 @@ from fairopt.instance.rule_rows import refuse_rules, rule_rows
 from fairopt.models import NOTIONS, Notion, ShareNotion, Sharing, Stated, default_sharing
 from fairopt.program import Feature, LimitKind, Program
 from fairopt.program.rule_limits import obeying
+from fairopt.solving.kept_guarantees import refuse_whole, with_guarantees
 from fairopt.wording import did_you_mean, figure
 
 __all__ = [
@@ -145,9 +146,11 @@ def formulate(
     chosen, how = checked(instance, notion, sharing, options)
     if integral:
         refuse_rules(instance, "no engine finds whole tasks that obey them", "leave integral or the rules out")
+        refuse_whole(instance, chosen)
         instance, row = expanded(instance)
         chosen = with_utility(chosen, None if chosen.utility is None else columns(chosen.utility, row))
-    program = with_rules(chosen.formulate(instance, sharing=how, integral=integral), chosen, instance)
+    ruled, _ = with_guarantees(instance, chosen, how)
+    program = with_rules(chosen.formulate(instance, sharing=how, integral=integral), chosen, ruled)
     object.__setattr__(program, "source", Source(chosen, instance, how, program))  # not a copy, which would have tables written out
     return program
 

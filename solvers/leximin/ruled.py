@@ -19,6 +19,7 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from fairopt.errors import NoSolution
 from fairopt.instance import FloatArray
 from fairopt.program import Program, Solution, Stage
 from fairopt.solvers.backend import Deadline, final_levels
@@ -119,4 +120,19 @@ def _levels(scaled: _Scaled, solve: LinearProgram, deadline: Deadline) -> Soluti
         log.info("level %d: %.6g, %d users left", len(stages), t, int(rising.sum()))
         if t > 0 and not 1 / SETTINGS.other_unit < t / unit < SETTINGS.other_unit:
             unit = t
+    y = _without_excess(y, own, level / reach[members], scaled, solve)
     return Solution(scaled.point(y), tuple(stages), programs_solved=len(stages))
+
+
+def _without_excess(y: FloatArray, own: sp.csr_array, level: FloatArray, scaled: _Scaled, solve: LinearProgram) -> FloatArray:
+    """Return a point at which no user has more than its level, where rounding left users of small weight some."""
+    inverse = np.divide(1.0, level, out=np.zeros(level.size), where=level > 0)
+    excess = np.asarray(own @ y) * inverse - 1
+    if not excess.max(initial=0.0) > SETTINGS.excess:
+        return y
+    more = np.asarray(inverse @ own)
+    try:
+        found, _ = solve(-more / more.max(), sp.block_array([[scaled.matrix], [-own]], format="csr"), np.append(scaled.right, -level))
+    except NoSolution:
+        return y
+    return found if np.abs(np.asarray(own @ found) * inverse - 1)[level > 0].max() < excess.max() else y

@@ -30,12 +30,15 @@ def solve_ruled(program: Program, deadline: Deadline) -> Solution:
     def solve(cost: FloatArray, matrix: sp.csr_array, right: FloatArray) -> tuple[FloatArray, FloatArray]:
         nonlocal iterations
         n = cost.size
-        slack = right + _ROUNDING * np.abs(right)  # levels are known to rounding
-        model = HighsModel(cost, np.zeros(n), np.full(n, np.inf), matrix, np.full(right.size, -np.inf), slack, tolerance=1e-10)
-        outcome = model.run(deadline.left)
-        if outcome.status is Status.INFEASIBLE:
-            raise NoSolution("nothing is feasible", {"infeasible": True})
-        outcome = model.refine(solved(outcome, deadline, {}), deadline.left, of_prices=_SHARPER)
+        for slack in (0.0, _ROUNDING):  # levels are known to rounding
+            bounds = right + slack * np.abs(right)
+            model = HighsModel(cost, np.zeros(n), np.full(n, np.inf), matrix, np.full(right.size, -np.inf), bounds, tolerance=1e-10)
+            first = model.run(deadline.left)
+            if first.status is Status.INFEASIBLE:
+                raise NoSolution("nothing is feasible", {"infeasible": True})
+            outcome = model.refine(solved(first, deadline, {}), deadline.left, of_prices=_SHARPER)
+            if outcome is not first:
+                break
         iterations += outcome.iterations
         return np.maximum(outcome.x, 0.0), np.maximum(outcome.row_duals, 0.0)
 
