@@ -123,6 +123,8 @@ class Notion(ABC):
         Of the proofs cited, only those of Pareto optimality cover limits on parallelism: they hold for any limits. Nor do the others cover
         resources of the whole cluster, unless there is one server, which might as well have them.
         """
+        if wanted is not Property.PARETO and instance.differs_by_server:  # no proof is about work
+            return None
         of_cluster = bool(instance.shared) and instance.counts.sum() != 1 and not self.proofs_cover_shared
         if wanted is not Property.PARETO and (of_cluster or instance.limited.any()):
             return None
