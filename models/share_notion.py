@@ -251,7 +251,7 @@ class ShareNotion(Notion):
             found = f"a {type(given).__name__} that is no array of numbers"
         else:
             if share.shape in shapes:
-                return by_work(instance, share)
+                return np.asarray(by_work(instance, share))
             found = f"an array of shape {share.shape}"
         raise InvalidInstance(
             f'share_per_task of "{self.name}" returned {found}; return numbers of shape (users,) = {shapes[0]}, '
@@ -280,7 +280,7 @@ class ShareNotion(Notion):
                 f'share_per_task of "{self.name}" gives {wrong[0]!r} for an instance in fractions, which is a float; compute it without '
                 "floats of your own (Fraction(1, 2) for 0.5), or leave exact out"
             )
-        return by_work(instance, fractions_of(share))
+        return np.asarray(by_work(instance, fractions_of(share)))
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Return the program: eligible pairs, shares as utilities, limits, goal.

@@ -137,9 +137,8 @@ class Tables:
         names = self._servers.cells("name")
         self._limits, self._rules = tables.get("limits"), tables.get("rules")
         limits = None if self._limits is None else entries_of(self._limits, names, self._unit_of)
-        self._on = None
-        if "on" in tables:
-            self._on = OnTable(tables["on"], self._users.cells("name"), names, self._resources, self._unit_of)
+        known = self._users.cells("name"), names, self._resources, self._unit_of
+        self._on = OnTable(tables["on"], *known) if "on" in tables else None
         self.data: object = {
             "resources": self._resources,
             **({} if self._units is None else {"units": self._unit_of}),
@@ -317,9 +316,10 @@ class Tables:
             {"name": name, "demand": dict(zip(self._resources, demand, strict=True)), **dict(zip(numbers, values, strict=True))}
             for name, demand, *values in zip(names, demands, *numbers.values(), strict=True)
         ]
-        for entry in entries if self._on is not None else ():
-            if entry["name"] in self._on.entries:
-                entry["on"] = self._on.entries[entry["name"]]
+        on = {} if self._on is None else self._on.entries
+        for entry in entries:
+            if entry["name"] in on:
+                entry["on"] = on[entry["name"]]
         for entry, queue in zip(entries, table.cells("queue"), strict=True):
             if queue:
                 entry["queue"] = queue

@@ -130,7 +130,8 @@ def _most_of_all(worth: FloatArray, use: FloatArray, bounds: FloatArray, most: F
     user, row, group = np.nonzero(part)
     matrix = sp.csr_array((part[user, row, group], (user * m + row, user * groups + group)), shape=(n * m, n * groups))
     upper = np.where(alone > 0, np.divide(most, alone, out=np.ones_like(most), where=alone > 0), 0.0)
-    answer = linprog(-scale.ravel(), A_ub=matrix, b_ub=np.ones(n * m), bounds=np.column_stack([np.zeros(upper.size), upper.ravel()]))
+    limits: Any = {"A_ub": matrix, "b_ub": np.ones(n * m), "bounds": np.column_stack([np.zeros(upper.size), upper.ravel()])}
+    answer = linprog(-scale.ravel(), **limits)
     return np.asarray((scale * answer.x.reshape(n, groups)).sum(axis=1) * best)
 
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference.rows import Rows, leximin
 from scipy.optimize import linprog
 
 import fairopt as fo
-from tests.reference.rows import Rows, leximin
+from fairopt.solvers.filling.placements import BestFit
 
 NOTIONS = ("max-min", "cdrf", "tsf", "drfh")
 
@@ -61,7 +62,7 @@ def rows_of(instance: fo.Instance, columns: list[tuple[int, int]]) -> Rows:
 def one_server(instance: fo.Instance, n: int, i: int) -> float:
     """Return how many tasks of a user one server of a row runs alone."""
     demand = instance.demands_by_kind[n, instance.kind_of[i]]
-    return min(c / d for c, d in zip(instance.capacities[i], demand, strict=False) if d > 0)
+    return min(float(c / d) for c, d in zip(instance.capacities[i], demand, strict=False) if d > 0)
 
 
 def unit_of_work(instance: fo.Instance, notion: str, n: int) -> float:
@@ -92,7 +93,7 @@ def test_work_is_that_of_an_oracle_of_rows(notion: str) -> None:
         instance = drawn(seed)
         columns = [(n, i) for n, i in np.ndindex(instance.speeds.shape) if instance.speeds[n, i] > 0]
         unit = [unit_of_work(instance, notion, n) for n in range(instance.n_users)]
-        worth = [instance.speeds[p] * unit[p[0]] / instance.weights[p[0]] for p in columns]
+        worth = [float(instance.speeds[p] * unit[p[0]] / instance.weights[p[0]]) for p in columns]
         expected = leximin(rows_of(instance, columns), worth, instance.n_users) * instance.weights / unit
         found = fo.solve(instance, notion)
         assert found.certificate.worst < 1e-8
@@ -135,7 +136,7 @@ def test_a_speed_is_the_unit_of_work() -> None:
 
 def test_whole_tasks_are_the_best_of_all_that_fit() -> None:
     """Of one resource and two servers, all numbers of whole tasks are looked at."""
-    lab = fo.Instance([[4], [5]], [[[1], [2]], [[2], [1]]], speeds=[[1, 1.5], [1, 1]], tasks=[6, 6])
+    lab = fo.Instance([[4], [5]], [[[1], [2]], [[2], [1]]], speeds=[[1.0, 1.5], [1.0, 1.0]], tasks=[6, 6])
     sorted_work = []
     for x in itertools.product(range(6), repeat=4):
         tasks = np.reshape(x, (2, 2))
@@ -164,7 +165,7 @@ def test_bad_input_is_refused_with_the_place(arguments: dict[str, Any], said: st
 def test_who_does_not_follow_it_refuses_it() -> None:
     """In a sentence that says what differs, for demands and for speeds alone."""
     lab = fo.Instance([[4], [5]], [[[1], [2]], [[2], [1]]])
-    slow = fo.Instance([[4], [5]], [[1], [2]], speeds=[[1, 0.5], [1, 1]])
+    slow = fo.Instance([[4], [5]], [[1], [2]], speeds=[[1.0, 0.5], [1.0, 1.0]])
     for instance in (lab, slow):
         for notion in ("psdsf", "per-server-drf", "uniform", "asset"):
             with pytest.raises(fo.Unsupported, match="user-1"):
@@ -198,7 +199,7 @@ def filled(instance: fo.Instance, unit: list[float], best_fit: bool) -> np.ndarr
     return tasks
 
 
-@pytest.mark.parametrize("placement", ["first-fit", fo.PLACEMENTS["best-fit"](metric="tightest")])
+@pytest.mark.parametrize("placement", ["first-fit", BestFit("tightest")])
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_schedules_place_tasks_by_the_demand_of_the_server(notion: str, placement: Any) -> None:
     """Task by task, as a loop that is written down does; and in fractions the same."""
