@@ -49,7 +49,7 @@ def kinds_of(demands: npt.NDArray[Any]) -> Kinds:
     array([0, 1, 0])
     """
     number: dict[Any, int] = {}
-    kind_of, first = np.zeros(demands.shape[1], np.int64), []
+    kind_of, first = np.zeros(demands.shape[1], np.int64), list[int]()
     for i in range(demands.shape[1]):
         column = demands[:, i].ravel()
         key = column.tobytes() if column.dtype != object else tuple(column.tolist())

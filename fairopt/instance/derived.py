@@ -99,8 +99,8 @@ class Derived:
         [[1.0], [2.0]]
         """
         if self.demands_by_kind.shape[1] == 1:
-            return self.demands_by_kind[users, 0]
-        return self.demands_by_kind[users, self.kind_of[servers]]
+            return np.asarray(self.demands_by_kind[users, 0])
+        return np.asarray(self.demands_by_kind[users, self.kind_of[servers]])
 
     def demands_on(self, users: Any = slice(None), servers: Any = slice(None)) -> Any:
         """Return the demands of some users on some rows of servers as the constructor takes them, as they were given.
@@ -154,7 +154,7 @@ class Derived:
         """Return what tasks, (users, servers), take of the resources of the whole cluster, (shared,)."""
         by_kind = self.demands_by_kind[:, :, self.n_server_resources :]
         if by_kind.shape[1] == 1:
-            return tasks.sum(axis=1) @ by_kind[:, 0]
+            return np.asarray(tasks.sum(axis=1) @ by_kind[:, 0])
         parts = [tasks[:, self.kind_of == k].sum(axis=1) @ by_kind[:, k] for k in range(by_kind.shape[1])]
         return np.asarray(sum(parts[1:], parts[0]))
 

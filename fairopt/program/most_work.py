@@ -109,7 +109,7 @@ def _most(worth: FloatArray, use: FloatArray, bounds: FloatArray, most: FloatArr
     here = np.flatnonzero(~endless)
     if bounds.dtype == object:
         found[:] = [Fraction(0)] * len(worth)
-        of_users = zip(*map(fractions_of, (worth[here], use[here], most[here])), strict=True)
+        of_users = zip(fractions_of(worth[here]), fractions_of(use[here]), fractions_of(most[here]), strict=True)
         found[here] = [_most_in_fractions(*each, bounds) for each in of_users]
     elif here.size:
         found[here] = _most_of_all(worth[here], use[here], bounds, most[here])
