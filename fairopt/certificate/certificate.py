@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from fairopt.certificate.conditions import bottleneck_violation, clause_violation, kkt_violation, room_left
+from fairopt.certificate.conditions import bottleneck_violation, clause_violation, kkt_violation, room_left, ruled_violation
 from fairopt.certificate.distance import proved_distance
 from fairopt.certificate.leximin_levels import level_gaps
 from fairopt.certificate.nested_levels import nested_gaps
@@ -272,8 +272,11 @@ def _(goal: Total, program: Program, solution: Solution, feasibility: float) -> 
 @_residuals.register
 def _(goal: AlphaFair | Tradeoff, program: Program, solution: Solution, feasibility: float) -> Residuals:
     prices = np.zeros(len(program.limits)) if solution.prices is None else solution.prices
-    unfair = max(room_left(program, solution.x), kkt_violation(program, goal, solution.x, prices))
-    gap = _total_gap(program, marginal_worth(program, goal, solution.x), solution, any_scale=True)
+    if program.down_closed:
+        unfair = max(room_left(program, solution.x), kkt_violation(program, goal, solution.x, prices))
+        gap = _total_gap(program, marginal_worth(program, goal, solution.x), solution, any_scale=True)
+    else:
+        gap, unfair = ruled_violation(program, goal, solution.x, prices)
     able = program.members[program.per_user(program.largest())[program.members] > 0]
     level = program.per_user(program.utilities * solution.x)[able]
     distance = proved_distance(goal, goal.weights[able], level, gap / (1 - gap) + feasibility if gap < 1 else np.inf)

@@ -198,6 +198,11 @@ class ExactProgram:
         )
 
     @property
+    def rules(self) -> frozenset[int]:
+        """The limits of any sign, by position."""
+        return frozenset(np.flatnonzero(self.program.limits.kinds == LimitKind.RULE).tolist())
+
+    @property
     def indptr(self) -> IntArray:
         """Where the entries of each limit begin, (limits + 1,)."""
         return np.asarray(self.program.limits.matrix.indptr, np.int64)

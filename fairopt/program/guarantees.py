@@ -39,7 +39,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.fractions import rational
-from fairopt.instance.tolerances import DIGITS, SAME
+from fairopt.instance.tolerances import DIGITS, NOTHING, SAME
 from fairopt.program.agents import AgentProgram, Builder, extra_rows, limits_of, sparse
 from fairopt.program.exact import ExactProgram
 from fairopt.program.limits import LimitKind, Limits
@@ -223,6 +223,8 @@ def raised_limits(program: Any, part: Part, x: Any) -> tuple[list[Any], IntArray
         max(bound, used if exact else used * (1 + SAME)) if shares else bound
         for bound, used, shares in zip(bounds, use, of_shares.tolist(), strict=True)
     ]
+    if not names.down_closed:  # rules may force a node to hold more than its shares say
+        given, of_shares = list(bounds), np.zeros(len(extra), bool)
     others = np.flatnonzero(~of_shares)
     capacities = _capacities(program, part) if others.size else []
     over = any(use[k] > bounds[k] + (0 if exact else MET * (bounds[k] or capacities[k])) for k in others.tolist())
@@ -243,7 +245,8 @@ def ample(program: Any, alone: TreeFilling) -> Any:
     of_kept = names.limits.of_kinds(LimitKind.QUEUE) & (names.limits.keys[:, 0] >= len(names.queue_limits) - len(names.kept_rows))
     for k in np.flatnonzero(of_servers | of_kept).tolist():
         columns, values = rows[k]
-        bounds[k] = max(bounds[k], 2 * sum((v * most[c] for c, v in zip(columns.tolist(), values.tolist(), strict=True)), zero))
+        wide = 2 * sum((v * most[c] for c, v in zip(columns.tolist(), values.tolist(), strict=True)), zero)
+        bounds[k] = max(bounds[k], wide) if names.down_closed else bounds[k] + wide
     if isinstance(program, ExactProgram):
         numbers = np.empty(len(bounds), object)
         numbers[:] = bounds
@@ -291,12 +294,28 @@ class Floors:
         """The floor of each promise."""
         return [part * unit for part, unit in zip(self.parts, self.units, strict=True)]
 
+    def priced(self, stage: Stage) -> dict[str, Any]:
+        """Return the floors that have a price in the proof of a stage, by the name of their guarantee.
+
+        A price is that of a group of servers, and behind those of the limits (`completion`). What is rounding beside the largest is none.
+        """
+        kept = [(promise.name, floor, len(promise.rows)) for promise, floor in zip(self.promises, self.amounts, strict=True) if floor > 0]
+        if not stage.floors or stage.prices is None or not kept:
+            return {}
+        exact, first, paid = stage.prices.dtype == object, stage.prices.size - sum(groups for *_, groups in kept), list[Any]()
+        for _, floor, groups in kept:
+            price = sum(stage.prices[first : first + groups].tolist())
+            paid.append(price if exact else price * floor)
+            first += groups
+        least = 0 if exact else NOTHING * max(paid)
+        return {name: floor for (name, floor, _), value in zip(kept, paid, strict=True) if value > least}
+
 
 def alone_in(program: Program, goal: TreeFilling, owner: int) -> tuple[Program, IntArray]:
     """Return the program of filling one guaranteed node alone, over the columns of its users, and the positions of these columns."""
     alone = goal.alone(owner)
     users = np.any([part.users for part in alone.parts], axis=0)
-    columns = np.flatnonzero(users[program.pair_users])
+    columns = np.flatnonzero(users[program.pair_users] | (not program.down_closed))  # rules may force others to hold something
     parts = tuple(replace(part, extra=_of_columns(part.extra, columns, every_row=True)) for part in alone.parts if part.extra is not None)
     return (
         replace(

@@ -22,6 +22,7 @@ from fairopt.instance import Instance
 from fairopt.instance.aggregation import Merging
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rational, rationals
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Equilibrium, Feature, Solution, Stage, Tradeoff
 from fairopt.program.checking import check_program
@@ -72,7 +73,10 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     structure = floats.formulate(small, sharing=sharing, integral=False)
     if not notion.is_symmetric:
         check_program(structure)
-    program = reduced.in_fractions(small.exact, with_rules(structure, notion, instance))
+    structure = with_rules(structure, notion, instance)
+    program = reduced.in_fractions(small.exact, structure)
+    if is_enclosed(program) and not structure.down_closed:
+        refuse_rules(instance, f'"{notion.name}" in fractions obeys none', "leave exact or the rules out")
     choice = program.goal.feature is Feature.DISJUNCTIVE
     if type(program.goal) not in EXACT_GOALS and not is_enclosed(program) and not choice:
         raise Unsupported(f'"{notion.name}" has no answer in fractions with these options; leave exact out')
@@ -200,7 +204,7 @@ def _priced(
 
     def proved(stages: Sequence[Stage]) -> tuple[Solution, tuple[Level, ...], Any]:
         numbers = (replace(stage, value=fraction(stage.value), prices=fractions(stage.prices)) for stage in stages)
-        exact = Solution(from_rationals(solution.x), tuple(numbers), prices=fractions(solution.prices))
+        exact = Solution(from_rationals(solution.x), tuple(numbers), prices=fractions(solution.prices), promised=solution.promised)
         by_stage: Any = queue_prices_by_stage(names, exact)
         return exact, levels_of(names, exact, merging, sharing, by_stage, same=None), by_stage
 

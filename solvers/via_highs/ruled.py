@@ -1,4 +1,4 @@
-"""Programs with rules by HiGHS: the linear programs of `fairopt.solvers.leximin.ruled`, refined."""
+"""Programs with rules by HiGHS: the linear programs of `fairopt.solvers.leximin.ruled_tree`, refined."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import scipy.sparse as sp
 
 from fairopt.errors import NoSolution
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.program import Program, Solution
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import HighsModel, solved
-from fairopt.solvers.leximin.ruled import solve_ruled as by_programs
+from fairopt.solvers.leximin.ruled_tree import solve_by_programs
 
 __all__ = ["solve_ruled"]
 
 
-def solve_ruled(program: Program, deadline: Deadline) -> Solution:
-    """Return the leximin, or the largest total, of a program with rules.
+def solve_ruled(program: Program, deadline: Deadline, tolerance: float = CERTIFIED) -> Solution:
+    """Return the leximin, the largest total, or the filled tree, of a program with rules.
 
     Raises
     ------
@@ -42,8 +43,8 @@ def solve_ruled(program: Program, deadline: Deadline) -> Solution:
         iterations += outcome.iterations
         return np.maximum(outcome.x, 0.0), np.maximum(outcome.row_duals, 0.0)
 
-    found = by_programs(program, solve, deadline)
-    return replace(found, iterations=iterations)
+    found = solve_by_programs(program, solve, tolerance, deadline)
+    return replace(found, iterations=found.iterations + iterations)
 
 
 _ROUNDING = 1e-13
