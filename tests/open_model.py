@@ -215,7 +215,7 @@ def question(seed: int) -> Question:
     else:
         instance = _base(rng, whole=kind == 3, tree=kind == 1)
     instance = with_limits(instance, seed, number=int(rng.integers(0, 4)), round_to=1 if kind == 3 else 1000)
-    rules = _with_rules(rng, instance) if kind in (0, 3) and rng.random() < 0.6 else ()
+    rules = _with_rules(rng, instance) if kind != 2 and rng.random() < 0.6 else ()
     if instance.queues and rng.random() < 0.25:
         options["queue_share"] = "sum"
     more = np.random.default_rng([seed, 6])
