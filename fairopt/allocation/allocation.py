@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from fairopt.models import Notion
+    from fairopt.models.counting import Counting
 
 __all__ = ["GIVEN", "Allocation"]
 
@@ -291,9 +292,25 @@ class Allocation(ShowsItself):
         return used
 
     @property
+    def counting(self) -> Counting | None:
+        """What counts in dominant shares, as its notion was asked with; None if all resources count once."""
+        asked = getattr(None if self.question is None else self.question.notion, "counting", None)
+        counting: Counting | None = None if asked is None else asked(self.instance)
+        return None if counting is None or counting.changes_nothing else counting
+
+    @property
+    def counted_parts(self) -> FloatArray:
+        """What a task takes of the cluster, as it counts: m[r] d[n,r] / C[r], (users, resources).
+
+        m is 1 where the notion has no resource weights, and for users who demand nothing that counts.
+        """
+        counting = self.counting
+        return safe_ratio(self.instance.demands, self.instance.total_capacity) if counting is None else counting.own_parts
+
+    @property
     def dominant_resources(self) -> tuple[str, ...]:
-        """Dominant resource of each user, argmax_r d[n,r] / C[r] with C the capacity of the cluster; "" for a user without demand."""
-        parts = safe_ratio(self.instance.demands, self.instance.total_capacity)
+        """Dominant resource of each user, argmax_r m[r] d[n,r] / C[r] with C the capacity of the cluster; "" for a user without demand."""
+        parts = self.counted_parts
         best = parts.argmax(axis=1)
         return tuple(self.instance.resources[r] if parts[n, r] > 0 else "" for n, r in enumerate(best))
 
@@ -335,7 +352,7 @@ class Allocation(ShowsItself):
             raise KeyError(f'there is no {what} "{name}"{did_you_mean(str(name), names)}; there are {joined(names, 5)}')
         n = instance.users.index(name)
         used = self.tasks[n].sum() * instance.demands[n]
-        parts = safe_ratio(used, instance.total_capacity)
+        parts = self.tasks[n].sum() * self.counted_parts[n] if self.counting else safe_ratio(used, instance.total_capacity)
         held = np.flatnonzero(self.tasks[n])
         return UserHoldings(
             name=name,
@@ -358,7 +375,7 @@ class Allocation(ShowsItself):
         whole = self.certificate.whole_tasks or isinstance(self.question, Greedy)
         weights = self.instance.weights
         shares = self.shares * weights if self.shares_by_weight and self.shares.ndim == weights.ndim == 1 else self.shares
-        return queue_holdings(self.instance, self.tasks, shares, whole=whole, prices=self.queue_prices)
+        return queue_holdings(self.instance, self.tasks, shares, whole=whole, prices=self.queue_prices, counting=self.counting)
 
     def to_frame(self, by: Literal["user", "queue"] = "user") -> pd.DataFrame:
         """Return the allocation as a table.

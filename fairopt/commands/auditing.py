@@ -24,11 +24,15 @@ from fairopt.commands.options import (
     Guarantees,
     Json,
     JsonOutput,
+    Only,
     QueueShare,
+    ResourceWeights,
     Rules,
     Sharing,
     Workers,
+    counts,
     read_instance,
+    refuse_counts,
     refuse_rules,
     with_rules,
     words,
@@ -64,6 +68,8 @@ def audit(
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
+    resource_weights: ResourceWeights = None,
+    only: Only = None,
     properties: Annotated[
         str | None,
         typer.Option(
@@ -104,8 +110,10 @@ def audit(
         raise typer.BadParameter("only one allocation can be audited at a time; choose one", param_hint=" and ".join(sources))
     if schedule is not None:
         refuse_rules(guarantees, queue_share, "it is a rule of a notion, and a schedule counts guarantees as clamp does; leave it out")
+        refuse_counts(counts(resource_weights, only), "give it in --schedule, as in drfh:best-fit:only=gpu")
     if sources == ["--allocation"]:
         refuse_rules(guarantees, queue_share, "it is a rule of a notion; name the notion that measures your allocation with --notion")
+        refuse_counts(counts(resource_weights, only), "name the notion that measures your allocation with --notion")
     if integral and sources not in ([], ["--notion"]):
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
     watched = words(fail_on or "")
@@ -118,7 +126,7 @@ def audit(
         wanted = [*(every if wanted is None else wanted), *watched]
     make, what = _maker(
         instance,
-        with_rules([notion or "drfh"], guarantees, queue_share)[0],
+        with_rules([notion or "drfh"], guarantees, queue_share, counts(resource_weights, only))[0],
         schedule,
         allocation,
         integral,

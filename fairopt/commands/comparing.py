@@ -20,8 +20,10 @@ from fairopt.commands.options import (
     Guarantees,
     Json,
     Notions,
+    Only,
     Output,
     QueueShare,
+    ResourceWeights,
     Rules,
     Schedules,
     Sharing,
@@ -29,6 +31,7 @@ from fairopt.commands.options import (
     Sort,
     Top,
     choose_users,
+    counts,
     read_instance,
     with_rules,
     words,
@@ -80,6 +83,8 @@ def compare(
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
+    resource_weights: ResourceWeights = None,
+    only: Only = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each exact allocation.")] = None,
     changes: Changes = None,
     rules: Rules = None,
@@ -128,7 +133,7 @@ def compare(
             both=changes or [],
             changed=what_if_ or [],
             options={
-                "notions": with_rules(words(notions), guarantees, queue_share),
+                "notions": with_rules(words(notions), guarantees, queue_share, counts(resource_weights, only)),
                 "schedules": words(schedules),
                 "integral": integral,
                 "sharing": sharing,
@@ -146,7 +151,7 @@ def compare(
         raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")
     if by == "queue" and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues; use user or owner", param_hint="--by")
-    wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
+    wanted, greedy = with_rules(words(notions), guarantees, queue_share, counts(resource_weights, only)), words(schedules)
     own: dict[str, Path] = {}
     for path in allocation or []:
         own[path.stem if path.stem not in own else str(path)] = path

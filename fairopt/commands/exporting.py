@@ -12,7 +12,21 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import as_text, check_file, say, show, work
 from fairopt.commands.declared import NEEDED, Option, arguments, assigned, declared, file
-from fairopt.commands.options import Changes, File, Given, Guarantees, Json, QueueShare, Rules, Sharing, read_instance, with_rules
+from fairopt.commands.options import (
+    Changes,
+    File,
+    Given,
+    Guarantees,
+    Json,
+    Only,
+    QueueShare,
+    ResourceWeights,
+    Rules,
+    Sharing,
+    counts,
+    read_instance,
+    with_rules,
+)
 from fairopt.commands.outputs import Written, guarded
 from fairopt.reporting.tables.exports import export_blocks
 from fairopt.specs import read_notion
@@ -79,12 +93,22 @@ _LAST = {
     "sharing": Option(Sharing),
     "guarantees": Option(Guarantees),
     "queue_share": Option(QueueShare),
+    "resource_weights": Option(ResourceWeights),
+    "only": Option(Only),
     "time_limit": Option(TimeLimit),
     "changes": Option(Changes),
     "rules": Option(Rules),
     "output": Option(Output),
 }
-_ASKED = ("notion", "sharing", "guarantees", "queue_share", "time_limit")  # what an allocation of one's own does not take
+_ASKED = (
+    "notion",
+    "sharing",
+    "guarantees",
+    "queue_share",
+    "resource_weights",
+    "only",
+    "time_limit",
+)  # what an allocation of one's own does not take
 _PRINTED = {"as_json": Option(Json, False), "everything": Option(Everything, False)}
 
 
@@ -204,7 +228,8 @@ def _source(
             from fairopt.formats.allocations import read
 
             return given(instance, read(allocation, instance), "rdm", allocation.stem)
-        _, chosen = read_notion(with_rules([asked["notion"] or "drfh"], asked["guarantees"], asked["queue_share"])[0])
+        counted = counts(asked["resource_weights"], asked["only"])
+        _, chosen = read_notion(with_rules([asked["notion"] or "drfh"], asked["guarantees"], asked["queue_share"], counted)[0])
         return fo.solve(instance, chosen, sharing=asked["sharing"], time_limit=asked["time_limit"])
 
     return make

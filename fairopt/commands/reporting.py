@@ -17,10 +17,13 @@ from fairopt.commands.options import (
     GivenAllocations,
     Guarantees,
     Json,
+    Only,
     QueueShare,
+    ResourceWeights,
     Rules,
     Schedules,
     Sharing,
+    counts,
     read_instance,
     with_rules,
     words,
@@ -60,6 +63,8 @@ def report(
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
+    resource_weights: ResourceWeights = None,
+    only: Only = None,
     effort: Annotated[int, typer.Option(metavar="N", help=EFFORT)] = 50,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random misreports.")] = 0,
     time_limit: Annotated[
@@ -87,7 +92,10 @@ def report(
     greedy = words(schedules)
     instance = read_instance(file, changes, rules)
     wanted = with_rules(
-        default_notions(instance)[: 1 if one_page else None] if notions is None else words(notions), guarantees, queue_share
+        default_notions(instance)[: 1 if one_page else None] if notions is None else words(notions),
+        guarantees,
+        queue_share,
+        counts(resource_weights, only),
     )
     users = explain or []
     own: dict[str, Path] = {}

@@ -17,11 +17,14 @@ from fairopt.commands.options import (
     Guarantees,
     Json,
     Notions,
+    Only,
     QueueShare,
+    ResourceWeights,
     Rules,
     Schedules,
     Sharing,
     Workers,
+    counts,
     read_instance,
     with_rules,
     words,
@@ -59,6 +62,8 @@ def study(
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
+    resource_weights: ResourceWeights = None,
+    only: Only = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each exact allocation.")] = None,
     resume: Annotated[
         Path | None,
@@ -152,7 +157,7 @@ def study(
         name = path.stem if path.stem not in instances else str(path)
         instances[name] = read_instance(path, changes, rules)
     instances |= {spec: spec for spec in generate or []}
-    wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
+    wanted, greedy = with_rules(words(notions), guarantees, queue_share, counts(resource_weights, only)), words(schedules)
     titles = _titles(files or [], list(instances)) if own or kind in _PAPER else {}
     titles |= dict(_pair(text) for text in rename or [])
     if own:  # a word that is wrong is refused now, not when all is computed

@@ -30,6 +30,7 @@ All of this is written for floats and for fractions (arrays of objects): in frac
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -168,9 +169,9 @@ class TreeFilling(Objective):
             return 'with guarantees="clamp" siblings wait for each other; use guarantees="surplus"'
         if self.takes is None or not self.parts:
             return ""
-        tree, rises = self.tree, np.any([part.users for part in self.parts], axis=0)
-        for node in tree.children(0):
-            takes = self.takes[tree.below[node] & rises]
+        tree = self.tree
+        for node, part in product(tree.children(0), self.parts):
+            takes = self.takes[tree.below[node] & part.users]
             if len(takes) < 2:
                 continue
             largest = takes.max(axis=1)

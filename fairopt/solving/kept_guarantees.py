@@ -50,7 +50,9 @@ _MOST_GROUPS = 12  # of one resource of a queue: of more, each group keeps what 
 def keeps_guarantees(notion: Notion, instance: Instance) -> bool:
     """Does the notion keep guarantees as rows, and has the instance some?"""
     share = _share_notion(notion)
-    return share is not None and _has_guarantees(instance) and not share.goal(np.ones(instance.n_users)).in_shares
+    return (
+        share is not None and share.keeps_guarantees and _has_guarantees(instance) and not share.goal(np.ones(instance.n_users)).in_shares
+    )
 
 
 def with_guarantees(

@@ -80,7 +80,7 @@ def offer(tree, n, need):  # type: ignore[no-untyped-def]
     if need < tree.closed[place]:  # a weight of 0 below that guarantee
         return
     tree.value[n] = need
-    tier = tree.tier[place]
+    tier = tree.tier[n]
     while place >= 0 and (need > needs[place] or (need == needs[place] and tier > top[place])):
         needs[place] = need
         top[place] = tier
@@ -141,7 +141,8 @@ def walk(tree, rng, random_ties):  # type: ignore[no-untyped-def]
                 measure[child] = math.inf
                 continue
             if level < depth:  # all weights below the guarantee are positive
-                measure[child] = share[child] / weight[child]
+                held = tree.plain_share[child] if tree.has_last and tops[child] < tree.lowest_tier else share[child]
+                measure[child] = held / weight[child]
             smallest = min(smallest, measure[child])
         number = 0
         for child in children:
