@@ -149,8 +149,6 @@ def test_notions_that_obey_none_say_so(notion: str) -> None:
 def test_what_is_not_reached_refuses_in_a_sentence() -> None:
     """No rule is ignored in silence."""
     calls = (
-        lambda: fo.solve(RULED, "drfh", integral=True),
-        lambda: fo.formulate(RULED, "drfh", integral=True),
         lambda: fo.solve(RULED, "drfh", solver="interior-point"),
         lambda: fo.schedule(RULED, "drfh"),
         lambda: fo.precomputed_drf(RULED),
