@@ -43,6 +43,7 @@ from fairopt.analysis.explanation.weights import idle_weight
 from fairopt.analysis.properties.own_rows import refuse_ruled
 from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.results import plain
 from fairopt.solvers.backend import Deadline
 from fairopt.validation import check_time_limit, check_whole_number
@@ -121,6 +122,7 @@ def explain(
     if not isinstance(allocation, Allocation):
         kind = type(allocation).__name__
         raise InvalidInstance(f"allocation is {kind}; give an Allocation, as fairopt.solve and fairopt.schedule return it")
+    refuse_by_server(allocation.instance, "an explanation counts tasks", "use fairopt.solve, or leave this out")
     refuse_ruled(allocation, "an explanation does not know them")
     check_whole_number("resolves", resolves, 0)
     check_time_limit(time_limit)
