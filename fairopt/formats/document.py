@@ -32,6 +32,7 @@
         tier: 1                           # optional: the rest of the cluster goes to the highest tier first
       - name: vision
         parent: research                  # optional; left out: the root
+        order: listed                     # optional: first come, first served in the order of the file; left out: fair
         quotas:                           # optional: guarantees and limits on groups of servers
           - {on: gpu_model = V100, guarantee: {cpu: 4}}       # the language of "requires", or servers: [A]
     rules:                                # optional: linear conditions of any sign on tasks, see fairopt.Rule

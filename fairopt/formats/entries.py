@@ -236,6 +236,8 @@ class Queue(_Entry):
     """What is left after the guarantees goes to the highest tier first; 0: that of its parent."""
     quotas: list[Quota] = []
     """Guarantees and limits on groups of servers."""
+    order: Literal["fair", "listed"] = "fair"
+    """How it divides what it gets: "fair", by weights, or "listed", first come, first served: each waits for all before it in this file."""
 
 
 class Limit(_Entry):
@@ -302,7 +304,7 @@ def single_values(model: type[BaseModel]) -> dict[str, Any]:
     """Return the keys of an entry that have one value, beside its name, with what is meant where they are left out.
 
     >>> single_values(Queue)
-    {'parent': None, 'weight': 1.0, 'tier': 0, 'quotas': []}
+    {'parent': None, 'weight': 1.0, 'tier': 0, 'quotas': [], 'order': 'fair'}
     """
     marks = each_of(model)
     return {key: field.default for key, field in model.model_fields.items() if key != "name" and (key not in marks or key == "weight")}

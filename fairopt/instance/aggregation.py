@@ -4,7 +4,8 @@ For divisible tasks the following merges are exact:
 
 * servers with the same capacity, the same eligibility column, the same rates (and utilities) become one row with the sum of their counts;
 * users with the same demand, eligibility, rates (and utilities) and the same tasks and parallelism per weight become one user, whose
-  weight, tasks and parallelism are the sums of theirs. Named limits keep rows apart as `fairopt.instance.limit_merging` says.
+  weight, tasks and parallelism are the sums of theirs. Named limits keep rows apart as `fairopt.instance.limit_merging` says, and so
+  does a queue of the order "listed": one user comes before the other.
 
 Hosts, attributes and owners keep no rows apart. A merged row has all hosts of its rows (:mod:`fairopt.instance.facts`).
 
@@ -128,6 +129,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     user_keys: list[npt.NDArray[np.generic]] = [instance.demands, instance.eligibility]
     if instance.is_tree:
         user_keys += [instance.tree.user_node[:, None], weightless[:, None], (instance.guarantees / pull)[:, None]]
+        user_keys.append(instance.tree.places[:, None])
         server_keys += [_in_quota(instance, quota)[:, None] for queue in instance.queues for quota in queue.quotas]
     for keys, of_limits in zip((user_keys, server_keys), limit_keys(instance, pull), strict=True):
         keys += of_limits
@@ -283,7 +285,7 @@ def _limits_of_single_servers(instance: Instance, row: IntArray, names: Sequence
 
 def _renamed(queue: Queue, rename: Callable[[Sequence[str]], list[str]]) -> Queue:
     quotas = [_moved(quota, rename(quota.servers)) for quota in queue.quotas if rename(quota.servers)]
-    return Queue(queue.name, queue.parent, queue.weight, queue.guarantee, queue.limit, queue.lending_limit, queue.tier, quotas)
+    return Queue(queue.name, queue.parent, queue.weight, queue.guarantee, queue.limit, queue.lending_limit, queue.tier, quotas, queue.order)
 
 
 def _moved(quota: Quota, servers: Sequence[str]) -> Quota:

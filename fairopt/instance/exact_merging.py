@@ -53,7 +53,7 @@ def merge_exactly(instance: Instance, pair_data: ExactArray | None = None, by_we
     if not (one_weight and by_weight):
         user_keys.append(exact.weights.reshape(exact.n_users, -1))
     if exact.is_tree:
-        user_keys += [exact.tree.user_node[:, None], weightless[:, None], (exact.guarantees / pull)[:, None]]
+        user_keys += [exact.tree.user_node[:, None], weightless[:, None], (exact.guarantees / pull)[:, None], exact.tree.places[:, None]]
         server_keys += [np.isin(exact.servers, quota.servers)[:, None] for queue in exact.queues for quota in queue.quotas]
     if exact.rates_per_server is not None:
         known = np.where(exact.servable[:, None] & (exact.unconstrained_rates > 0), exact.rates_per_server, 0)

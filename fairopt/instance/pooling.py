@@ -66,7 +66,7 @@ def _without_groups(queue: Queue, instance: Instance) -> Queue:
         if not elsewhere.any() or (most and not shared):
             limit[resource] = min(limit.get(resource, np.inf), most + elsewhere.sum())
     limit = {r: max(amount, guarantee.get(r, 0)) for r, amount in limit.items()}
-    return Queue(queue.name, queue.parent, queue.weight, guarantee, limit, lending, queue.tier)
+    return Queue(queue.name, queue.parent, queue.weight, guarantee, limit, lending, queue.tier, order=queue.order)
 
 
 def _of_the_pool(selection: Selection, instance: Instance) -> Limit:

@@ -109,7 +109,8 @@ def schedule(
 
     In a tree of queues, the user is found by a walk from the root down, among the children below which a task can be placed within all
     limits. At each node the walk takes a child below a guarantee first (its own, or one of a node below it), the one with the smallest
-    use / guarantee (`fairopt.program.filling`); else, of those of the highest tier, the one with the smallest share / weight. So guarantees
+    use / guarantee (`fairopt.program.filling`); else, of those of the highest tier, the one with the smallest share / weight, or in a queue
+    of the order "listed" the first in the instance. So guarantees
     of 20 and 10 in a pool of 15 give 10 and 5, as in Spark, Hadoop's FairSharePolicy and HTCondor. A child of weight 0 takes part only
     below a guarantee. Shares count what is guaranteed, as YARN does and ``fairopt.solve(..., guarantees="clamp")``: "surplus", the default
     of `solve`, differs.
