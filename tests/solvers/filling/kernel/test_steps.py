@@ -167,6 +167,8 @@ def test_a_walk_goes_to_the_smallest_share_by_weight() -> None:
         weight=np.array([1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0]),
         share=np.array([0.9, 0.4, 0.5, 0.2, 0.2, 0.4, 0.1]),
         tied=np.zeros(7, int),
+        listed=np.zeros(3, bool),
+        has_last=False,
         marks=np.zeros(2, int),
     )
     assert queues.walk(tree, None, False) == 6
