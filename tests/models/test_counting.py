@@ -117,8 +117,12 @@ def test_who_demands_nothing_that_counts_comes_after_all_others() -> None:
 def test_queues_are_compared_by_what_counts() -> None:
     """Two queues share 8 gpu by gpu alone; inside tsf, too, if its queues have dominant shares."""
     pool = fo.Instance(
-        *([[16, 8]], [[1, 1], [4, 1]]),
-        **{"resources": ["cpu", "gpu"], "users": ["a", "b"], "queues": [fo.Queue("q"), fo.Queue("r")], "queue_of": ["q", "r"]},
+        [[16, 8]],
+        [[1, 1], [4, 1]],
+        resources=["cpu", "gpu"],
+        users=["a", "b"],
+        queues=[fo.Queue("q"), fo.Queue("r")],
+        queue_of=["q", "r"],
     )
     assert tasks(pool, only="gpu") == [3.2, 3.2]
     assert tasks(pool, "tsf", queue_share="dominant", only="gpu") == [3.2, 3.2]
@@ -141,8 +145,12 @@ def test_schedules_follow() -> None:
 def test_schedules_compare_queues_by_what_counts() -> None:
     """A queue that holds much cpu by its guarantee is not behind for it while GPUs are handed out; afterwards all it holds counts."""
     pool = fo.Instance(
-        *([[40, 8]], [[10, 0], [1, 1], [1, 1], [10, 0]]),
-        **{"resources": ["cpu", "gpu"], "users": ["a", "b", "c", "d"], "queue_of": ["q", "q", "r", "r"], "tasks": [9, 2, 2, 9]},
+        [[40, 8]],
+        [[10, 0], [1, 1], [1, 1], [10, 0]],
+        resources=["cpu", "gpu"],
+        users=["a", "b", "c", "d"],
+        queue_of=["q", "q", "r", "r"],
+        tasks=[9, 2, 2, 9],
         queues=[fo.Queue("q", guarantee={"cpu": 10}), fo.Queue("r")],
     )
     for exact in (False, True):
@@ -191,7 +199,8 @@ def test_weights_of_a_user_per_resource_stay_as_they_are() -> None:
     phi = np.array([[1.0, 2], [1, 1], [1, 1], [3, 1]])
     instance = LAB.replace(weights=phi)
     expected = np.array([max(1 / 32, 4 / 16 / 2), max(4 / 32, 4 / 16), 1 / 32, 2 / 32 / 3])
-    np.testing.assert_allclose(notion_of("drfh", resource_weights={"gpu": 4}).share_per_task(instance), expected)
+    notion: Any = notion_of("drfh", resource_weights={"gpu": 4})
+    np.testing.assert_allclose(notion.share_per_task(instance), expected)
 
 
 @pytest.mark.parametrize(
