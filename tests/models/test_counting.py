@@ -23,7 +23,8 @@ LAB = fo.Instance(
 
 def tasks(instance: fo.Instance, notion: str = "drfh", **options: Any) -> list[float]:
     """Return what each user runs, rounded."""
-    return fo.solve(instance, notion, **options).tasks_per_user.round(6).tolist()
+    found: list[float] = fo.solve(instance, notion, **options).tasks_per_user.round(6).tolist()
+    return found
 
 
 def per_task(instance: fo.Instance, m: list[float], notion: str) -> np.ndarray:
@@ -54,9 +55,10 @@ def test_flat_lists_and_trees_have_the_levels_of_the_oracle(notion: str) -> None
         for instance in (tree, flat):
             share = per_task(instance, m.tolist(), notion)
             found = fo.solve(instance, notion, resource_weights=weights)
-            queue_share = "sum" if notion == "asset" else "dominant"
+            queue_share: Any = "sum" if notion == "asset" else "dominant"
             expected = np.array(Oracle(instance, share, queue_share=queue_share, counts=m.tolist()).solve()) / np.where(share > 0, share, 1)
-            last += int(notion_of(notion, resource_weights=weights).last(instance).any())
+            asked: Any = notion_of(notion, resource_weights=weights)
+            last += int(asked.last(instance).any())
             alone = tasks_alone(instance)
             np.testing.assert_allclose(found.tasks_per_user / alone, expected / alone, rtol=1e-8, atol=1e-8, err_msg=str((seed, weights)))
     assert last > 1
@@ -78,15 +80,17 @@ def test_engines_and_fractions_agree() -> None:
 
 def test_weights_of_1_change_nothing() -> None:
     """To the bit, in floats, fractions, whole tasks, schedules and queues."""
-    once = {"cpu": 1, "gpu": 1.0}
+    once: dict[str, Any] = {"cpu": 1, "gpu": 1.0}
+    neither: dict[str, Any] = {}
+    both = (neither, {"resource_weights": once})
     tree = LAB.replace(queues=[fo.Queue("q", guarantee={"gpu": 3}), fo.Queue("r")], queue_of=["q", "q", "r", "r"], weights=[1, 2, 3, 0.1])
     for instance in (LAB, tree):
         for notion in ("drfh", "asset"):
-            for options in ({}, {"exact": True}):
-                plain, weighed = (fo.solve(instance, notion, **options, **each) for each in ({}, {"resource_weights": once}))
+            for exact in (False, True):
+                plain, weighed = (fo.solve(instance, notion, exact=exact, **each) for each in both)
                 assert np.array_equal(plain.tasks, weighed.tasks)
                 assert np.array_equal(plain.shares, weighed.shares)
-            plain, weighed = (fo.schedule(instance, notion, placement="best-fit", **each) for each in ({}, {"resource_weights": once}))
+            plain, weighed = (fo.schedule(instance, notion, placement="best-fit", **each) for each in both)
             assert np.array_equal(plain.tasks, weighed.tasks)
     assert tasks(LAB, integral=True) == tasks(LAB, integral=True, resource_weights=once)
 
