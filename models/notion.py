@@ -116,11 +116,11 @@ class Notion(ABC):
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
         """Return the citation of a proof that covers this instance, or None if there is none.
 
-        Of the proofs cited, only those of Pareto optimality cover limits on parallelism: they hold for any limits. Nor do the others cover
-        resources of the whole cluster, unless there is one server, which might as well have them.
+        Of the proofs cited, only those of Pareto optimality cover named limits, rules and limits on parallelism: they hold for any rows.
+        Nor do the others cover resources of the whole cluster, unless there is one server, which might as well have them.
         """
         of_cluster = bool(instance.shared) and instance.counts.sum() != 1 and not self.proofs_cover_shared
-        if wanted is not Property.PARETO and (of_cluster or instance.limited.any()):
+        if wanted is not Property.PARETO and (of_cluster or instance.limited.any() or instance.limits or instance.rules):
             return None
         return self.satisfies.get(wanted) if all(condition.met(instance, sharing) for condition in self.conditions) else None
 

@@ -108,6 +108,8 @@ class ShareNotion(Notion):
     only: str | None = field(default=_OF_THE_NOTION, kw_only=True, metadata={"if given": True})
 
     default_queue_share: ClassVar[QueueShare] = "sum"
+    keeps_guarantees: ClassVar[bool] = True
+    """Of a notion that follows no tree: is what guarantees give kept (`fairopt.solving.kept_guarantees`)?"""
     counts_resources: ClassVar[bool] = False
     """Is a share a measure of resources of the cluster, in which ``resource_weights`` count?"""
 

@@ -24,7 +24,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from queue_oracle import constructor, random_tree, share_per_task, shares
+from queue_oracle import Oracle, constructor, random_tree, share_per_task
 from reference.named_limits import with_limits
 from reference.open_rows import DrawnRule, Polytope, decimal, filled, polytope_of, rates_of_tree, worth_of
 from scipy.optimize import linprog
@@ -34,6 +34,7 @@ import fairopt as fo
 BOUND = 1e-8
 EQUALISING = ("drfh", "tsf", "cdrf", "asset", "max-min")
 ENGINES = ("highs", "cvxpy", "pyomo")
+_FEW = 40  # pairs of which a filling with guarantees in fractions takes seconds
 
 
 @dataclass(frozen=True)
@@ -237,8 +238,10 @@ def expected(asked: Question, number: Any = float) -> tuple[list[Any], list[Any]
     dominant = asked.options.get("queue_share", "dominant" if asked.notion == "drfh" else "sum") == "dominant"
     if "guarantees" in asked.options:
         per_task = share_per_task(instance, asked.notion)
-        found = shares(instance, per_task, guarantees=asked.options["guarantees"], queue_share="dominant" if dominant else "sum")
-        return list(found), list(per_task)
+        exact = number is not float
+        per_task = np.array(worth_of(instance, asked.notion, number), object) if exact else per_task
+        how: Any = {"guarantees": asked.options["guarantees"], "queue_share": "dominant" if dominant else "sum"}
+        return list(Oracle(instance, per_task, number=number if exact else float, **how).solve()), list(per_task)
     worth = worth_of(instance, asked.notion, number)
     polytope = polytope_of(instance, asked.rules, number)
     above = {queue.name: queue for queue in instance.queues}
@@ -308,9 +311,9 @@ def ask(asked: Question, found: Found, bound: float = BOUND) -> None:
         mine = answer.tasks_per_user * np.array(worth, float)
         promised = "guarantees" in asked.options  # their oracle has floats alone, with tolerances of 1e-10 of what users could have alone
         gap = difference(mine, theirs, asked.instance, worth, 1e-2 if promised else 1e-6)
-        if gap > bound and not promised:
+        if gap > bound and (not promised or asked.instance.n_users * asked.instance.n_servers <= _FEW):
             found.decided += 1
-            theirs = [float(value) for value in expected(asked, decimal)[0]]
+            theirs = [float(value) for value in expected(asked, Fraction if promised else decimal)[0]]
             gap = difference(mine, theirs, asked.instance, worth)
         found.answers[str(engine)] += 1
         found.worst = max(found.worst, gap)

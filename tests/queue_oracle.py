@@ -241,6 +241,7 @@ class LinearPrograms:
         self.worth = worth / self.scale[self.users]
         self.block = self.users.size + len(cluster.kept) * len(cluster.nodes)
         self.width = 2 * self.block + 1  # x and z, tau, y and its z
+        self.caps: list[Row] = []  # of users who rise for their own guarantees alone: they complete no other guarantee
 
     def _line(self, pairs: Any, *, completion: bool = False, tau: Number = 0) -> Any:
         """Return a row of these coefficients of the tasks of x, or of y, and of tau."""
@@ -308,6 +309,9 @@ class LinearPrograms:
             if floor.bound > 0:
                 matrix.append(self._line(-floor.use[self.users, self.servers] * self.unit / floor.bound, completion=True))
                 bounds.append(self.cluster.number(-1) if self.exact else -1 + 1e-12)
+        for cap in self.caps:
+            matrix.append(self._line(cap.use[self.users, self.servers] * self.unit, completion=True))
+            bounds.append(cap.bound)
         for n in self.cluster.able:
             matrix.append(self._line(self._own(n)) - self._line(self._own(n), completion=True))
             bounds.append(self.cluster.number(0) if self.exact else 1e-13)
@@ -322,8 +326,8 @@ class LinearPrograms:
             x[used] = point
             return value, x
         wide = np.array(lines, float)[:, used]
-        for presolve in (True, False):
-            options: Any = {**_OPTIONS, "presolve": presolve}
+        attempts: Any = (_OPTIONS, {**_OPTIONS, "presolve": False}, {})
+        for options in attempts:
             found: Any = linprog(-wide[0], A_ub=wide[1:], b_ub=np.array(bounds, float), options=options)
             if found.status == 0:
                 x = np.zeros(self.width)
@@ -532,12 +536,12 @@ class Oracle:
                     promises[v, r] = (Row(use, unit), unit, most[r][1] / unit)
         floors: list[Row] = []
         caps = [self._cap(v) for v, node in enumerate(self.nodes) if node.stage and node.user is not None and not self._rises(node.user, v)]
+        assert isinstance(self.engine, LinearPrograms)
+        self.engine.caps = caps
         for outer in range(len(self.nodes)):
             open_ = [key for key in promises if self._outer(key[0]) == outer]
             while open_:
-                programs = self.engine
-                assert isinstance(programs, LinearPrograms)
-                part, stopped = programs.largest_part([promises[key][:2] for key in open_], floors, caps)
+                part, stopped = self.engine.largest_part([promises[key][:2] for key in open_], floors, caps)
                 full = [key for key in open_ if promises[key][2] <= part]
                 done = full or [open_[k] for k in stopped]
                 floors += [Row(promises[key][0].use, promises[key][1] * (promises[key][2] if full else part)) for key in done]

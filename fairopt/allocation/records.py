@@ -113,6 +113,7 @@ def _levels(allocation: Allocation) -> list[dict[str, Any]]:
             **({} if exact is None else {"exact": as_text(exact.levels[k])}),
             **({"part": level.part} if level.part else {}),
             **({"queue_prices": dict(level.queue_prices)} if level.queue_prices else {}),
+            **({"floors": dict(level.floors)} if level.floors else {}),
         }
         for k, level in enumerate(allocation.levels)
     ]

@@ -1,4 +1,4 @@
-"""What stops the users of each level: their own tasks, a guarantee that is met, or limits that have a price; of a level without, full ones.
+"""What stops the users of each level: their own tasks, a guarantee that is met or kept, or limits with a price; without one, full limits.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[8]], [[1], [1]], tasks=[2, 9], users=["ann", "ben"], servers=["pool"], resources=["gpu"])
@@ -55,6 +55,7 @@ class _Stops:
             yield f"servers of {user}"
         if level.part and not level.part.startswith("the surplus"):
             yield from self._guarantees(n)
+        yield from (name for name in level.floors if name not in set(self._guarantees(n)))
         if level.prices is not None and level.prices.size:
             priced = level.prices > NOTHING * level.prices.max()
             if self.allocation.sharing == "tdm":

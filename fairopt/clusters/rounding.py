@@ -28,6 +28,7 @@ from fairopt.clusters.packing import Budget, Packed, pack
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import expand, number_distinct, on_rows
+from fairopt.instance.limit_merging import limit_keys, merged_limits
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.kept_parts import without_breaking
 from fairopt.program.placement import WholePlacement
@@ -209,7 +210,9 @@ def _grouped(instance: Instance, names: Mapping[str, str]) -> tuple[tuple[Group,
     labels = [names.get(row, "") for row in instance.servers]
     label_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     label = np.array([[label_of[each]] for each in labels], float)
-    group = number_distinct([instance.capacities, instance.eligibility.T, inside.T, label])
+    everybody, pull = np.arange(instance.n_users), np.ones(instance.n_users)
+    alike = [instance.capacities, instance.eligibility.T, inside.T, label, *limit_keys(instance, pull)[1]]
+    group = number_distinct([np.asarray(each, float) for each in alike])
     first = np.unique(group, return_index=True)[1]
     counts = np.bincount(group, weights=instance.counts)
     members = np.bincount(group)
@@ -229,6 +232,7 @@ def _grouped(instance: Instance, names: Mapping[str, str]) -> tuple[tuple[Group,
         rates=None if instance.rates_per_server is None else instance.rates_per_server[:, first],
         servers=[instance.servers[i] for i in first],
         queues=on_rows(instance, [int(first[g]) for g in group]),
+        limits=merged_limits(instance, everybody, group, pull),
         rules=None,
     )
     return groups, small

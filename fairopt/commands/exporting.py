@@ -12,6 +12,7 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import as_text, check_file, say, show, work
 from fairopt.commands.declared import NEEDED, Option, arguments, assigned, declared, file
+from fairopt.commands.group import Group
 from fairopt.commands.options import (
     Changes,
     File,
@@ -34,7 +35,10 @@ from fairopt.specs import read_notion
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Write an allocation as limits or quotas of a real scheduler. Nothing is run.", no_args_is_help=True, add_completion=False
+    cls=Group,
+    help="Write an allocation as limits or quotas of a real scheduler. Nothing is run.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 

@@ -39,7 +39,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.fractions import rational
-from fairopt.instance.tolerances import DIGITS, SAME
+from fairopt.instance.tolerances import DIGITS, NOTHING, SAME
 from fairopt.program.agents import AgentProgram, Builder, extra_rows, limits_of, sparse
 from fairopt.program.exact import ExactProgram
 from fairopt.program.limits import LimitKind, Limits
@@ -293,6 +293,22 @@ class Floors:
     def amounts(self) -> list[Any]:
         """The floor of each promise."""
         return [part * unit for part, unit in zip(self.parts, self.units, strict=True)]
+
+    def priced(self, stage: Stage) -> dict[str, Any]:
+        """Return the floors that have a price in the proof of a stage, by the name of their guarantee.
+
+        A price is that of a group of servers, and behind those of the limits (`completion`). What is rounding beside the largest is none.
+        """
+        kept = [(promise.name, floor, len(promise.rows)) for promise, floor in zip(self.promises, self.amounts, strict=True) if floor > 0]
+        if not stage.floors or stage.prices is None or not kept:
+            return {}
+        exact, first, paid = stage.prices.dtype == object, stage.prices.size - sum(groups for *_, groups in kept), list[Any]()
+        for _, floor, groups in kept:
+            price = sum(stage.prices[first : first + groups].tolist())
+            paid.append(price if exact else price * floor)
+            first += groups
+        least = 0 if exact else NOTHING * max(paid)
+        return {name: floor for (name, floor, _), value in zip(kept, paid, strict=True) if value > least}
 
 
 def alone_in(program: Program, goal: TreeFilling, owner: int) -> tuple[Program, IntArray]:

@@ -35,16 +35,21 @@ def seen_exactly(instance: Instance, placement: Placement | Chooser) -> Instance
     placement.prepare(instance)  # what it refuses
     largest = [
         max((c for c, count in zip(exact.capacities[:, r], exact.counts, strict=True) if count > 0), default=0)
-        for r in range(exact.n_resources)
+        for r in range(exact.n_server_resources)
     ]
     slot = [Fraction(value) / slots for value in largest]
     whole = [min((floor(c / slot[r]) for r, c in enumerate(row) if c > 0 and slot[r]), default=0) for row in exact.capacities]
-    needed = [max((ceil(d / slot[r]) if slot[r] else 1 for r, d in enumerate(row) if d), default=0) for row in exact.demands]
+    least = np.where(exact.zero_demand, 0, 1).tolist()  # slots of a task that anything counts
+    needed = [
+        max((ceil(d / slot[r]) if slot[r] else 1 for r, d in enumerate(row) if d), default=least[n])
+        for n, row in enumerate(exact.server_demands)
+    ]
+    enough = np.asarray((exact.shared_demands <= exact.shared_capacity).astype(bool).all(axis=1))
     return Instance(
         [[number] for number in whole],
         [[number] for number in needed],
         weights=instance.given("weights"),
-        eligibility=instance.eligibility,
+        eligibility=instance.eligibility & enough[:, None],
         counts=instance.given("counts"),
         tasks=np.where(instance.servable, instance.given("tasks"), 0),  # 0 also where no server has a resource that the user demands
         users=instance.users,

@@ -21,7 +21,7 @@ from fairopt.instance.limit_merging import by_name, moved
 from fairopt.instance.limits import Limit
 from fairopt.instance.selections import Selection
 
-__all__ = ["LimitUse", "by_streams", "explicit", "server_keys"]
+__all__ = ["LimitUse", "by_streams", "explicit", "server_keys", "without_queues"]
 
 
 def explicit(instance: Instance) -> list[Limit]:
@@ -64,6 +64,22 @@ def by_streams(
             for k, (name, streams) in enumerate(groups):
                 title = f"{limit.name} of {name}" if "." not in name else f"{limit.name} of user {k + 1}"  # names of limits have no dots
                 found += moved([selected.replace(name=title, users=streams, each=None)], {each: [each] for each in streams})
+    return found
+
+
+def without_queues(instance: Instance, users: IntArray) -> list[Limit]:
+    """Return `explicit` limits over these users alone, by their names, in the place of queues; what selects none of them is left out."""
+    found = []
+    for limit, selection in zip(explicit(instance), instance.selections, strict=True):
+        groups = [("", selection.users)]
+        if limit.each == "queue":
+            groups = [(f" of queue {k + 1}", below & selection.users) for k, (_, below) in enumerate(selection.queues)]
+        for title, selected in groups:
+            names = [instance.users[n] for n in users.tolist() if selected[n]]
+            if names:
+                each = None if limit.each == "queue" else limit.each
+                own = limit.replace(name=f"{limit.name}{title}", users=names, queues=None, each=each)
+                found += moved([own], {name: [name] for name in names})
     return found
 
 

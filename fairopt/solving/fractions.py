@@ -204,7 +204,7 @@ def _priced(
 
     def proved(stages: Sequence[Stage]) -> tuple[Solution, tuple[Level, ...], Any]:
         numbers = (replace(stage, value=fraction(stage.value), prices=fractions(stage.prices)) for stage in stages)
-        exact = Solution(from_rationals(solution.x), tuple(numbers), prices=fractions(solution.prices))
+        exact = Solution(from_rationals(solution.x), tuple(numbers), prices=fractions(solution.prices), promised=solution.promised)
         by_stage: Any = queue_prices_by_stage(names, exact)
         return exact, levels_of(names, exact, merging, sharing, by_stage, same=None), by_stage
 

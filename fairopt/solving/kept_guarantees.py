@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from fairopt.certificate import Certificate
-from fairopt.certificate.exact import prove
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.aggregation import merge, unmerged
@@ -38,7 +37,6 @@ from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, ShareNotion, Sharing, Stated
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
-from fairopt.solving.kept_rows import within_kept
 from fairopt.solving.policy import find
 
 __all__ = ["keeps_guarantees", "refuse_whole", "with_guarantees"]
@@ -50,7 +48,9 @@ _MOST_GROUPS = 12  # of one resource of a queue: of more, each group keeps what 
 def keeps_guarantees(notion: Notion, instance: Instance) -> bool:
     """Does the notion keep guarantees as rows, and has the instance some?"""
     share = _share_notion(notion)
-    return share is not None and _has_guarantees(instance) and not share.goal(np.ones(instance.n_users)).in_shares
+    return (
+        share is not None and share.keeps_guarantees and _has_guarantees(instance) and not share.goal(np.ones(instance.n_users)).in_shares
+    )
 
 
 def with_guarantees(
@@ -132,6 +132,9 @@ def _stages(instance: Instance, notion: ShareNotion, sharing: Sharing, deadline:
 
 def _stages_in_fractions(instance: Instance, notion: ShareNotion, sharing: Sharing, deadline: Deadline) -> ExactArray:
     """Return the same tasks in fractions, from a filling that is proved."""
+    from fairopt.certificate.exact import prove  # floats need neither
+    from fairopt.solving.kept_rows import within_kept
+
     utility = notion.exact_utility
     merging = merge_exactly(instance, utility) if notion.is_symmetric else unmerged_exactly(instance)
     small = merging.instance

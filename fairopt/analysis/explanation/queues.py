@@ -19,7 +19,7 @@ from fairopt.allocation.promises import Guaranteed
 from fairopt.analysis.explanation import Number, number
 from fairopt.analysis.explanation.of_cluster import FullOfCluster, full_of_cluster
 from fairopt.analysis.measures import takes_part
-from fairopt.analysis.properties.guarantees import held_beyond
+from fairopt.analysis.properties.guarantees import could_hold_alone, held_beyond
 from fairopt.instance import BoolArray, Instance, safe_ratio
 from fairopt.instance.fractions import rounding
 from fairopt.instance.keeping import keepings_of
@@ -210,7 +210,8 @@ def _guarantees(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:
     if not own.guarantees:
         yield "It has no guarantee of its own."
     for each in own.guarantees:
-        yield _guarantee(allocation, own, each)
+        alone = "" if each.met else could_hold_alone(allocation, own.node, each)
+        yield f"{_guarantee(allocation, own, each)}{f' {alone.strip()}' if alone else ''}"
 
 
 def _guarantee(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> str:

@@ -106,6 +106,7 @@ _ALLOCATION = {
                 "exact": optional(text("The share as a fraction.")),
                 "part": optional(text("The part of the tree of queues that it is in.")),
                 "queue_prices": optional(mapping({"type": "number"}, "Dual prices of limits of queues.")),
+                "floors": optional(mapping({"type": "number"}, "Guarantees that are kept and stop its users, and how much of each.")),
             },
         ),
         "The levels of a leximin, the lowest first.",
