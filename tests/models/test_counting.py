@@ -167,6 +167,23 @@ def test_schedules_compare_queues_by_what_counts() -> None:
         assert found.tasks_per_user.tolist() == [2, 2, 2, 1]
 
 
+def test_simulations_follow_and_regret_compares_with_what_was_asked() -> None:
+    """b's 10 tasks need 4 cpu each: they come before those of c and d, also where users are a flat list."""
+    jobs = {"a": 3, "b": 10, "c": 40, "d": 10}
+    demands = [[1, 1], [4, 1], [1, 0], [2, 0]]
+    trace = fo.Trace([*jobs], [0] * 4, [*jobs.values()], demands, [50] * 4, resources=["cpu", "gpu"])
+    ends = {}
+    for scheduler in ("drfh:best-fit", "drfh:best-fit:only=gpu", "drfh:only=gpu"):
+        found = fo.simulate(trace, LAB, scheduler)
+        ends[scheduler] = dict(zip(jobs, found.completion.tolist(), strict=True))
+    assert ends["drfh:best-fit:only=gpu"]["b"] == 100 < ends["drfh:best-fit"]["b"]
+    assert ends["drfh:only=gpu"]["b"] < 70
+    regret = fo.regret(fo.schedule(LAB, only="gpu"))
+    assert regret.to_frame()["exact share"].round(6).tolist() == [0.4, 0.4, 0, 0]
+    with pytest.raises(fo.Unsupported, match="demands nothing that counts, and a memory"):
+        fo.simulate(trace, LAB, "drfh:only=gpu:half_life=100")
+
+
 def test_audits_judge_by_the_same_shares() -> None:
     """The answer is max-min fair in what counts; the plain one is not, and says so."""
     for found in (fo.solve(LAB, only="gpu"), fo.solve(LAB, only="gpu", exact=True), fo.solve(LAB, only="gpu", integral=True)):
