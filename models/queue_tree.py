@@ -52,7 +52,7 @@ def check_no_queues(name: str, instance: Instance) -> None:
 
 
 def check_limits_alone(name: str, instance: Instance, *, guarantees: bool = False) -> None:
-    """Refuse what is more than limits of queues, for a notion that equalises no share: weights of queues, tiers, and guarantees.
+    """Refuse what is more than limits of queues, for a notion that equalises no share: weights, tiers and orders of queues, and guarantees.
 
     With ``guarantees`` they are allowed: the notion keeps them as rows (`fairopt.solving.kept_guarantees`).
     """
@@ -70,13 +70,17 @@ def check_limits_alone(name: str, instance: Instance, *, guarantees: bool = Fals
         if queue.weight != 1 or queue.tier:
             which = "tiers" if queue.tier else "weights"
             raise Unsupported(f'"{name}" takes the {what} of queues, but not their {which}, and queue "{queue.name}" has one; {use}')
+        if queue.order != "fair":
+            raise Unsupported(
+                f'"{name}" takes the {what} of queues, but not their order, and queue "{queue.name}" has the order "{queue.order}"; {use}'
+            )
 
 
 def check_nested(name: str, instance: Instance) -> None:
-    """Refuse what the nested reading of a tree does not support: guarantees, tiers, weights of 0."""
+    """Refuse what the nested reading of a tree does not support: guarantees, tiers, weights of 0, an order of first come, first served."""
     for queue in instance.queues:
         what = "a guarantee" if any(each.guarantee for each in queue.everywhere_and_on_groups) else "a tier" if queue.tier else ""
-        what = what or ("the weight 0" if queue.weight == 0 else "")
+        what = what or ("the weight 0" if queue.weight == 0 else f'the order "{queue.order}"' if queue.order != "fair" else "")
         if what:
             raise Unsupported(f'tree="nested" supports only weights > 0 and limits, and queue "{queue.name}" has {what}; leave tree out')
     if instance.guarantees.any() or (instance.weights == 0).any():
@@ -194,7 +198,7 @@ def _guarantees(
         rising |= inside[tree.user_node] & (weights > 0) & (instance.demands[:, named] > 0).any(axis=1) & ~own
         rows += guarantee_rows(instance, tree, int(node))
         owners += [int(node)] * (len(rows) - len(owners))
-    if not rising.any():
+    if not rows:
         return None
     limits = stack_rows(instance.demands, rows, users, servers)
     keys = limits.keys[:, 0]

@@ -5,6 +5,7 @@
 *Rates.* A node v with rate R hands R w[c] / m[v] to each child c that rises. m[v] is the sum of their weights ("sum"), or the largest entry
 of V = sum of w[c] e[c] over them ("dominant"). e[v] = V / m[v], and e[n] is the part of the cluster that one unit of the share of user n
 takes. In the surplus the root's children rise at w. In the stage of a guarantee the guaranteed nodes rise at the dominant share of it.
+Of the children of a listed queue only the first that has not stopped rises.
 
 *A level.* Maximise tau such that some allocation has s[n] >= S[n] + rate[n] tau for everybody (rate[n] = 0 for users who do not rise). A
 user who rises stops at this level if no allocation gives it more while all others keep theirs: one more LP for each user.
@@ -66,6 +67,7 @@ __all__ = [
     "shares",
     "smaller",
     "tasks_alone",
+    "with_orders",
 ]
 
 Number = Any  # float, or Fraction where an answer is exact
@@ -241,7 +243,7 @@ class LinearPrograms:
         self.worth = worth / self.scale[self.users]
         self.block = self.users.size + len(cluster.kept) * len(cluster.nodes)
         self.width = 2 * self.block + 1  # x and z, tau, y and its z
-        self.caps: list[Row] = []  # of users who rise for their own guarantees alone: they complete no other guarantee
+        self.caps: list[Row] = []  # of users who rise for one guarantee alone: beyond it they complete no other
 
     def _line(self, pairs: Any, *, completion: bool = False, tau: Number = 0) -> Any:
         """Return a row of these coefficients of the tasks of x, or of y, and of tau."""
@@ -535,7 +537,7 @@ class Oracle:
                     unit = ask / some
                     promises[v, r] = (Row(use, unit), unit, most[r][1] / unit)
         floors: list[Row] = []
-        caps = [self._cap(v) for v, node in enumerate(self.nodes) if node.stage and node.user is not None and not self._rises(node.user, v)]
+        caps = [row for v, node in enumerate(self.nodes) if node.stage for row in self._caps(v)]
         assert isinstance(self.engine, LinearPrograms)
         self.engine.caps = caps
         for outer in range(len(self.nodes)):
@@ -591,10 +593,28 @@ class Oracle:
             above = self.nodes[above].parent
         return False
 
-    def _cap(self, v: int) -> Row:
-        use = np.zeros_like(self.cluster.share)
-        use[self.nodes[v].user] = self.number(1)
-        return Row(use, self._of(v)[-1][0])
+    def _caps(self, v: int) -> list[Row]:
+        """Return the extra limits of a node on the users who rise for it and for no node above; inner guarantees may have given more."""
+        node = self.nodes[v]
+        if node.user is not None:
+            use = np.zeros_like(self.cluster.share)
+            use[node.user] = self.number(1)
+            return [] if self._rises(node.user, v) else [Row(use, self._of(v)[-1][0])]
+        named = self._named(node.queue)  # type: ignore[arg-type]
+        active = [n for n in node.users if self._weighed(n, v) and any(self.cluster.demands[n, r] > 0 for r in named)]
+        only = [n for n in active if not self._rises(n, v)]
+        rows = []
+        for r, groups in named.items():
+            inner = self.number(0)
+            for w in below(self.nodes, v):
+                n = self.nodes[w].user
+                if w != v and self.nodes[w].stage and set(only) & set(self.nodes[w].users):
+                    inner += (
+                        self._of(w)[-1][0] * self.cluster.demands[n, r] if n is not None else self._of(w).get(r, (self.number(0), []))[0]
+                    )
+            outside = [i for i in range(self.instance.n_servers) if not any(i in servers for _, servers in groups)]
+            rows += [self.cluster.row(only, r, servers, max(amount, inner)) for amount, servers in [*groups, (self.number(0), outside)]]
+        return rows
 
     def _weighed(self, n: int, top: int) -> bool:
         """Are the weights of a user and of the queues on its way > 0, up to a node, whose own weight is not asked?"""
@@ -686,7 +706,9 @@ class Oracle:
         for v in look:  # grows: what is below the tops
             candidates = list(tops) if v == -1 else [c for c in self.nodes[v].children if self.nodes[c].weight > 0]
             there = [c for c in candidates if active.intersection(self.nodes[c].users)]
-            if self.clamp and (v >= 0 or top_waits):
+            if v > 0 and self.nodes[v].queue.order == "listed":  # type: ignore[union-attr]
+                there = there[:1]
+            elif self.clamp and (v >= 0 or top_waits):
                 ratio = {c: self.node_share[c] / self.nodes[c].weight for c in there if self.nodes[c].weight > 0}
                 least = min(ratio.values())
                 there = [c for c in ratio if ratio[c] <= least * (1 + near)]
@@ -1094,6 +1116,15 @@ def random_tree(seed: int, servers: int | None = None) -> fo.Instance:
     return with_lenders(instance, seed) if seed % 2 else instance
 
 
+def with_orders(instance: fo.Instance, seed: int) -> fo.Instance:
+    """Return a tree in which about two thirds of the queues that hold users or queues, not both, are listed."""
+    rng = np.random.default_rng(seed)
+    parents = {queue.parent for queue in instance.queues}
+    listed = [rng.random() < 0.65 and not (queue.name in parents and queue.name in instance.queue_of) for queue in instance.queues]
+    changed = {queue.name: {"order": "listed"} for queue, yes in zip(instance.queues, listed, strict=True) if yes}
+    return instance.replace(queues=changed) if changed else instance
+
+
 def random_pool(seed: int, quotas: bool = False) -> fo.Instance:
     """One resource of one server. No node guarantees less than its children together, and all guarantees fit.
 
@@ -1185,7 +1216,7 @@ def constructor(instance: fo.Instance) -> str:
             given = [repr(queue.name)]
             given += [f"parent={queue.parent!r}"] * (queue.parent is not None) + [f"weight={queue.weight:g}"] * (queue.weight != 1)
             given += [f"{what}={dict(value)}" for what in ("guarantee", "limit", "lending_limit") if (value := getattr(queue, what))]
-            given += [f"tier={queue.tier}"] * (queue.tier != 0)
+            given += [f"tier={queue.tier}"] * (queue.tier != 0) + [f"order={queue.order!r}"] * (queue.order != "fair")
             if queue.quotas:
                 groups = [
                     f"fo.Quota({list(q.servers)}, {dict(q.guarantee)}, {dict(q.limit)}, {dict(q.lending_limit)})" for q in queue.quotas
@@ -1216,7 +1247,7 @@ def _steps(instance: fo.Instance) -> Iterator[Callable[[], fo.Instance]]:
         if queue.name not in used:
             yield lambda rest=rest: instance.replace(queues=rest)  # type: ignore[misc]
         plain: dict[str, Any] = {name: getattr(queue, name) for name in queue.__dataclass_fields__}
-        changes: list[dict[str, Any]] = [{"quotas": ()}, {"tier": 0}, {"weight": 1.0}, {"lending_limit": {}}]
+        changes: list[dict[str, Any]] = [{"quotas": ()}, {"order": "fair"}, {"tier": 0}, {"weight": 1.0}, {"lending_limit": {}}]
         changes += [{"guarantee": {}, "lending_limit": {}}, {"limit": {}}]
         changes += [{"limit": {r: v for r, v in queue.limit.items() if r != name}} for name in queue.limit]
         for change in changes:
@@ -1266,6 +1297,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first instance")
     parser.add_argument("--notion", default="drfh")
     parser.add_argument("--bound", type=float, default=1e-8, help="the largest relative difference of shares")
+    parser.add_argument("--orders", action="store_true", help="most queues serve their children one after the other")
     parser.add_argument("--failures", type=int, default=3, help="stop after so many")
     parser.add_argument("--guarantees", choices=("surplus", "clamp"), help="default: they take turns")
     parser.add_argument("--queue-share", choices=("dominant", "sum"), help="default: that of the notion, and in every fourth tree the sum")
@@ -1275,7 +1307,7 @@ def main() -> int:
     for seed in range(arguments.seed, arguments.seed + arguments.instances):
         guarantees: Guarantees = arguments.guarantees or ("clamp" if seed % 3 == 1 else "surplus")
         queue_share: QueueShare | None = arguments.queue_share or ("sum" if seed % 4 == 3 else None)
-        instance = random_tree(seed)
+        instance = with_orders(random_tree(seed), seed) if arguments.orders else random_tree(seed)
 
         def miss(candidate: fo.Instance, options: Any = (arguments.notion, guarantees, queue_share)) -> float:
             try:

@@ -25,6 +25,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_rat
 from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.queues import Queue
 from fairopt.instance.tolerances import NOTHING
+from fairopt.instance.tree import apart
 from fairopt.models import Notion
 from fairopt.simulation.repeated import divided, in_turn
 from fairopt.wording import did_you_mean, joined, plural
@@ -153,9 +154,13 @@ def setting_of(log: JobLog, cluster: Instance, notion: Notion, *, lenient: bool 
     if cluster.weights.ndim == 2:
         raise Unsupported("the cluster gives a weight per resource; a history takes one per user, shape (users,)")
     log, owner_of, names, found = _owners(log, cluster, lenient)
+    if cluster.tree.listed.any():
+        owner_of, names, found = _in_order(cluster, owner_of, names, found)
     eligibility, stream, owner, demands = _streams(log, cluster, owner_of, found)
     several = np.bincount(owner, minlength=len(names)) > 1
     queues, home = list(cluster.queues), [each.home for each in found]
+    are_queues = np.array([each.is_queue for each in found], bool)
+    several |= apart(several & ~are_queues, home, queues) & ~are_queues
     taken = {queue.name for queue in queues}
     inner: list[str | None] = list(home)
     for n in np.flatnonzero(several):
@@ -198,6 +203,17 @@ def setting_of(log: JobLog, cluster: Instance, notion: Notion, *, lenient: bool 
     if setting.tree and not cluster.is_tree and not _takes_trees(setting, notion):
         setting = replace(setting, tree=False, queues=())
     return setting
+
+
+def _in_order(cluster: Instance, owner_of: IntArray, names: list[str], found: list[_Owner]) -> tuple[IntArray, list[str], list[_Owner]]:
+    """Return the owners in the order of the cluster, which listed queues follow; who is not in it comes last, in the order of the log."""
+    position = {queue.name: q for q, queue in enumerate(cluster.queues)}
+    last = cluster.n_users + len(position)
+    keys = [each.users[0] if each.users else position[each.home] if each.is_queue and each.home else last for each in found]
+    order = np.argsort(keys, kind="stable")
+    place = np.empty(order.size, np.int64)
+    place[order] = np.arange(order.size)
+    return place[owner_of], [names[n] for n in order.tolist()], [found[n] for n in order.tolist()]
 
 
 def _takes_trees(setting: Setting, notion: Notion) -> bool:

@@ -20,7 +20,7 @@ on its way is 0 (below a guarantee that is not yet met, only the weights below t
     first     those below a guarantee: some such task adds to a guarantee of the child, or of a node below it, that is not yet met;
               from there on, only such tasks are considered; of these children, the one with the smallest use / guarantee
     then      those of the highest tier (tiers divide only what no guarantee asks for; who demands nothing that counts is below all)
-    then      the one with the smallest share / weight
+    then      the one with the smallest share / weight; in a queue of the order "listed" the first
 
 *Use / guarantee.* Of a leaf it is its tasks over its guaranteed tasks. Of a queue it is the largest part of the cluster in what its users
 hold, over the largest part of the cluster in what it is guaranteed. Both count the guaranteed resources, summed over the groups of servers
@@ -106,6 +106,8 @@ class Queues:
     ----------
     parent, weights : arrays (nodes,)
         Node 0 is the root, whose parent is -1.
+    listed : bool array (nodes,)
+        Whose children come one after the other: the nodes in their order, the leaves in theirs.
     leaf : int array (users,)
     leaf_parent, leaf_weights, leaf_tiers, leaf_guarantees : arrays (leaves,)
         The guarantee of a leaf is a number of tasks.
@@ -137,6 +139,7 @@ class Queues:
 
     parent: IntArray
     weights: FloatArray
+    listed: BoolArray
     leaf: IntArray
     leaf_parent: IntArray
     leaf_weights: FloatArray

@@ -77,6 +77,7 @@ def queues_of(
     return Queues(
         parent=tree.parent,
         weights=tree.weights,
+        listed=tree.listed,
         leaf=leaf,
         leaf_parent=tree.user_node,
         leaf_weights=instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users),

@@ -29,6 +29,7 @@ from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import number_distinct, on_rows
 from fairopt.instance.queues import Queue
 from fairopt.instance.tolerances import CERTIFIED, FITS
+from fairopt.instance.tree import apart
 from fairopt.models import Notion, Sharing
 from fairopt.simulation.flow_samples import Samples
 from fairopt.simulation.flow_state import SECTION, FlowKeeper
@@ -359,7 +360,7 @@ def _tree(streams: Streams, leaves: Instance, active: IntArray, tasks: FloatArra
     The guarantee of an owner is a number of tasks. Its streams have it one after the other, each at most for its own tasks.
     """
     owner = streams.owner[active]
-    several = np.bincount(owner, minlength=leaves.n_users) > 1
+    several = apart(np.bincount(owner, minlength=leaves.n_users) > 1, leaves.queue_of, leaves.queues)
     queues = list(on_rows(leaves, first[group].tolist()))
     names = {queue.name for queue in queues}
     queue_of: list[str | None] = list(leaves.queue_of)

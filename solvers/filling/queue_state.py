@@ -28,6 +28,7 @@ class QueueState(NamedTuple):
     parent: IntArray  # (P,) -1 of the root
     depth: IntArray  # (P,) 0 of the root
     weight: FloatArray  # (P,)
+    listed: BoolArray  # (nodes,) do the children come one after the other, in the order of their places?
     tier: IntArray  # (N,)
     lowest_tier: int  # of users who do not come last
     has_last: bool  # does somebody come last? Then shares are kept a second time, as they are where all resources count once:
@@ -117,6 +118,7 @@ class QueueState(NamedTuple):
             parent=parent,
             depth=depth,
             weight=weight,
+            listed=queues.listed,
             tier=np.ascontiguousarray(queues.tiers),
             lowest_tier=queues.lowest_tier,
             has_last=has_last,

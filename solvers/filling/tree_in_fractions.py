@@ -137,7 +137,8 @@ class Tree:
             else:
                 top = max(best[child][1] for child in able)
                 able = [child for child in able if level > 0 or best[child][1] == top]
-                measures = [self._share(child, top) / self.weight[child] for child in able]
+                listed = self.queues.listed[place]
+                measures = [Fraction(child) if listed else self._share(child, top) / self.weight[child] for child in able]
             tied = [child for child, measure in zip(able, measures, strict=True) if measure == min(measures)]
             place = one_of(tied)
         return of_leaf[place], self._rows(of_leaf[place], level)

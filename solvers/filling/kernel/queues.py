@@ -124,7 +124,7 @@ def walk(tree, rng, random_ties):  # type: ignore[no-untyped-def]
         return -1
     if need[0] > 0:
         _measure_needs(tree)
-    nodes = tree.children_from.size - 1
+    nodes, listed = tree.children_from.size - 1, tree.listed
     place = depth = level = 0
     while place < nodes:
         depth += 1
@@ -142,7 +142,7 @@ def walk(tree, rng, random_ties):  # type: ignore[no-untyped-def]
                 continue
             if level < depth:  # all weights below the guarantee are positive
                 held = tree.plain_share[child] if tree.has_last and tops[child] < tree.lowest_tier else share[child]
-                measure[child] = held / weight[child]
+                measure[child] = child if listed[place] else held / weight[child]
             smallest = min(smallest, measure[child])
         number = 0
         for child in children:
