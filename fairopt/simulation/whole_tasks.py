@@ -11,7 +11,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import number_distinct
 from fairopt.program.events import Change, Work
-from fairopt.scheduling import check_single_servers, filling_of, planned, queues_of
+from fairopt.scheduling import check_single_servers, filling_of, planned, queues_of, server_limits
 from fairopt.simulation.keeping import Keeper
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import Placement, run_events
@@ -60,7 +60,8 @@ def run_whole_tasks(
     chosen, sharing = checked(instance, notion, None, {})
     owners, demands = streams.owners, streams.instance.demands[first]
     queues = None if owners is None else queues_of(owners, instance, chosen, streams.owner[first], demands)
-    filling, too_large = filling_of(instance, chosen, sharing, ties, queues=queues)
+    each_server = None if owners is None else server_limits(owners, streams.owner[first], demands)
+    filling, too_large = filling_of(instance, chosen, sharing, ties, queues=queues, each_server=each_server)
     too_large = (too_large | ~instance.servable)[alike]
     takes_part = ~too_large[streams.stream]
     events = (streams.changes != Change.SUBMIT) | takes_part[np.where(streams.changes == Change.SUBMIT, streams.subjects, 0)]
