@@ -12,7 +12,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_rat
 from fairopt.instance.aggregation import number_distinct
 from fairopt.models import ShareNotion
 from fairopt.program.events import Change, Work
-from fairopt.scheduling import check_single_servers, filling_of, planned, queues_of
+from fairopt.scheduling import check_single_servers, filling_of, planned, queues_of, server_limits
 from fairopt.simulation.keeping import Keeper
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import Placement, run_events
@@ -63,7 +63,8 @@ def run_whole_tasks(
     if owners is None and isinstance(chosen, ShareNotion) and chosen.last(instance).any():
         owners = _flat(streams)
     queues = None if owners is None else queues_of(owners, instance, chosen, streams.owner[first], demands)
-    filling, too_large = filling_of(instance, chosen, sharing, ties, queues=queues)
+    each_server = None if owners is None else server_limits(owners, streams.owner[first], demands)
+    filling, too_large = filling_of(instance, chosen, sharing, ties, queues=queues, each_server=each_server)
     too_large = (too_large | ~instance.servable)[alike]
     takes_part = ~too_large[streams.stream]
     events = (streams.changes != Change.SUBMIT) | takes_part[np.where(streams.changes == Change.SUBMIT, streams.subjects, 0)]
