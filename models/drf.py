@@ -29,7 +29,7 @@ from fairopt.instance import FloatArray, Instance
 from fairopt.instance.tolerances import NOTHING
 from fairopt.models.counting import dominant_part
 from fairopt.models.notion import Condition, Property, Sharing
-from fairopt.models.share_notion import ShareNotion, dominant_share
+from fairopt.models.share_notion import ShareNotion, dominant_share, share_of_work
 
 __all__ = ["DRF"]
 
@@ -44,6 +44,7 @@ class DRF(ShareNotion):
     source = "Ghodsi, Zaharia, Hindman, Konwinski, Shenker and Stoica (2011)"
     references = ("Ghodsi2011",)
     symmetric = True
+    by_server = True
     satisfies: ClassVar = {
         Property.SHARING_INCENTIVE: _SOURCE,
         Property.ENVY_FREENESS: _SOURCE,
@@ -77,6 +78,8 @@ class DRF(ShareNotion):
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return max_r m[r] d[n,r] / c[r]."""
+        if instance.differs_by_server:
+            return share_of_work(instance, self.counting(instance))
         return dominant_share(instance, instance.total_capacity, self.counting(instance))
 
     def describe_measure(self, instance: Instance, user: int) -> str:

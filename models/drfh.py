@@ -30,7 +30,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.models.counting import dominant_part
 from fairopt.models.notion import Condition, Property
-from fairopt.models.share_notion import ShareNotion, dominant_share
+from fairopt.models.share_notion import ShareNotion, dominant_share, share_of_work
 from fairopt.program import Equalize, Goal, Leximin
 
 __all__ = ["DRFH"]
@@ -56,6 +56,7 @@ class DRFH(ShareNotion):
     source = "Wang, Li and Liang (2014), problem (6)"
     references = ("WangLiLiang2014",)
     symmetric = True
+    by_server = True
     satisfies: ClassVar = {
         Property.ENVY_FREENESS: f"{_PAPER}, proposition 1",
         Property.PARETO: f"{_PAPER}, proposition 2",
@@ -77,6 +78,8 @@ class DRFH(ShareNotion):
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return max_r m[r] d[n,r] / sum_i counts[i] c[i,r]."""
+        if instance.differs_by_server:
+            return share_of_work(instance, self.counting(instance))
         return dominant_share(instance, instance.total_capacity, self.counting(instance))
 
     def describe_measure(self, instance: Instance, user: int) -> str:

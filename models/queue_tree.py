@@ -198,7 +198,7 @@ def _guarantees(
         rising |= inside[tree.user_node] & (weights > 0) & (instance.demands[:, named] > 0).any(axis=1) & ~own
         rows += guarantee_rows(instance, tree, int(node))
         owners += [int(node)] * (len(rows) - len(owners))
-    if not rising.any():
+    if not rows:
         return None
     limits = stack_rows(instance.demands, rows, users, servers)
     keys = limits.keys[:, 0]

@@ -35,6 +35,7 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.fractions import ExactArray, fractions_of, rationals
 from fairopt.models.counting import Counting, only_text, weights_mapping
 from fairopt.models.notion import Notion, Property, Sharing
@@ -55,6 +56,7 @@ from fairopt.program.exact import ExactProgram
 from fairopt.program.filling import Criterion
 from fairopt.program.kept_parts import KeptParts
 from fairopt.program.limits import ACROSS_SERVERS
+from fairopt.program.most_work import work_of_pool
 from fairopt.program.queue_limits import queue_limits
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import TreeFilling
@@ -238,7 +240,7 @@ class ShareNotion(Notion):
         """Return the same share for progressive filling, if the goal is its leximin."""
         if not self.goal(np.ones(instance.n_users)).has_levels:
             return super().criterion(instance)
-        exact = instance.demands.dtype == object
+        exact = instance.capacities.dtype == object
         return Criterion(self._exact_share(instance) if exact else self._checked_share(instance))
 
     def _checked_share(self, instance: Instance) -> FloatArray:
@@ -251,7 +253,7 @@ class ShareNotion(Notion):
             found = f"a {type(given).__name__} that is no array of numbers"
         else:
             if share.shape in shapes:
-                return share
+                return np.asarray(by_work(instance, share))
             found = f"an array of shape {share.shape}"
         raise InvalidInstance(
             f'share_per_task of "{self.name}" returned {found}; return numbers of shape (users,) = {shapes[0]}, '
@@ -280,7 +282,7 @@ class ShareNotion(Notion):
                 f'share_per_task of "{self.name}" gives {wrong[0]!r} for an instance in fractions, which is a float; compute it without '
                 "floats of your own (Fraction(1, 2) for 0.5), or leave exact out"
             )
-        return fractions_of(share)
+        return np.asarray(by_work(instance, fractions_of(share)))
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Return the program: eligible pairs, shares as utilities, limits, goal.
@@ -349,6 +351,21 @@ def _across_servers_alone(program: Program) -> bool:
 
 for _name in _STATED:  # of the class itself, the value
     setattr(ShareNotion, _name, getattr(ShareNotion, _name).value)
+
+
+def by_work(instance: Instance, share: Any) -> Any:
+    """Return the share of one task from the share of a unit of work, speed[n,i] times as much."""
+    if instance.speeds_given is None:
+        return share
+    return (share[:, None] if share.ndim == 1 else share) * instance.speeds
+
+
+def share_of_work(instance: Instance, counting: Counting | None) -> FloatArray:
+    """Return 1 / W[n], (users,), the share of a unit of work where demands or speeds differ by server (`fairopt.program.most_work`)."""
+    if counting is not None or instance.weights.ndim == 2:
+        what = "weights of resources, whoever has them, are defined for one demand" if counting is None else "resource_weights are so, too"
+        refuse_by_server(instance, what, "leave the weights of resources out")
+    return safe_ratio(1, work_of_pool(instance))
 
 
 def dominant_share(instance: Instance, capacity: FloatArray, counting: Counting | None = None) -> FloatArray:

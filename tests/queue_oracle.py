@@ -243,7 +243,7 @@ class LinearPrograms:
         self.worth = worth / self.scale[self.users]
         self.block = self.users.size + len(cluster.kept) * len(cluster.nodes)
         self.width = 2 * self.block + 1  # x and z, tau, y and its z
-        self.caps: list[Row] = []  # of users who rise for their own guarantees alone: they complete no other guarantee
+        self.caps: list[Row] = []  # of users who rise for one guarantee alone: beyond it they complete no other
 
     def _line(self, pairs: Any, *, completion: bool = False, tau: Number = 0) -> Any:
         """Return a row of these coefficients of the tasks of x, or of y, and of tau."""
@@ -529,7 +529,7 @@ class Oracle:
                     unit = ask / some
                     promises[v, r] = (Row(use, unit), unit, most[r][1] / unit)
         floors: list[Row] = []
-        caps = [self._cap(v) for v, node in enumerate(self.nodes) if node.stage and node.user is not None and not self._rises(node.user, v)]
+        caps = [row for v, node in enumerate(self.nodes) if node.stage for row in self._caps(v)]
         assert isinstance(self.engine, LinearPrograms)
         self.engine.caps = caps
         for outer in range(len(self.nodes)):
@@ -585,10 +585,28 @@ class Oracle:
             above = self.nodes[above].parent
         return False
 
-    def _cap(self, v: int) -> Row:
-        use = np.zeros_like(self.cluster.share)
-        use[self.nodes[v].user] = self.number(1)
-        return Row(use, self._of(v)[-1][0])
+    def _caps(self, v: int) -> list[Row]:
+        """Return the extra limits of a node on the users who rise for it and for no node above; inner guarantees may have given more."""
+        node = self.nodes[v]
+        if node.user is not None:
+            use = np.zeros_like(self.cluster.share)
+            use[node.user] = self.number(1)
+            return [] if self._rises(node.user, v) else [Row(use, self._of(v)[-1][0])]
+        named = self._named(node.queue)  # type: ignore[arg-type]
+        active = [n for n in node.users if self._weighed(n, v) and any(self.cluster.demands[n, r] > 0 for r in named)]
+        only = [n for n in active if not self._rises(n, v)]
+        rows = []
+        for r, groups in named.items():
+            inner = self.number(0)
+            for w in below(self.nodes, v):
+                n = self.nodes[w].user
+                if w != v and self.nodes[w].stage and set(only) & set(self.nodes[w].users):
+                    inner += (
+                        self._of(w)[-1][0] * self.cluster.demands[n, r] if n is not None else self._of(w).get(r, (self.number(0), []))[0]
+                    )
+            outside = [i for i in range(self.instance.n_servers) if not any(i in servers for _, servers in groups)]
+            rows += [self.cluster.row(only, r, servers, max(amount, inner)) for amount, servers in [*groups, (self.number(0), outside)]]
+        return rows
 
     def _weighed(self, n: int, top: int) -> bool:
         """Are the weights of a user and of the queues on its way > 0, up to a node, whose own weight is not asked?"""

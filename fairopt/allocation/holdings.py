@@ -48,7 +48,8 @@ class UserHoldings:
     name : str
     queue : str or None
         None: the root.
-    tasks : float
+    tasks, work : floats
+        Where no speeds are given, both are equal.
     share : float or None
         The notion's own, divided by the weight where `fairopt.Allocation.shares_by_weight` says so; None where the notion has one share
         per server.
@@ -66,6 +67,7 @@ class UserHoldings:
     name: str
     queue: str | None
     tasks: float
+    work: float
     share: float | None
     level: int | None
     dominant_resource: str

@@ -319,13 +319,13 @@ def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> fl
     for row in counted_rows(instance, tasks):
         worst = max(worst, _relative(np.array([row.used(instance.demands, tasks)]), np.array([row.bound])))
     if instance.shared_capacity.size:
-        worst = max(worst, _relative(per_user @ instance.shared_demands, instance.shared_capacity))
+        worst = max(worst, _relative(instance.usage_of_shared(tasks), instance.shared_capacity))
     worst = max(worst, rule_excess(instance, tasks))
     if sharing == "tdm":
         rates = instance.rates
         used = np.divide(tasks, rates, out=np.zeros_like(tasks), where=(rates > 0) & np.isfinite(rates)).sum(axis=0)
         return max(worst, _relative(used, np.ones_like(used)))
-    return max(worst, _relative(tasks.T @ instance.server_demands, instance.row_capacity))
+    return max(worst, _relative(instance.usage(tasks), instance.row_capacity))
 
 
 def _relative(used: FloatArray, allowed: FloatArray) -> float:

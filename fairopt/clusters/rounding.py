@@ -28,6 +28,7 @@ from fairopt.clusters.packing import Budget, Packed, pack
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import expand, number_distinct, on_rows
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.limit_merging import limit_keys, merged_limits
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.kept_parts import without_breaking
@@ -132,6 +133,7 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, 
         The allocation exceeds a limit; a name is given for a row that is not there.
     """
     instance = allocation.instance
+    refuse_by_server(instance, "no export can say it", "use fairopt.solve, or leave this out")
     if time_limit is not None:
         check_seconds("placement_time_limit", time_limit)
     if allocation.sharing != "rdm":

@@ -11,7 +11,7 @@ from typing import Any
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import write_files
-from fairopt.formats import limit_tables
+from fairopt.formats import limit_tables, on_tables
 from fairopt.formats.queue_tables import LONGEST_CELL, check, columns_of
 from fairopt.formats.tables import SERVERS, TABLES, USERS, is_total
 from fairopt.instance import Instance
@@ -98,6 +98,7 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
         if "\0" in rule.text or len(rule.text) >= longest:
             raise InvalidInstance(f'{place}: the rule "{brief(rule.text)}" does not fit into a cell; save as .yaml')
     limit_tables.check(instance, place, longest)
+    on_tables.check(instance, place, longest)
     queues = [queue.name for queue in instance.queues]
     for kind, labels in (("resource", instance.resources), ("server", instance.servers), ("user", instance.users), ("queue", queues)):
         for label in labels:
@@ -150,6 +151,8 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
         tables["queues"] = _table(columns_of(document["queues"], instance.resources))
     if instance.limits:
         tables["limits"] = _table(limit_tables.columns_of(document["limits"]))
+    if any("on" in user for user in users):
+        tables["on"] = _table(on_tables.columns_of(users, instance.resources))
     if instance.rules:
         tables["rules"] = _table({"rule": document["rules"]})
     for name, needed, labels, matrix in (

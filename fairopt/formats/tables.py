@@ -13,6 +13,7 @@ Each table is a file of the folder, such as ``servers.csv`` or ``servers.parquet
 ``queues``           optional: the tree of queues; :mod:`fairopt.formats.queue_tables` describes it
 ``limits``           optional: named limits; :mod:`fairopt.formats.limit_tables` describes it
 ``rules``            optional: ``rule``, a condition on tasks in each row, such as ``x[alice] >= 2 * x[bob]``
+``on``               optional: demands and speeds by server; :mod:`fairopt.formats.on_tables` describes it
 ``eligibility``      optional: ``user``, a column per server, 1 where the user may run and 0 where not
 ``rates``            optional: ``user``, a column per server, tasks on one server alone
 ``weights``          optional: ``user``, a column per resource
@@ -51,6 +52,7 @@ from fairopt.formats.doubts import read_and_doubt
 from fairopt.formats.entries import Server, User
 from fairopt.formats.limit_tables import LIMITS, entries_of
 from fairopt.formats.messages import Source
+from fairopt.formats.on_tables import ON, OnTable
 from fairopt.formats.queue_tables import AMOUNTS, QUEUES, QueueTable, own_columns
 from fairopt.instance import Instance
 from fairopt.instance.numerals import numeral
@@ -65,13 +67,13 @@ from fairopt.wording import brief, did_you_mean, exactly, joined, named
 __all__ = ["book_source", "folder_source", "from_frames", "is_total", "read", "tables_in"]
 
 SERVERS = Schema(Column("name", "name"), *own_columns(Server))
-USERS = Schema(Column("name", "name"), *own_columns(User))
+USERS = Schema(Column("name", "name"), *own_columns(User, without=("on",)))
 MATRIX = Schema(Column("user", "name"), matrix=True)
 UNITS = Schema(Column("name", "name"), Column("unit"))
 SHARED = Schema(Column("name", "name"), Column("capacity", "number"))
 RULES = Schema(Column("rule", "name"))
 TABLES = {
-    **{"servers": SERVERS, "users": USERS, "shared": SHARED, "queues": QUEUES, "limits": LIMITS, "rules": RULES},
+    **{"servers": SERVERS, "users": USERS, "shared": SHARED, "queues": QUEUES, "limits": LIMITS, "rules": RULES, "on": ON},
     **{"eligibility": MATRIX, "rates": MATRIX, "weights": MATRIX, "units": UNITS},
 }
 """The tables by name, and the columns of each."""
@@ -135,6 +137,8 @@ class Tables:
         names = self._servers.cells("name")
         self._limits, self._rules = tables.get("limits"), tables.get("rules")
         limits = None if self._limits is None else entries_of(self._limits, names, self._unit_of)
+        known = self._users.cells("name"), names, self._resources, self._unit_of
+        self._on = OnTable(tables["on"], *known) if "on" in tables else None
         self.data: object = {
             "resources": self._resources,
             **({} if self._units is None else {"units": self._unit_of}),
@@ -188,6 +192,8 @@ class Tables:
         if len(path) < 2 or path[0] not in ("servers", "users"):
             return {"servers": self._servers.file, "users": self._users.file}.get(path[0] if path else "", self._whole)
         kind, row, *rest = path
+        if kind == "users" and rest[:1] == ["on"] and self._on is not None:
+            return self._on.place(self._users.cells("name")[row], rest[1:])
         column = str(rest[1] if len(rest) > 1 and rest[0] != "servers" else rest[0]) if rest else None
         if kind == "users" and rest[:1] == ["demand"]:
             column = self._shared_names.get(str(column), column)
@@ -310,6 +316,10 @@ class Tables:
             {"name": name, "demand": dict(zip(self._resources, demand, strict=True)), **dict(zip(numbers, values, strict=True))}
             for name, demand, *values in zip(names, demands, *numbers.values(), strict=True)
         ]
+        on = {} if self._on is None else self._on.entries
+        for entry in entries:
+            if entry["name"] in on:
+                entry["on"] = on[entry["name"]]
         for entry, queue in zip(entries, table.cells("queue"), strict=True):
             if queue:
                 entry["queue"] = queue

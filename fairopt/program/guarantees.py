@@ -96,26 +96,38 @@ def _shortfalls(builder: Builder, program: Any, goal: TreeFilling, promise: Prom
     return lacking, total
 
 
-def _own_guarantees(goal: TreeFilling, promises: Sequence[Promise]) -> Iterator[Promise]:
-    """Yield the guarantees of users who rise for nothing else, because a weight above them is 0: nothing beyond it counts."""
-    risen, others = np.zeros(goal.weights.size, np.int64), np.zeros(goal.weights.size, bool)
-    for part in goal.parts:
-        if part.guarantees:
-            risen += part.users
-        else:
-            others |= part.users
-    for promise in promises:
-        n = promise.owner - goal.tree.n_nodes
-        if n >= 0 and risen[n] == 1 and not others[n]:
-            yield promise
+def _caps(program: Any, goal: TreeFilling, promises: Sequence[Promise]) -> Iterator[tuple[IntArray, Any, Any]]:
+    """Yield limits on users who rise for no guarantee but one, and not in the surplus, because a weight above them is 0.
+
+    Nothing beyond that guarantee counts: neither more than it, or than inner guarantees gave, nor on other servers than it names.
+    Each limit has columns, coefficients and a bound.
+    """
+    last = np.zeros(goal.weights.size, np.int64)  # the last part in which each user rises
+    for number, part in enumerate(goal.parts):
+        last[part.users] = number
+    users = program.program.pair_users if isinstance(program, ExactProgram) else program.pair_users
+    for owner, number in dict.fromkeys((promise.owner, promise.part) for promise in promises):
+        mine = goal.parts[number].of(goal.tree, owner)
+        if mine is None or mine.owners is None or not (only := mine.users & (last == number)).any():
+            continue
+        inner = [each for part in goal.parts[:number] if (each := part.of(goal.tree, owner)) is not None]
+        before = [(row, bound) for each in inner for row, bound in zip(each.rows, extra_rows(program, each)[1], strict=True)]
+        rows, bounds = extra_rows(program, mine)
+        for k in np.flatnonzero(mine.owners == owner).tolist():
+            columns, values = rows[k]
+            keep = only[users[columns]]
+            given = sum(
+                (bound for row, bound in before if row.resource == mine.rows[k].resource and (row.users & only).any()), bounds[k] * 0
+            )
+            if keep.any():
+                yield columns[keep], values[keep], max(bounds[k], given)
 
 
 def parts_program(program: Any, goal: TreeFilling, promises: Sequence[Promise], units: Sequence[Any]) -> tuple[AgentProgram, list[Any]]:
     """Return the program of the parts, and where its agents start: first the groups of promises, then the parts."""
     builder, start = Builder(program), list[Any]()
-    for promise in _own_guarantees(goal, promises):
-        for columns, values, guarantee in groups_of(program, goal, promise):
-            builder.limit(columns.tolist(), values.tolist(), guarantee)
+    for columns, values, most in _caps(program, goal, promises):
+        builder.limit(columns.tolist(), values.tolist(), most)
     parts = []
     for promise, unit in zip(promises, units, strict=True):
         lacking, total = _shortfalls(builder, program, goal, promise, False)
@@ -134,9 +146,8 @@ def completion(
     """Return the program of the completions y, and where the agents behind the users start, the groups of promises."""
     builder, start = Builder(program), list[Any]()
     builder.users(program)
-    for promise in _own_guarantees(goal, promises):
-        for columns, values, guarantee in groups_of(program, goal, promise):
-            builder.limit(columns.tolist(), values.tolist(), guarantee)
+    for columns, values, most in _caps(program, goal, promises):
+        builder.limit(columns.tolist(), values.tolist(), most)
     for promise, floor in zip(promises, floors, strict=True):
         if not floor > 0:
             continue

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import Instance
+from fairopt.instance.shared import needs_no_server
 from fairopt.models import CRITERIA, NOTIONS, Notion
 from fairopt.program.filling import Filling, Measure, Rule
 from fairopt.solvers import PLACEMENTS, Chooser, Placement
@@ -37,7 +38,7 @@ def check_placeable(instance: Instance, placement: Placement | Chooser) -> None:
     ------
     Unsupported
     """
-    nothing = np.flatnonzero(instance.servable & ~instance.zero_demand & (instance.server_demands == 0).all(axis=1))
+    nothing = np.flatnonzero(instance.servable & ~instance.zero_demand & needs_no_server(instance))
     if nothing.size and isinstance(placement, Placement) and placement.rule > Rule.SMALLEST_SHARE:
         raise Unsupported(
             f'user "{instance.users[nothing[0]]}" demands nothing of servers, so this placement has nothing to compare them by; '

@@ -92,7 +92,7 @@ def check_placements(instance: Instance, filled: Filled, sharing: Sharing) -> No
         if sharing == "tdm":
             used[i, 0] = used.get((i, 0), Fraction(0)) + number / (exact.rates[n, row[i]] / exact.counts[row[i]])
             continue
-        for r, d in enumerate(exact.server_demands[n]):
+        for r, d in enumerate(exact.demands_of(n, row[i])[: exact.n_server_resources]):
             used[i, r] = used.get((i, r), Fraction(0)) + number * d
     for (i, r), amount in used.items():
         if amount > (1 if sharing == "tdm" else exact.capacities[row[i], r]):
@@ -106,8 +106,8 @@ def check_placements(instance: Instance, filled: Filled, sharing: Sharing) -> No
     for limit in limit_rows(exact):
         if limit.used(exact.demands, tasks) > limit.bound:
             raise CertificateError(f'the tasks exceed the limit "{limit.name}"')
-    for name, amount, demand in zip(exact.shared, exact.shared_capacity, exact.shared_demands.T, strict=True):
-        if tasks.sum(axis=1) @ demand > amount:
+    for name, amount, used_of_cluster in zip(exact.shared, exact.shared_capacity, exact.usage_of_shared(tasks), strict=True):
+        if used_of_cluster > amount:
             raise CertificateError(f'the tasks exceed what the cluster has of "{name}"')
 
 

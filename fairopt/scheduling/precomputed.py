@@ -33,6 +33,7 @@ from fairopt.allocation import Allocation, ExactAnswer
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import CertificateError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance, safe_ratio
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import CERTIFIED, FITS
 from fairopt.models import NOTIONS, ShareNotion
@@ -224,6 +225,7 @@ def _pool(instance: Instance, server: int) -> tuple[FloatArray, FloatArray, list
 def _share_per_task(instance: Instance) -> FloatArray:
     """Return the dominant share of one task divided by the weight, (users,), for an instance of one server."""
     require_instance(instance)
+    refuse_by_server(instance, "precomputed DRF and EDRF place tasks that are the same everywhere", "use fairopt.solve, or leave this out")
     refuse_rules(instance, "precomputed DRF and EDRF obey none", "use fairopt.solve, or leave the rules out")
     notion = NOTIONS["drf"]()
     assert isinstance(notion, ShareNotion)

@@ -37,6 +37,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import number_distinct
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import FITS, SAME
 from fairopt.results import plain
@@ -162,6 +163,7 @@ def arrivals(
 def _checked(instance: Instance, resource: str, cards: str | None, until: float, step: float) -> tuple[int, int | None]:
     """Check the arguments; return the position of the resource and of the resource in cards."""
     require_instance(instance)
+    refuse_by_server(instance, "arriving tasks are the same everywhere", "use fairopt.solve, or leave this out")
     refuse_rules(instance, "arriving tasks are placed without them")
     for name in (resource, cards):
         if name is not None and name not in instance.resources:

@@ -50,6 +50,7 @@ import numpy as np
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.files.stores import Store
 from fairopt.instance import FloatArray, Instance, require_instance
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import Notion
 from fairopt.registry import line_at_fault
@@ -170,6 +171,7 @@ def simulate(
     if not isinstance(trace, Trace):
         raise InvalidInstance(f"expected a Trace, got {type(trace).__name__}; build one with fairopt.Trace or fairopt.load_trace")
     require_instance(cluster)
+    refuse_by_server(cluster, "jobs of a simulation are the same everywhere", "use fairopt.solve, or leave this out")
     refuse_rules(cluster, "a simulation obeys none")
     if np.isfinite(cluster.parallelism).any():  # also for servers that are added later
         raise Unsupported(

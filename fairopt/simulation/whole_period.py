@@ -25,6 +25,7 @@ import scipy.sparse as sp
 from fairopt.certificate import Certificate
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import CERTIFIED, TINY
 from fairopt.models.share_notion import ShareNotion
@@ -121,6 +122,7 @@ def period_bound(
     [100.0, 100.0]
     """
     require_instance(cluster)
+    refuse_by_server(cluster, "the bound of a period counts tasks", "use fairopt.solve, or leave this out")
     refuse_rules(cluster, "the bound of a period obeys none")
     check_seconds("until", until)
     check_whole_number("intervals", intervals, 1, meaning=", into which the period is cut")

@@ -61,6 +61,7 @@ _ALLOCATION = {
                 "name": NAME,
                 "queue": optional(nullable(text("The queue that it is in; null: the root."))),
                 "tasks": number("Tasks on all servers.", "tasks"),
+                "work": optional(number("The work that its tasks do, where speeds are given.", "1")),
                 "share": _SHARE,
                 "level": nullable(whole("Number of its level, from 1.", "1")),
                 "dominant_resource": text("The resource of which it holds the largest part."),
