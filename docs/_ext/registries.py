@@ -138,6 +138,7 @@ def head(kind: type[fo.Notion]) -> str:
     queues = "[tree of queues](/how-to/describe-queues.md)"
     trees = {
         "all of it": f"\n\nIt takes a {queues}, with the options `guarantees` and `queue_share`.",
+        "its guarantees and limits": f"\n\nOf a {queues} it takes the guarantees and the limits.",
         "its limits": f"\n\nOf a {queues} it takes the limits.",
         "nothing": f"\n\nIt takes no {queues}.",
     }
@@ -146,13 +147,15 @@ def head(kind: type[fo.Notion]) -> str:
 
 
 def taken_of_trees(kind: type[fo.Notion]) -> str:
-    """Return what a notion takes of a tree of queues, found out by solving a tree with a guarantee and one with a limit.
+    """Return what a notion takes of a tree of queues, found out by solving a tree with a tier, one with a guarantee and one with a limit.
 
     >>> [taken_of_trees(fo.NOTIONS[name]) for name in ("drfh", "efficiency", "bbf")]
-    ['all of it', 'its limits', 'nothing']
+    ['all of it', 'its guarantees and limits', 'nothing']
     """
-    if _solves(kind, fo.Queue("a", guarantee={"r": 1})):
+    if _solves(kind, fo.Queue("a", tier=1)):
         return "all of it"
+    if _solves(kind, fo.Queue("a", guarantee={"r": 1})):
+        return "its guarantees and limits"
     return "its limits" if _solves(kind, fo.Queue("a", limit={"r": 1})) else "nothing"
 
 
