@@ -220,8 +220,7 @@ class Pairs(ABC):
 
     def length(self, values: Any, change: Any) -> float:
         """Return how far one can go, 1 at most, before a value of a point becomes 0."""
-        steepest = -float(self.xp.min(self.mask_equalities(change) / self.mask_equalities(values, 1.0)))
-        return 1.0 if steepest <= 1 else 1.0 / steepest
+        return self.arrays.length(self.mask_equalities(values, 1.0), self.mask_equalities(change))
 
     def mean(self, products: Any) -> float:
         """Return the mean of the products of a point."""
