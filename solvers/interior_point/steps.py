@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.structure import boundary
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.pairs import Pairs
 
@@ -92,7 +93,7 @@ def length_with_cuts(pairs: Pairs, primal: Any, change: Any, cost: Any, allowed:
         Of sum_p cost[p] max(0, -x[p]) after the step.
     """
     xp, n = pairs.xp, pairs.n_pairs
-    length = pairs.arrays.length(primal[n:], change[n:])
+    length = boundary.length(xp, primal[n:], change[n:])
     short = change[:n] / primal[:n] < -1 / length
     had = (primal[:n] * cost)[short]
     falls = (-change[:n] * cost)[short]

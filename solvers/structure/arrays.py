@@ -64,15 +64,6 @@ class Arrays:
         """Are these NumPy's own arrays?"""
         return self.xp is np
 
-    def length(self, values: Any, change: Any, part: float = 1.0) -> float:
-        """Return how far to go along a change, 1 at most: this part of the way to where the first of some positive values becomes 0.
-
-        >>> NUMPY.length(np.array([1.0, 2.0]), np.array([-4.0, 1.0]))
-        0.25
-        """
-        steepest = -float(self.xp.min(change / values))
-        return 1.0 if steepest <= part else part / steepest
-
     def sum_rows(self, tables: Any, values: Any) -> Any:
         """Sum ``tables`` (r, n, k) times ``values`` (n, k) over the rows n, (r, k)."""
         if self.are_numpy:  # without products in between

@@ -20,7 +20,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import TINY
 from fairopt.program import AlphaFair, Program, ScaledColumns
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.structure.arrays import NUMPY
+from fairopt.solvers.structure.boundary import length
 from fairopt.solvers.trajectory.settings import SETTINGS
 
 __all__ = ["CentralPath", "Point", "falling", "solve_rows"]
@@ -138,7 +138,7 @@ class CentralPath:
         dz[own] = change[n + k :]
         ds = r_limits - self.a @ dy
         primal, dual = (
-            NUMPY.length(np.concatenate(values), np.concatenate(change), SETTINGS.part_of_the_way)
+            length(np, np.concatenate(values), np.concatenate(change), SETTINGS.part_of_the_way)
             for values, change in (((y, s), (dy, ds)), ((p, z[own]), (dp, dz[own])))
         )
         return Point(y + primal * dy, s + primal * ds, p + dual * dp, z + dual * dz)
