@@ -27,7 +27,7 @@ from fairopt.formats.allocations import read as read_allocation
 from fairopt.histories.reading import read_log_file
 from fairopt.slurm.associations import current_limits
 
-EXAMPLES = settings.default.max_examples * 2 // 5  # of each file, and there are some fifty
+EXAMPLES = settings().max_examples * 2 // 5  # of each file, and there are some fifty
 EXPORTS = Path(__file__).parents[1] / "clusters" / "exports"
 DOCUMENT = """
 title: a lab
