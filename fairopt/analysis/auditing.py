@@ -30,6 +30,7 @@ from fairopt.analysis.properties.case import quietly
 from fairopt.analysis.properties.own_rows import refuse_ruled
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import Property
 from fairopt.results import plain, result
@@ -198,6 +199,7 @@ def audit(
             f"allocation is {type(allocation).__name__}; give an Allocation, as fairopt.solve and fairopt.schedule return it "
             "(fairopt.analysis.rerun.given makes one of an array of tasks)"
         )
+    refuse_by_server(allocation.instance, "an audit counts tasks", "use fairopt.solve, or leave this out")
     refuse_rules(allocation.instance, "no property of an audit knows them")
     refuse_ruled(allocation, "no property of an audit knows them")
     check_whole_number("effort", effort, 1)

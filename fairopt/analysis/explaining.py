@@ -42,6 +42,7 @@ from fairopt.analysis.explanation.weights import idle_weight
 from fairopt.analysis.properties.own_rows import refuse_ruled
 from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.results import plain
 from fairopt.solvers.backend import Deadline
@@ -121,6 +122,7 @@ def explain(
     if not isinstance(allocation, Allocation):
         kind = type(allocation).__name__
         raise InvalidInstance(f"allocation is {kind}; give an Allocation, as fairopt.solve and fairopt.schedule return it")
+    refuse_by_server(allocation.instance, "an explanation counts tasks", "use fairopt.solve, or leave this out")
     refuse_rules(allocation.instance, "an explanation does not know them")
     refuse_ruled(allocation, "an explanation does not know them")
     check_whole_number("resolves", resolves, 0)

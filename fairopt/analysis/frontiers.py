@@ -58,6 +58,7 @@ from fairopt.analysis.own_schedulers import made
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.aggregation import merge
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.queues import Queue
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import NOTHING
@@ -281,6 +282,7 @@ def frontier(
     [('gfj:beta=2:lam=-0.5', 0.343, 0.195), ('gfj:beta=2:lam=-1', 0.241, 0.083), ('gfj:beta=2:lam=-4', 0.0, 0.667)]
     """
     require_instance(instance)
+    refuse_by_server(instance, "a frontier counts tasks", "use fairopt.solve, or leave this out")
     refuse_rules(instance, "a frontier obeys none")
     if of not in ("tasks", "shares"):
         raise Unsupported(f'the alpha-fair points cannot be of "{of}"; use "tasks" or "shares"')

@@ -79,6 +79,7 @@ from fairopt.analysis.goal_shortfalls import Both, lost
 from fairopt.analysis.shortfalls import in_fractions, shortfall
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import Feature, Program
@@ -295,6 +296,7 @@ def regret(
             )
         notion = allocation.notion
     sharing: Any = allocation.sharing
+    refuse_by_server(allocation.instance, "a regret counts tasks", "compare the work of both, or leave this out")
     chosen, how = checked(allocation.instance, notion, sharing, options)
     if exact is None:
         try:

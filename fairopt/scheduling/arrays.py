@@ -30,12 +30,14 @@ def filling_of(
         capacities = np.full((instance.n_servers, 1), fractions_of(1) if exact else 1.0)
         demands = time_of_a_task(instance)[:, :, None]
     else:
-        capacities, demands = instance.capacities, instance.server_demands[:, None, :]
+        by_kind = instance.demands_by_kind[:, :, : instance.n_server_resources]
+        capacities, demands = instance.capacities, by_kind if by_kind.shape[1] == 1 else by_kind[:, instance.kind_of]
     fits = instance.eligibility.copy()
     for r in range(capacities.shape[1]):  # one resource at a time, to avoid an array (users, servers, resources)
         fits &= (demands[:, :, r] <= capacities[:, r] * one_more).astype(bool)
-    for amount, demand in zip(instance.shared_capacity, instance.shared_demands.T, strict=True):
-        fits &= (demand <= amount * one_more).astype(bool)[:, None]
+    of_cluster = instance.demands_by_kind[:, :, instance.n_server_resources :]
+    for r, amount in enumerate(instance.shared_capacity):
+        fits &= (of_cluster[:, :, r] <= amount * one_more).astype(bool)[:, instance.kind_of]
     takes_part = instance.servable & ~instance.zero_demand & (instance.tasks > 0).astype(bool)
     too_large = takes_part & ~fits.any(axis=1)
     if not first_block:
@@ -64,7 +66,7 @@ def order_of_ties(instance: Instance, ties: str) -> IntArray:
     """Return the users in the order in which ties are broken: by index, or by the largest part of a resource that a task takes."""
     if ties != "largest-demand":
         return np.arange(instance.n_users)
-    largest = safe_ratio(instance.demands, instance.total_capacity).max(axis=1).tolist()
+    largest = safe_ratio(instance.demands_by_kind.max(axis=1), instance.total_capacity).max(axis=1).tolist()
     if instance.capacities.dtype != object:
         largest = [float(f"{part:.12g}") for part in largest]  # those that differ by rounding stay in order
     return np.array(sorted(range(instance.n_users), key=lambda n: -largest[n]), np.int64)

@@ -35,6 +35,7 @@ from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import single_servers
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.fractions import fractions_of
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import CERTIFIED, FITS
@@ -109,7 +110,8 @@ def schedule(
 
     In a tree of queues, the user is found by a walk from the root down, among the children below which a task can be placed within all
     limits. At each node the walk takes a child below a guarantee first (its own, or one of a node below it), the one with the smallest
-    use / guarantee (`fairopt.program.filling`); else, of those of the highest tier, the one with the smallest share / weight. So guarantees
+    use / guarantee (`fairopt.program.filling`); else, of those of the highest tier, the one with the smallest share / weight, or in a queue
+    of the order "listed" the first in the instance. So guarantees
     of 20 and 10 in a pool of 15 give 10 and 5, as in Spark, Hadoop's FairSharePolicy and HTCondor. A child of weight 0 takes part only
     below a guarantee. Shares count what is guaranteed, as YARN does and ``fairopt.solve(..., guarantees="clamp")``: "surplus", the default
     of `solve`, differs.
@@ -174,6 +176,9 @@ def schedule(
     started = time.perf_counter()
     how_placed, name, own = planned(criterion, placement=placement, ties=ties, seed=seed, stop=stop, **options)
     chosen, how = checked(instance, own, sharing, {})
+    if instance.limits or instance.shared_capacity.size:
+        what = "a greedy schedule counts tasks that are the same everywhere in named limits and resources of the cluster"
+        refuse_by_server(instance, what, "use fairopt.solve, or leave these out")
     refuse_rules(instance, "a greedy schedule obeys none", "use fairopt.solve, or leave the rules out")
     check_placeable(instance, how_placed)
     if instance.limited.any():

@@ -13,7 +13,8 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.keeping import Keeping
-from fairopt.models import Notion
+from fairopt.models import Notion, ShareNotion
+from fairopt.models.share_notion import dominant_share
 from fairopt.program.filling import Kind, Measure, Queues
 from fairopt.program.kept_parts import KeptParts
 from fairopt.program.queue_limits import Row, guarantees_of, limit_rows
@@ -24,7 +25,7 @@ __all__ = ["queues_of"]
 def queues_of(
     instance: Instance, seen: Instance, chosen: Notion, leaf: IntArray | None = None, demands: FloatArray | None = None
 ) -> Queues | None:
-    """Return the tree of an instance, None for a flat list of users without named limits and resources of the cluster.
+    """Return the tree of an instance, None for a flat list without named limits, resources of the cluster and users who come last.
 
     Parameters
     ----------
@@ -44,7 +45,11 @@ def queues_of(
     Unsupported
         The criterion has no share that can be compared between queues. A task counts in a named limit as no account can count it.
     """
-    if not (instance.is_tree or instance.limits or instance.shared_capacity.size):
+    share = getattr(chosen, "queue_share", None) or getattr(chosen, "default_queue_share", "sum")
+    counting = chosen.counting(seen) if isinstance(chosen, ShareNotion) else None
+    measured = isinstance(chosen, ShareNotion) and (chosen.counts_resources or (share == "dominant" and instance.is_tree))
+    last = counting.last if counting is not None and measured and counting.last.any() else None
+    if not (instance.is_tree or instance.limits or instance.shared_capacity.size or last is not None):
         return None
     if getattr(chosen, "tree", "filling") != "filling":
         raise Unsupported('a greedy schedule fills a tree of queues; tree="nested" is a reading of exact allocations, so leave tree out')
@@ -68,16 +73,17 @@ def queues_of(
     kept = KeptParts.of(instance)
     for number, keeping in enumerate(() if kept is None else kept.keepings):
         accounts += _of_keeping(keeping, number, len(accounts))
-    share = getattr(chosen, "queue_share", None) or getattr(chosen, "default_queue_share", "sum")
+    plain_parts = safe_ratio(seen.demands, seen.total_capacity) if share == "dominant" else None
     return Queues(
         parent=tree.parent,
         weights=tree.weights,
+        listed=tree.listed,
         leaf=leaf,
         leaf_parent=tree.user_node,
         leaf_weights=instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users),
         leaf_tiers=tree.tiers[tree.user_node],
         leaf_guarantees=instance.guarantees,
-        parts=safe_ratio(seen.demands, seen.total_capacity) if share == "dominant" else None,
+        parts=plain_parts if counting is None or plain_parts is None else counting.weigh(plain_parts),
         demands=columns.demands,
         totals=np.append(instance.total_capacity, np.ones(columns.more, instance.capacities.dtype)),
         of_server=np.hstack([instance.capacities, np.zeros((instance.n_servers, columns.beyond_servers), instance.capacities.dtype)]),
@@ -90,7 +96,16 @@ def queues_of(
         above=np.array([each.above for each in accounts], np.int64),
         rows=np.array([each.rows for each in accounts], bool).reshape(-1, instance.n_servers),
         counted=np.array([each.users[leaf] for each in accounts], bool).reshape(-1, leaf.size),
+        last=last,
+        plain_parts=None if last is None else plain_parts,
+        plain_worths=None if last is None else _plain_worths(seen, chosen),
     )
+
+
+def _plain_worths(seen: Instance, chosen: Notion) -> FloatArray:
+    """Return the share of a task of each user where all resources count once, (users,)."""
+    assert isinstance(chosen, ShareNotion)
+    return dominant_share(seen, seen.total_capacity) if chosen.counts_resources else np.asarray(chosen.criterion(seen).per_task)
 
 
 class _Columns:

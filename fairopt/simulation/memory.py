@@ -103,7 +103,7 @@ class RememberedOptimum(Optimum):
         streams = self.streams
         past = self.usage.at(now)
         self.limits = tasks_of(streams, jobs)
-        self.x, self.rows = np.zeros(self.x.size), np.zeros(self.rows.shape)
+        self._clear()
         active = np.flatnonzero(self.limits)
         if active.size and (counts > 0).any():
             self._remember(active, counts, past)

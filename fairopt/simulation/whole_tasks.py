@@ -58,8 +58,8 @@ def run_whole_tasks(
     instance = prepared if first.size == prepared.n_users else _part(prepared, first)
     notion = notion.restricted(streams.owner[first])
     chosen, sharing = checked(instance, notion, None, {})
-    tree, demands = streams.tree, streams.instance.demands[first]
-    queues = None if tree is None else queues_of(tree, instance, chosen, streams.owner[first], demands)
+    owners, demands = streams.owners, streams.instance.demands[first]
+    queues = None if owners is None else queues_of(owners, instance, chosen, streams.owner[first], demands)
     filling, too_large = filling_of(instance, chosen, sharing, ties, queues=queues)
     too_large = (too_large | ~instance.servable)[alike]
     takes_part = ~too_large[streams.stream]
@@ -97,7 +97,7 @@ def _alike(streams: Streams, prepared: Instance, rank: IntArray) -> tuple[IntArr
     schedule is the same: jobs of one stream start in the order of submission, and so do jobs of equal streams of one owner.
     """
     numbers = np.column_stack([streams.owner, rank, prepared.demands, prepared.tasks])
-    if streams.tree is not None:  # amounts of queues are of the resources
+    if streams.owners is not None:  # amounts of queues, of limits and of the cluster are of the resources
         numbers = np.column_stack([numbers, streams.instance.demands])
     alike = number_distinct([numbers, np.packbits(prepared.eligibility, axis=1)])
     return alike, np.unique(alike, return_index=True)[1]
@@ -111,6 +111,7 @@ def _part(instance: Instance, users: IntArray) -> Instance:
         weights=instance.weights[users],
         eligibility=instance.eligibility[users],
         counts=instance.counts,
+        shared=instance.shared,
         tasks=instance.tasks[users],
         users=[instance.users[n] for n in users],
         servers=instance.servers,

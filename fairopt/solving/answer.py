@@ -12,7 +12,7 @@ import numpy as np
 from fairopt.allocation import Level
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, best_server
-from fairopt.instance.fractions import rounding
+from fairopt.instance.fractions import from_rational, rational, rounding
 from fairopt.instance.tolerances import CERTIFIED, NOTHING
 from fairopt.program import LimitKind, Program, Solution, TreeFilling
 from fairopt.program.limits import ACROSS_SERVERS
@@ -130,12 +130,16 @@ def levels_of(
         names = program.users if merging is None else merging.original.users
         users = tuple(names[n] for n in np.flatnonzero(members).tolist())
         alike = same is not None and levels and title == levels[-1].part and abs(stage.value - levels[-1].value) <= same * stage.value
+        kept = {} if solution.promised is None else solution.promised.priced(stage)
+        floors: dict[str, Any] = {
+            name: float(amount) if isinstance(amount, float) else from_rational(rational(amount)) for name, amount in kept.items()
+        }
         if alike:  # proved in two steps, one level all the same
-            together = levels[-1].queue_prices | of_queues
-            levels[-1] = dataclasses.replace(levels[-1], users=levels[-1].users + users, queue_prices=together)
+            of_limits, floors = levels[-1].queue_prices | of_queues, levels[-1].floors | floors
+            levels[-1] = dataclasses.replace(levels[-1], users=levels[-1].users + users, queue_prices=of_limits, floors=floors)
             continue
         prices = None if stage.prices is None else _spread_prices(program, stage.prices[: len(program.limits)], merging, sharing)
-        levels.append(Level(_number(stage.value), users, prices, title, of_queues))
+        levels.append(Level(_number(stage.value), users, prices, title, of_queues, floors))
     return tuple(levels)
 
 

@@ -38,6 +38,7 @@ from fairopt.solving.answer import (
 )
 from fairopt.solving.contradictions import with_contradiction as why_nothing
 from fairopt.solving.formulation import checked, columns, expanded, question_of, with_rules, with_utility
+from fairopt.solving.kept_guarantees import refuse_whole, with_guarantees
 from fairopt.solving.policy import Found, find, find_by_classes, other_engines
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 from fairopt.wording import SMALLER_RATIOS
@@ -159,10 +160,12 @@ def solve(
             log.warning("%s", remark)
     if integral:
         refuse_rules(instance, "no engine finds whole tasks that obey them", "leave integral or the rules out")
+        refuse_whole(instance, chosen)
     if exact:
         from fairopt.solving.fractions import solve_in_fractions
 
         return solve_in_fractions(instance, chosen, how, deadline, question)
+    given, (instance, of_stages) = instance, with_guarantees(instance, chosen, how, deadline=deadline)
     alpha = chosen.merge_alpha if chosen.treats_alike(instance) and not instance.rules else None
     if integral:
         small, row = expanded(instance)
@@ -203,7 +206,7 @@ def solve(
     pairs = program.table(solution.x)
     tasks = unexpanded(instance, pairs, row, chosen.utility) if merging is None else merging.spread(pairs, chosen.utility)
     excess = Certificate(allocation_excess(instance, tasks, how), 0.0, 0.0, whole_tasks=integral)
-    certificate = Certificate.combine([found.certificate, excess])
+    certificate = Certificate.combine([found.certificate, excess, *of_stages])
     _require(certificate, program, engines, tolerance)
     certified = time.perf_counter()
 
@@ -213,7 +216,7 @@ def solve(
     levels = every_level(levels_of(program, solution, merging, how, by_stage), program, merging, instance, shares)
     return Allocation.of(
         question,
-        instance,
+        given,
         solver=found.engine or engines[0].name,
         sharing=how,
         tasks=tasks,

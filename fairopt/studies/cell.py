@@ -17,6 +17,7 @@ from fairopt.analysis.comparing import compare
 from fairopt.analysis.comparison import Row
 from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import Instance
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.facts import OF_SERVERS, OF_USERS
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import Notion
@@ -99,6 +100,7 @@ def draw(source: Instance | Callable[[int], Instance], seed: int) -> Instance:
     instance = source if isinstance(source, Instance) else source(seed)
     if not isinstance(instance, Instance):
         raise InvalidInstance(f"the generator returned {type(instance).__name__}; return a fairopt.Instance")
+    refuse_by_server(instance, "a study counts tasks", "use fairopt.solve, or leave this out")
     refuse_rules(instance, "a study obeys none", "use fairopt.solve, or leave the rules out")
     return instance
 

@@ -28,7 +28,15 @@ class QueueState(NamedTuple):
     parent: IntArray  # (P,) -1 of the root
     depth: IntArray  # (P,) 0 of the root
     weight: FloatArray  # (P,)
-    tier: IntArray  # (P,) of leaves
+    listed: BoolArray  # (nodes,) do the children come one after the other, in the order of their places?
+    tier: IntArray  # (N,)
+    lowest_tier: int  # of users who do not come last
+    has_last: bool  # does somebody come last? Then shares are kept a second time, as they are where all resources count once:
+    plain_worth: FloatArray  # (N,) share of one task there
+    plain_parts: FloatArray  # (N, resources) there; (N, 1) if not dominant
+    plain_usage: FloatArray  # (P, resources)
+    plain_usage_lost: FloatArray  # (P, resources)
+    plain_share: FloatArray  # (P,)
     promised: FloatArray  # (P,) tasks guaranteed to a leaf; of a node, the largest part of the cluster in its guarantees
     closed: IntArray  # (P,) of leaves: depth of the deepest place on the way with weight 0; 0: there is none
     children_from: IntArray  # (nodes + 1,) first position of each node in `children`
@@ -103,14 +111,22 @@ class QueueState(NamedTuple):
         groups = bool((~everywhere & (queues.kinds != Kind.GUARANTEE)).any())
         given, parts_given = _given(queues, np.unique(account))
         width = 1 if queues.parts is None else queues.parts.shape[1]
-        padding = np.zeros(nodes, np.int64)
+        has_last = queues.last is not None and bool(queues.last.any())
         return cls(
             dominant=queues.parts is not None,
             parts=np.zeros((n, 1)) if queues.parts is None else np.ascontiguousarray(queues.parts),
             parent=parent,
             depth=depth,
             weight=weight,
-            tier=np.concatenate([padding, queues.leaf_tiers]),
+            listed=queues.listed,
+            tier=np.ascontiguousarray(queues.tiers),
+            lowest_tier=queues.lowest_tier,
+            has_last=has_last,
+            plain_worth=np.zeros(n) if queues.plain_worths is None else np.ascontiguousarray(queues.plain_worths),
+            plain_parts=np.zeros((n, 1)) if queues.plain_parts is None else np.ascontiguousarray(queues.plain_parts),
+            plain_usage=np.zeros((parent.size, width) if has_last else (1, 1)),
+            plain_usage_lost=np.zeros((parent.size, width) if has_last else (1, 1)),
+            plain_share=np.zeros(parent.size if has_last else 1),
             promised=np.concatenate([parts_given, queues.leaf_guarantees]),
             closed=closed,
             children_from=_starts(parent[1:], nodes),

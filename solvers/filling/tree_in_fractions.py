@@ -41,6 +41,7 @@ class Tree:
         self.running = [0] * places
         width = 1 if queues.parts is None else queues.parts.shape[1]
         self.usage = [[Fraction(0)] * width for _ in range(places)]
+        self.plain_usage = [[Fraction(0)] * width for _ in range(places)]  # where all resources count once
         self.held = [Fraction(0)] * len(queues.amounts)
         self.allowed = [[True] * len(row) for row in servers.eligible]  # on which rows a task of each user exceeds no limit
         for n in range(len(servers.wanted)):
@@ -119,7 +120,7 @@ class Tree:
         for n, need in needs.items():
             place = self.leaf[n]
             of_leaf.setdefault(place, n)
-            key = (need, self.tier[place])
+            key = (need, self.tier[n])
             while place >= 0:
                 best[place] = max(best.get(place, key), key)
                 place = self.parent[place]
@@ -136,7 +137,8 @@ class Tree:
             else:
                 top = max(best[child][1] for child in able)
                 able = [child for child in able if level > 0 or best[child][1] == top]
-                measures = [self._share(child) / self.weight[child] for child in able]
+                listed = self.queues.listed[place]
+                measures = [Fraction(child) if listed else self._share(child, top) / self.weight[child] for child in able]
             tied = [child for child, measure in zip(able, measures, strict=True) if measure == min(measures)]
             place = one_of(tied)
         return of_leaf[place], self._rows(of_leaf[place], level)
@@ -163,8 +165,8 @@ class Tree:
         used = {kinds[a]: sum(min(self.held[b], amounts[b]) for b in given if kinds[b] == kinds[a]) / totals[kinds[a]] for a in given}
         return Fraction(max(used.values()) / self.promised[place])
 
-    def _share(self, place: int) -> Fraction:
-        return max(self.usage[place])
+    def _share(self, place: int, tier: int) -> Fraction:
+        return max((self.plain_usage if tier < self.queues.lowest_tier else self.usage)[place])
 
     def _rows(self, n: int, level: int) -> list[bool]:
         """Return the rows on which a task of n exceeds no limit and adds to a guarantee of this depth or below; 0: to none."""
@@ -177,7 +179,7 @@ class Tree:
         """Place one task, and count it everywhere above and in the accounts."""
         servers, row, queues = self.servers, self.servers.row[i], self.queues
         servers.place(n, i)
-        worth = servers.worth[n][row]
+        worth = servers.worth[n][row] * (self.tier[n] >= queues.lowest_tier)
         leaf = place = self.leaf[n]
         while place >= 0:
             self.running[place] += 1
@@ -186,6 +188,8 @@ class Tree:
             else:
                 for r in range(len(self.usage[place])):
                     self.usage[place][r] += queues.parts[n, r]
+            if queues.last is not None:
+                self._count_plainly(n, place)
             place = self.parent[place]
         barred = False
         for a in self.accounts[n]:
@@ -195,3 +199,12 @@ class Tree:
         if barred:
             for other in range(len(servers.wanted)):
                 self._bar(other)
+
+    def _count_plainly(self, n: int, place: int) -> None:
+        queues, usage = self.queues, self.plain_usage[place]
+        if place == self.leaf[n] or queues.plain_parts is None:
+            assert queues.plain_worths is not None
+            usage[0] += queues.plain_worths[n]
+            return
+        for r in range(len(usage)):
+            usage[r] += queues.plain_parts[n, r]

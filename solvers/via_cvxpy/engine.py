@@ -31,7 +31,8 @@ from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solu
 from fairopt.solvers.backend import Backend, Deadline, Method, Status, final_levels, nothing_to_solve
 from fairopt.solvers.highs_model import without_banner
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
-from fairopt.solvers.leximin.ruled import solve_ruled
+from fairopt.solvers.leximin.ruled import Scaled, shares_of_users
+from fairopt.solvers.leximin.ruled_tree import solve_by_programs
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
 
 __all__ = ["CVXPY", "status_of", "to_problem"]
@@ -109,8 +110,10 @@ class CVXPY(Backend):
         """Solve any program of these features."""
         solver = (self.within or "").upper() or ("CLARABEL" if program.goal.has_gradient else "HIGHS")
         cvxpy = _imported(solver)
+        if not program.down_closed and isinstance(program.goal, AlphaFair):
+            return _ruled_alpha_fair(cvxpy, solver, program, program.goal, deadline)
         if not program.down_closed:
-            return _ruled(cvxpy, solver, program, deadline)
+            return _ruled(cvxpy, solver, program, tolerance, deadline)
         if not program.scaled().n_columns:  # CVXPY 1.8 has no variables without entries
             return nothing_to_solve(program)
         task = _Task(cvxpy, solver, program, deadline)
@@ -140,8 +143,8 @@ def _imported(solver: str) -> Any:
     return cvxpy
 
 
-def _ruled(cp: Any, solver: str, program: Program, deadline: Deadline) -> Solution:
-    """Solve a program with rules by the linear programs of `fairopt.solvers.leximin.ruled`."""
+def _ruled(cp: Any, solver: str, program: Program, tolerance: float, deadline: Deadline) -> Solution:
+    """Solve a program with rules by the linear programs of `fairopt.solvers.leximin.ruled_tree`."""
 
     def solve(cost: FloatArray, matrix: sp.csr_array, right: FloatArray) -> tuple[FloatArray, FloatArray]:
         z = cp.Variable(cost.size, nonneg=True)
@@ -153,7 +156,38 @@ def _ruled(cp: Any, solver: str, program: Program, deadline: Deadline) -> Soluti
         _require_point(status, z.value, solver)
         return np.maximum(z.value, 0.0), np.maximum(rows.dual_value, 0.0)
 
-    return solve_ruled(program, solve, deadline)
+    return solve_by_programs(program, solve, tolerance, deadline)
+
+
+def _ruled_alpha_fair(cp: Any, solver: str, program: Program, goal: AlphaFair, deadline: Deadline) -> Solution:
+    """Solve a program with rules at alpha = 1, and then at alpha in units of that answer; a polish gives the last digits."""
+    scaled = Scaled.of(program)
+    own, members, reach = shares_of_users(program, scaled)
+    y = cp.Variable(scaled.columns.size, nonneg=True)
+    rows = scaled.matrix @ y <= scaled.right
+    weights, unit = goal.weights[members], np.ones(members.size)
+    goals = [cp.sum(cp.multiply(weights / weights.max(), cp.log(own @ y)))]
+    found: tuple[FloatArray, FloatArray] | None = None
+    for power in (1.0, goal.alpha) if goal.alpha != 1 else (1.0,):
+        if power != 1:
+            unit = np.maximum(own @ found[0], _LEAST_LEVEL) if found is not None else unit
+            log_weight = np.log(weights) + (1 - power) * np.log(reach[members] * unit)
+            parts = np.exp(np.maximum(log_weight - log_weight.max(), _LEAST_LOG_WEIGHT))
+            scaled_own = sp.csr_array(own / unit[:, None])
+            goals.append(cp.sum(cp.multiply(parts / (1 - power), cp.power(scaled_own @ y, 1 - power, approx=False))))
+        try:
+            status = _run(cp.Problem(cp.Maximize(goals[-1]), [rows]), solver, deadline, {})
+            if status is Status.INFEASIBLE:
+                raise NoSolution("nothing is feasible", {"infeasible": True})
+            _require_point(status, y.value, solver)
+            found = np.maximum(y.value, 0.0), np.maximum(rows.dual_value, 0.0)
+        except NoSolution:
+            raise
+        except FairoptError:
+            if found is None or deadline.left == 0.0:
+                raise
+    assert found is not None
+    return Solution(scaled.point(found[0]), prices=found[1] / scaled.size)
 
 
 def _run(problem: Any, solver: str, deadline: Deadline, known: dict[str, object]) -> Status:

@@ -55,10 +55,10 @@ class HiGHS(Backend):
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features by the LPs of all users, or by branch and cut."""
-        if not program.down_closed:
+        if not program.down_closed and program.goal.feature is not Feature.NESTED:
             from fairopt.solvers.via_highs.ruled import solve_ruled
 
-            return solve_ruled(program, deadline)
+            return solve_ruled(program, deadline, tolerance)
         return (_WHOLE if program.integral else _DIVISIBLE)[program.goal.feature](program, program.goal, tolerance, deadline)
 
 

@@ -59,7 +59,7 @@ class Pyomo(Backend):
         if program.integral and goal.has_levels:
             raise Unsupported(f'"pyomo" does not solve a leximin over whole tasks, as "{program.name}" is here; use highs')
         if not program.down_closed:
-            return solve_with_rules(program, pyomo_model.solver(self.within), deadline)
+            return solve_with_rules(program, pyomo_model.solver(self.within), deadline, tolerance)
         if not (program.largest() > 0).any():
             return nothing_to_solve(program)
         engine = pyomo_model.solver(self.within)

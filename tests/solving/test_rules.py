@@ -137,7 +137,7 @@ def test_own_tasks_are_part_of_a_contradiction() -> None:
 RULED = fo.Instance([[4, 4]], [[1, 1], [1, 2]], users=["a", "b"], servers=["s"], rules=["x[a] >= 2 * x[b]"])
 
 
-@pytest.mark.parametrize("notion", ["psdsf", "per-server-drf", "bbf", "uniform", "drfh:equalize", "proportional", "fds"])
+@pytest.mark.parametrize("notion", ["psdsf", "per-server-drf", "bbf", "uniform", "drfh:equalize", "fds", "gfj"])
 def test_notions_that_obey_none_say_so(notion: str) -> None:
     """They name the rule."""
     name, _, formulation = notion.partition(":")
@@ -161,7 +161,6 @@ def test_what_is_not_reached_refuses_in_a_sentence() -> None:
         lambda: fo.what_if(RULED, RULED.replace(weights={"a": 2})),
         lambda: fo.precomputed_drf(RULED),
         lambda: fo.simulate(fo.generate_trace(seed=0), RULED),
-        lambda: fo.solve(RULED.replace(queues=[fo.Queue("q")], queue_of=["q", "q"]), "drfh"),
     )
     for call in calls:
         with pytest.raises(fo.Unsupported, match="rule"):

@@ -190,7 +190,15 @@ class Sentences:
         without = of_weight_0(self.instance, self.n) if self.allocation.equalizes else ""
         rows, everywhere = self._own_rows()
         stopped = [] if everywhere else self._stopped(own & (room.helps | ~exists), exists)
-        return [*rows, *stopped, *([f"It gets nothing beyond guarantees: {without}."] if without else [])]
+        return [*rows, *self._kept_guarantees(), *stopped, *([f"It gets nothing beyond guarantees: {without}."] if without else [])]
+
+    def _kept_guarantees(self) -> list[str]:
+        """Return the sentence on the guarantees that are kept, where they stop the user."""
+        levels = [level for level in self.allocation.levels if level.floors and self.instance.users[self.n] in level.users]
+        if not levels:
+            return []
+        kept = joined([f"{name} ({figure(number(amount), 6)})" for name, amount in levels[0].floors.items()], _NAMES)
+        return [f"In {levels[0].part} it rises no further, so that what guarantees give together is kept: {kept}."]
 
     def _own_rows(self) -> tuple[list[str], bool]:
         """Return the sentence on rows of the notion's own that stop the user, and whether one covers all servers where it may run."""

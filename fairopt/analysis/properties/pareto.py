@@ -338,6 +338,8 @@ def _one_more(case: Case) -> FloatArray | None:
 class _MostTasks(Efficiency):
     """The most tasks within the limits of queues and what they keep: guarantees say only what that is, and weights and tiers nothing."""
 
+    keeps_guarantees = False
+
     def check_queues(self, instance: Instance) -> None:
         """Allow every tree of queues."""
 

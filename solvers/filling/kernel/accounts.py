@@ -41,6 +41,8 @@ def record(state, tree, n, row, sign):  # type: ignore[no-untyped-def]
     """A task of n begins (sign 1) or ends (-1) on a server of this row: count it everywhere above, and in the accounts."""
     running, parts, share, parent = tree.running, tree.parts, tree.share, tree.parent
     worth = state.worth[n, column_of(state.worth, row)]
+    if tree.has_last and tree.tier[n] < tree.lowest_tier:  # it demands nothing that counts
+        worth = 0.0
     leaf = tree.leaf[n]
     below_own = is_below_own(running, tree.promised, leaf)
     place = leaf
@@ -61,6 +63,8 @@ def record(state, tree, n, row, sign):  # type: ignore[no-untyped-def]
                 largest = max(largest, usage[r])
             share[place] = largest
         place = parent[place]
+    if tree.has_last:
+        _record_plainly(tree, n, sign)
     if below_own != is_below_own(running, tree.promised, leaf):
         tree.marks[CHANGED] = 1
     accounts, rows, kind, held, amount, holders = tree.accounts, tree.rows, tree.kind, tree.held, tree.amount, tree.holders
@@ -80,6 +84,29 @@ def record(state, tree, n, row, sign):  # type: ignore[no-untyped-def]
             settle(state, tree, tree.keeping[a])
         elif unmet != is_unmet_guarantee(kind, held, amount, a):
             tree.marks[CHANGED] = 1
+
+
+@step()
+def _record_plainly(tree, n, sign):  # type: ignore[no-untyped-def]
+    """Count the task everywhere above in the shares where all resources count once."""
+    running, parts, share, parent = tree.running, tree.plain_parts, tree.plain_share, tree.parent
+    place = leaf = tree.leaf[n]
+    while place >= 0:
+        usage, lost = tree.plain_usage[place], tree.plain_usage_lost[place]
+        if running[place] == 0:
+            usage[:] = 0.0
+            lost[:] = 0.0
+            share[place] = 0.0
+        elif place == leaf or not tree.dominant:
+            _plus(usage, lost, 0, sign * tree.plain_worth[n])
+            share[place] = usage[0]
+        else:
+            largest = 0.0
+            for r in range(usage.size):
+                _plus(usage, lost, r, sign * parts[n, r])
+                largest = max(largest, usage[r])
+            share[place] = largest
+        place = parent[place]
 
 
 @step()
