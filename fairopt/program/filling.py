@@ -129,6 +129,9 @@ class Queues:
         The account of the nearest queue above that keeps a part, or the last of its keeping; -1 for that one, and for others.
     rows : bool array (accounts, rows)
     counted : bool array (accounts, users)
+    by_row : four arrays (entries,), optional
+        Of accounts of limits in which a task counts differently from row to row: account, user, row and what a task counts there. These
+        accounts are ``counted`` for nobody.
     last : bool array (users,), optional
         Who demands nothing that counts, and so is of a tier below all others. ``parts`` of these are 0.
     plain_parts : array (users, resources), optional
@@ -158,6 +161,7 @@ class Queues:
     above: IntArray
     rows: BoolArray
     counted: BoolArray
+    by_row: tuple[IntArray, IntArray, IntArray, FloatArray] | None = None
     last: BoolArray | None = None
     plain_parts: FloatArray | None = None
     plain_worths: FloatArray | None = None
@@ -192,6 +196,8 @@ class Filling:
         Divided by the weights; not divided if there are queues.
     order : int array (users,)
         The users in the order in which ties between shares are broken.
+    scored : int, optional
+        How many of the resources placements look at; the others, behind them, are limits of each server. Default: all.
     held : int array (users, single servers), optional
         Tasks that already run, and go on running; default none. They count in the shares and in ``tasks``.
     queues : Queues, optional
@@ -206,3 +212,9 @@ class Filling:
     order: IntArray
     held: IntArray | None = None
     queues: Queues | None = None
+    scored: int | None = None
+
+    @property
+    def n_scored(self) -> int:
+        """How many of the resources placements look at."""
+        return int(self.capacities.shape[1]) if self.scored is None else self.scored

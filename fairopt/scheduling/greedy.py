@@ -44,7 +44,7 @@ from fairopt.program.filling import Criterion, Filling, Measure
 from fairopt.scheduling.arguments import check_first_block, check_placeable, check_single_servers, planned
 from fairopt.scheduling.arrays import filling_of, order_of_ties, time_of_a_task
 from fairopt.scheduling.in_fractions import answer_in_fractions, check_placements, fill_exactly, seen_exactly
-from fairopt.scheduling.queues import queues_of
+from fairopt.scheduling.queues import queues_of, server_limits
 from fairopt.solvers import Chooser, Filled, Placement, fill
 from fairopt.solving import checked
 from fairopt.validation import check_yes_or_no
@@ -194,7 +194,8 @@ def schedule(
     asked = instance.exact if exact else instance
     prepared = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
     seen = seen_exactly(instance, how_placed) if exact else prepared
-    filling, too_large = filling_of(seen, chosen, how, "index", stop == "first-block", queues_of(asked, seen, chosen))
+    queues = queues_of(asked, seen, chosen)
+    filling, too_large = filling_of(seen, chosen, how, "index", stop == "first-block", queues, server_limits(asked))
     filling = dataclasses.replace(filling, order=order_of_ties(asked, ties))  # by demands of resources, also with slots
     too_large |= instance.servable & ~seen.servable & (instance.tasks > 0)  # no server has even one slot
     if stop == "first-block":

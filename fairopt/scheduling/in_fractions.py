@@ -18,6 +18,7 @@ from fairopt.instance.fractions import fractions_of
 from fairopt.models import Sharing
 from fairopt.program.filling import Filling
 from fairopt.program.queue_limits import limit_rows
+from fairopt.scheduling.queues import server_limits
 from fairopt.solvers import Chooser, Filled, Placement, fill_in_fractions, seconds_expected
 from fairopt.wording import figure
 
@@ -94,6 +95,15 @@ def check_placements(instance: Instance, filled: Filled, sharing: Sharing) -> No
             continue
         for r, d in enumerate(exact.demands_of(n, row[i])[: exact.n_server_resources]):
             used[i, r] = used.get((i, r), Fraction(0)) + number * d
+    limits = server_limits(exact)
+    if limits is not None:
+        bounds, counted = limits
+        held: dict[tuple[int, int], Fraction] = {}
+        for n, i, number in zip(*pairs.tolist(), numbers.tolist(), strict=True):
+            for k, each in enumerate(counted[n, row[i] if counted.shape[1] > 1 else 0]):
+                held[i, k] = held.get((i, k), Fraction(0)) + number * each
+        if any(amount > bounds[row[i], k] for (i, k), amount in held.items()):
+            raise CertificateError("the tasks on a server exceed a limit of each server")
     for (i, r), amount in used.items():
         if amount > (1 if sharing == "tdm" else exact.capacities[row[i], r]):
             raise CertificateError(f'the tasks on "{exact.servers[row[i]]}" exceed its capacity')

@@ -30,7 +30,9 @@ class Tree:
         starts, children = shape.children_from.tolist(), shape.children.tolist()
         self.children = [children[starts[node] : starts[node + 1]] for node in range(len(starts) - 1)]
         starts, accounts = shape.accounts_from.tolist(), shape.accounts.tolist()
-        self.accounts = [accounts[starts[n] : starts[n + 1]] for n in range(len(servers.wanted))]
+        entries = list(zip(accounts, shape.adds.tolist(), shape.on_row.tolist(), strict=True))
+        self.entries = [entries[starts[n] : starts[n + 1]] for n in range(len(servers.wanted))]
+        self.accounts = [[a for a, _, row in own if row < 0] for own in self.entries]
         self.rows: list[list[bool]] = shape.rows.tolist()
         places = len(self.parent)
         self.weight = [*queues.weights, *queues.leaf_weights]
@@ -52,9 +54,11 @@ class Tree:
     def _bar(self, n: int) -> None:
         """Let the user only on rows where its task exceeds no limit."""
         allowed = [True] * len(self.allowed[n])
-        for a in self.accounts[n]:
-            if self.queues.kinds[a] != Kind.GUARANTEE and self._adds_to(n, a) > self._room(a):
-                allowed = [ok and not counted for ok, counted in zip(allowed, self.rows[a], strict=True)]
+        for a, adds, row in self.entries[n]:
+            if self.queues.kinds[a] != Kind.GUARANTEE and adds > self._room(a):
+                allowed = [
+                    ok and not (counted and row in (-1, k)) for k, (ok, counted) in enumerate(zip(allowed, self.rows[a], strict=True))
+                ]
         self.allowed[n] = allowed
 
     def _room(self, a: int) -> Fraction:
@@ -72,10 +76,6 @@ class Tree:
             room += max(keeps[a] - counted[a], 0)
             a = above[a]
         return room
-
-    def _adds_to(self, n: int, a: int) -> Fraction:
-        amount: Fraction = self.queues.demands[n, self.queues.resources[a]]
-        return amount
 
     def _unmet(self, n: int) -> Iterator[int]:
         """Yield the accounts of guarantees that are not met and that the user's tasks may add to."""
@@ -192,9 +192,9 @@ class Tree:
                 self._count_plainly(n, place)
             place = self.parent[place]
         barred = False
-        for a in self.accounts[n]:
-            if self.rows[a][row]:
-                self.held[a] += self._adds_to(n, a)
+        for a, adds, on_row in self.entries[n]:
+            if self.rows[a][row] and on_row in (-1, row):
+                self.held[a] += adds
                 barred |= bool(queues.kinds[a] != Kind.GUARANTEE)
         if barred:
             for other in range(len(servers.wanted)):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from reference.limited import WithinLimits, limited_cluster
+from reference.simulation import by_events
 
 import fairopt as fo
 
@@ -90,3 +94,70 @@ def test_who_is_not_in_the_trace_cannot_be_limited() -> None:
     trace = fo.Trace(["ann"], [0], [1], [[1, 0]], [9], resources=["cpu", "licences"])
     with pytest.raises(fo.InvalidInstance, match='limit "one": there is no user "C"'):
         fo.simulate(trace, cluster, "drfh")
+
+
+def jobs_for(cluster: fo.Instance, seed: int) -> fo.Trace:
+    """Return random jobs of several shapes of its users, with a server that goes and one that comes."""
+    rng = np.random.default_rng(seed)
+    number, rows = 10, cluster.n_servers
+    demands = np.hstack([rng.integers(0, 4, (number, 2)) + np.array([1, 0]), rng.integers(0, 3, (number, 1))])
+    demands[: number // 2] = demands[number // 2 :]  # shapes that come back
+    row = cluster.servers[int(rng.integers(rows))]
+    return fo.Trace(
+        *([str(name) for name in rng.choice(cluster.users, number)], np.sort(rng.integers(0, 30, number)), rng.integers(1, 6, number)),
+        *(demands, rng.integers(2, 20, number)),
+        resources=cluster.resources,
+        events=[(10, "remove", row, 1), (20, "add", row, 2)],
+    )
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_whole_tasks_event_by_event_as_on_paper(seed: int) -> None:
+    """Each task starts at the same time on the same server: named limits of all selections, licences, servers that come and go."""
+    cluster = limited_cluster(seed)
+    trace = jobs_for(cluster, seed)
+    placement, metric = (("first-fit", "l1"), ("best-fit", "l1"), ("worst-fit", "l1"), ("best-fit", "l2"))[seed % 4]
+    oracle = WithinLimits(trace, cluster, placement, metric)
+    expected = oracle.simulate()
+    assert oracle.within()
+    options = {"metric": metric} if placement == "best-fit" else {}
+    found = fo.simulate(trace, cluster, {"criterion": "drfh", "placement": placement} | options)
+    assert found.task_start is not None
+    assert found.task_server is not None
+    actual = {int(t): (found.task_start[t], int(found.task_server[t])) for t in np.flatnonzero(np.isfinite(found.task_start))}
+    assert actual == {task: (float(when), server) for task, (when, server) in expected.items()}
+    assert (found.series.limit_use <= 1 + 1e-9).all() or any(limit.each == "server" for limit in cluster.limits)  # of removed servers
+
+
+@pytest.mark.parametrize("notion", ["drfh", "proportional"])
+@pytest.mark.parametrize("seed", range(3))
+def test_each_moment_solved_anew(seed: int, notion: str) -> None:
+    """Ends of jobs as in a loop that solves the instance of each moment, one stream a user."""
+    cluster = limited_cluster(40 + seed)
+    user = np.random.default_rng(seed).integers(0, cluster.n_users, 8)
+    trace = fo.Trace(
+        *([cluster.users[n] for n in user], np.arange(8) * 3, np.full(8, 3), cluster.demands[user], np.full(8, 7)),
+        resources=cluster.resources,
+    )
+    found = fo.simulate(trace, cluster, notion)
+    np.testing.assert_allclose(found.finished, by_events(trace, cluster, notion), rtol=1e-7)
+    assert (found.series.limit_use <= 1 + 1e-7).all()
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "backfill", "fairtree:half_life=1h", "priority:unit=a"])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_limit_is_ever_exceeded(seed: int, scheduler: str) -> None:
+    """At each start of a task: recounted from the tasks that run, as the limits say."""
+    cluster = limited_cluster(60 + seed)
+    trace = jobs_for(cluster, seed)
+    found = fo.simulate(trace, cluster, scheduler)
+    assert found.task_start is not None
+    assert found.task_server is not None
+    oracle, job = WithinLimits(trace, cluster, "first-fit"), trace.job_of
+    end = found.task_start + trace.task_durations
+    runs = np.flatnonzero(np.isfinite(found.task_start))
+    assert runs.size
+    for now in np.unique(found.task_start[runs]):
+        here = runs[(found.task_start[runs] <= now) & (end[runs] > now)]
+        oracle.running = [(Fraction(0), int(t), int(job[t]), int(found.task_server[t])) for t in here]
+        assert oracle.within()

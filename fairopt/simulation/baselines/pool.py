@@ -190,6 +190,8 @@ class Pool:
 
 def first(number: IntArray, tasks: int) -> Place:
     """Return the first servers that hold so many tasks, of which ``number`` (servers,) fit on each; fewer where fewer fit."""
+    if tasks <= 0:
+        return Place(np.empty(0, np.int64), np.empty(0, np.int64), 0)
     sums = number.cumsum()
     total = int(sums[-1])
     if total <= tasks:

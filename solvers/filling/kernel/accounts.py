@@ -70,14 +70,14 @@ def record(state, tree, n, row, sign):  # type: ignore[no-untyped-def]
     accounts, rows, kind, held, amount, holders = tree.accounts, tree.rows, tree.kind, tree.held, tree.amount, tree.holders
     for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
         a = accounts[entry]
-        if not rows[a, row]:
+        if not rows[a, row] or (tree.on_row[entry] >= 0 and tree.on_row[entry] != row):
             continue
         unmet = is_unmet_guarantee(kind, held, amount, a)
         holders[a] += sign
         if holders[a] == 0:
             held[a] = tree.held_lost[a] = 0.0
         else:
-            _plus(held, tree.held_lost, a, sign * tree.demand[n, tree.resource[a]])
+            _plus(held, tree.held_lost, a, sign * tree.adds[entry])
         if kind[a] == LIMIT:
             bar(state, tree, a)
         elif kind[a] == KEPT:
@@ -112,21 +112,25 @@ def _record_plainly(tree, n, sign):  # type: ignore[no-untyped-def]
 @step()
 def bar(state, tree, a):  # type: ignore[no-untyped-def]
     """Bar the users whose task is larger than what is left of a limit; let the others in again."""
-    members, demand = tree.members, tree.demand
+    members, adds = tree.members, tree.adds
     left = tree.amount[a] * (1.0 + FITS) - tree.held[a]
-    r = tree.resource[a]
     first, last, at = tree.members_from[a], tree.members_from[a + 1], tree.barred_to[a]
     while True:
-        if at < last and demand[members[at], r] > left:
-            n, number = members[at], 1
+        if at < last and adds[members[at]] > left:
+            entry, number = members[at], 1
             at += 1
-        elif at > first and demand[members[at - 1], r] <= left:
+        elif at > first and adds[members[at - 1]] <= left:
             at -= 1
-            n, number = members[at], -1
+            entry, number = members[at], -1
         else:
             break
+        n, row = tree.user_of[entry], tree.on_row[entry]
         tree.marks[CHANGED] = 1
-        if tree.everywhere[a]:
+        if row >= 0:
+            tree.barred_on[n, row] += number
+            state.eligible[n, row] = tree.eligible[n, row] and tree.barred_on[n, row] == 0
+            tree.again[n] |= number < 0
+        elif tree.everywhere[a]:
             tree.barred[n] += number
         else:
             _bar_on_rows(state.eligible, tree.eligible, tree.barred_on, tree.rows[a], n, number)

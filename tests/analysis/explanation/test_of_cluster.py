@@ -139,3 +139,10 @@ def test_a_lower_tier_finds_them_in_use() -> None:
     assert "Bottleneck: all 4 ansys of the cluster are in use." in text
     assert "2 users of higher tiers are served first." in text
     assert "there is room" not in text
+
+
+def test_a_limit_is_no_reason_to_envy() -> None:
+    """b holds 9 tasks, of which a could run all; its limit of 3 is what stops it."""
+    pool = fo.Instance([[12]], [[1], [1]], resources=["cpu"], users=["a", "b"], limits=[fo.Limit("three", 3, users=["a"])])
+    text = str(fo.explain(fo.solve(pool, "drf"), "a", resolves=0))
+    assert "could run 9 tasks, 6 more than it has, but a limit stops it: all 3 tasks of limit three are in use." in text
