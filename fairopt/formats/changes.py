@@ -107,8 +107,8 @@ class Changed:
             change = self._parsed(text, value)
             self._changes.append(change)
             self._apply(change)
-        for change, hint in undemanded(source.data, self.data, [(each.text, each.path) for each in self._changes]):
-            _Refusal(f"{source.place(())} with {brief(change)}")(hint)
+        for text, hint in undemanded(source.data, self.data, [(each.text, each.path) for each in self._changes]):
+            _Refusal(f"{source.place(())} with {brief(text)}")(hint)
         leave_out(self.data, self._origin, self._removed())
         self._forget_hosts()
 
