@@ -176,6 +176,17 @@ class ShareNotion(Notion):
             return np.zeros(instance.n_users, bool)
         return counting.last
 
+    def refuse_last(self, instance: Instance, why: str) -> None:
+        """Refuse users who demand nothing that counts, where shares of everybody are added up or compared; ``why`` ends the sentence.
+
+        Raises
+        ------
+        Unsupported
+        """
+        last = self.last(instance)
+        if last.any():
+            raise Unsupported(f"user {named(instance.users[int(last.argmax())])} demands nothing that counts, and {why}")
+
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
         """Return the citation; proofs of other properties than Pareto optimality know of no weights of resources."""
         counting = self.counting(instance)
@@ -203,7 +214,7 @@ class ShareNotion(Notion):
         if not instance.is_tree:
             return
         if not goal.in_shares:
-            check_limits_alone(self.name, instance, guarantees=goal.feature is Feature.TOTAL)
+            check_limits_alone(self.name, instance, guarantees=goal.feature in (Feature.TOTAL, Feature.ALPHA_FAIR))
         elif goal.feature is not Feature.LEXIMIN:
             check_no_queues(self.name, instance)
         elif self.tree == "nested":

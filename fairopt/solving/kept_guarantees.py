@@ -69,6 +69,8 @@ def with_guarantees(
     ------
     NoSolution
         At the deadline.
+    Unsupported
+        In fractions, a goal whose optimum is irrational in general.
 
     >>> from fairopt.instance.queues import Queue
     >>> from fairopt.models import Efficiency
@@ -81,6 +83,8 @@ def with_guarantees(
         return instance, []
     share, deadline = _share_notion(notion), Deadline(None) if deadline is None else deadline
     assert share is not None
+    if exact and share.goal(np.ones(instance.n_users)).has_gradient:
+        raise Unsupported(f'"{notion.name}" keeps guarantees in floats alone; leave exact or the guarantees out')
     if exact:
         tasks, proof = _stages_in_fractions(instance, share, sharing, deadline), list[Certificate]()
     else:

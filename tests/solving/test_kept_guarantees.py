@@ -30,6 +30,13 @@ def test_the_largest_total_leaves_a_queue_its_guarantee() -> None:
     assert exact.tasks_per_user.tolist() == [F(10, 3), F(4, 3)]
 
 
+def test_proportional_fairness_leaves_a_queue_its_guarantee() -> None:
+    """Money alone gives each half of 8 GPUs, a 2 tasks and b 4; a keeps 6 GPUs, and with a guarantee of 3 nothing changes. Alpha alike."""
+    for alpha in (1, 2):
+        assert fo.solve(lab(6), "proportional", alpha=alpha).tasks_per_user == pytest.approx([3, 2], rel=1e-7)
+    assert fo.solve(lab(3), "proportional").tasks_per_user == pytest.approx([2, 4], rel=1e-7)
+
+
 def test_guaranteed_tasks_of_a_user_are_kept() -> None:
     """a is guaranteed a task and a half."""
     users = fo.Instance([[8]], [[2], [1]], users=["a", "b"], resources=GPU, guarantees=[1.5, 0])
@@ -71,6 +78,8 @@ def test_what_is_refused() -> None:
         fo.solve(lab(6).replace(queues=[fo.Queue("lab", tier=1, guarantee={"gpu": 6})]), "efficiency")
     with pytest.raises(fo.Unsupported, match="whole tasks"):
         fo.solve(lab(6), "efficiency", integral=True)
+    with pytest.raises(fo.Unsupported, match="in floats alone"):
+        fo.solve(lab(6), "proportional", exact=True)
 
 
 def test_the_answer_is_that_of_an_oracle_in_fractions() -> None:
