@@ -176,6 +176,17 @@ class ShareNotion(Notion):
             return np.zeros(instance.n_users, bool)
         return counting.last
 
+    def refuse_last(self, instance: Instance, why: str) -> None:
+        """Refuse users who demand nothing that counts, where shares of everybody are added up or compared; ``why`` ends the sentence.
+
+        Raises
+        ------
+        Unsupported
+        """
+        last = self.last(instance)
+        if last.any():
+            raise Unsupported(f"user {named(instance.users[int(last.argmax())])} demands nothing that counts, and {why}")
+
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
         """Return the citation; proofs of other properties than Pareto optimality know of no weights of resources."""
         counting = self.counting(instance)

@@ -450,9 +450,13 @@ class Oracle:
         number: Callable[[Any], Number] = float,
         only: int | None = None,
         large: bool = False,
+        counts: Sequence[float] | None = None,
     ) -> None:
         self.instance, self.number, self.only = instance, number, only
-        self.given = (instance, share, guarantees, queue_share, number)
+        self.given = (instance, share, guarantees, queue_share, number, counts)
+        self.counts = [number(1)] * instance.n_resources if counts is None else [number(each) for each in counts]
+        counted = [r for r, each in enumerate(self.counts) if each > 0]
+        self.last = {n for n in range(instance.n_users) if not (instance.demands[n, counted] > 0).any()}
         self.clamp, self.dominant = guarantees == "clamp", queue_share == "dominant"
         self.nodes = nodes_of(instance, number)
         self.first_user = len(instance.queues) + 1
@@ -475,7 +479,8 @@ class Oracle:
             worth = max(self.cluster.share[n])
             for r in range(instance.n_resources):
                 if self.cluster.demands[n, r] > 0:
-                    self.part[n, r] = self.cluster.demands[n, r] / self.cluster.total[r] / worth
+                    times = self.number(1) if n in self.last else self.counts[r]
+                    self.part[n, r] = times * self.cluster.demands[n, r] / self.cluster.total[r] / worth
 
     def solve(self) -> list[Number]:
         """Return the shares of the users; with ``only`` what the guarantees of a node and of those below it give them."""
@@ -491,10 +496,13 @@ class Oracle:
             self._guarantees()
         everywhere = [Row(np.repeat(floor.use.max(axis=1)[:, None], floor.use.shape[1], axis=1), floor.bound) for floor in self.floors]
         self.floors = everywhere  # in the surplus, amounts count on all servers
-        for tier in sorted({node.tier for node in self.nodes}, reverse=True):
+        tiers = sorted({node.tier for node in self.nodes}, reverse=True)
+        for last, tier in ((last, tier) for last in (False, True) for tier in tiers):
             tops = {c: self.nodes[c].weight for c in self.nodes[0].children}
             active = {
-                node.user for node in self.nodes if node.user in self.cluster.able and node.tier == tier and self._weighed(node.user, 0)
+                node.user
+                for node in self.nodes
+                if node.user in self.cluster.able and node.tier == tier and (node.user in self.last) == last and self._weighed(node.user, 0)
             }
             self._fill(f"surplus of tier {tier}", tops, active, [], top_waits=True)
         return self.share
@@ -543,8 +551,8 @@ class Oracle:
         return floors
 
     def _alone(self, v: int, large: bool) -> Oracle:
-        instance, share, guarantees, queue_share, number = self.given
-        oracle = Oracle(instance, share, guarantees=guarantees, queue_share=queue_share, number=number, only=v, large=large)
+        instance, share, guarantees, queue_share, number, counts = self.given
+        oracle = Oracle(instance, share, guarantees=guarantees, queue_share=queue_share, number=number, only=v, large=large, counts=counts)
         oracle.solve()
         return oracle
 
@@ -637,13 +645,13 @@ class Oracle:
                     own = np.zeros_like(self.cluster.share)
                     own[n] = self.number(1)
                     extra.append(Row(own, promised))
-                    parts = [promised * d / c for d, c in zip(self.cluster.demands[n], self.cluster.total, strict=True) if d > 0]
-                    tops[v] = max(parts)
+                    demands = enumerate(zip(self.cluster.demands[n], self.cluster.total, strict=True))
+                    tops[v] = self._largest({r: promised * d / c for r, (d, c) in demands if d > 0})
                     active.add(n)
             elif node.queue is not None:
                 named = self._named(node.queue)
                 if named:
-                    tops[v] = max(sum(amount for amount, _ in groups) / self.cluster.total[r] for r, groups in named.items())
+                    tops[v] = self._largest({r: sum(amount for amount, _ in groups) / self.cluster.total[r] for r, groups in named.items()})
                     extra += self._extra_limits(node, named)
                     active |= {
                         n
@@ -652,6 +660,10 @@ class Oracle:
                     }
         self.rose.append((stage, set(active)))
         self._fill(f"guarantees of stage {stage}", tops, active, extra, top_waits=False)
+
+    def _largest(self, parts: dict[int, Number]) -> Number:
+        """Return the largest of parts of the cluster as they count; where nothing that counts is among them, as they are."""
+        return max(self.counts[r] * part for r, part in parts.items()) or max(parts.values())
 
     def _named(self, queue: fo.Queue) -> dict[int, list[tuple[Number, list[int]]]]:
         """Return what a queue is guaranteed, in the numbers of the oracle."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairopt.instance.rule_sides import sides
 from fairopt.instance.shared import limit_name as shared_name
 from fairopt.instance.tolerances import FITS, NOTHING
 from fairopt.program.parallelism import servers_at_once
@@ -44,6 +45,8 @@ class _Stops:
         self.across = {row.name: row.users for row in self.rows}  # who is in limits that belong to no server
         for k, name in enumerate(instance.shared):
             self.across[shared_name(name)] = instance.shared_demands[:, k] > 0
+        for side in sides(instance, allocation.tasks):
+            self.across[side.rule.text] = side.stops
 
     def of(self, level: Level, n: int) -> Iterator[str]:
         """Yield what stops a user at a level."""

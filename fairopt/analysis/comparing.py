@@ -45,7 +45,6 @@ from fairopt.analysis.rerun import given
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.by_server import refuse_by_server
-from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import WRITTEN
 from fairopt.models import NOTIONS, OPTIONS_OF_TREES, Notion, ShareNotion, Sharing, default_sharing
 from fairopt.registry import line_at_fault
@@ -126,7 +125,6 @@ def compare(
     """
     require_instance(instance)
     refuse_by_server(instance, "a comparison counts tasks", "use fairopt.solve, or leave this out")
-    refuse_rules(instance, "a comparison obeys none", "use fairopt.solve, or leave the rules out")
     check_time_limit(time_limit)
     check_yes_or_no("exact", exact)
     how = default_sharing(instance) if sharing is None else sharing

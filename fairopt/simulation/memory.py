@@ -160,6 +160,7 @@ class RememberedOptimum(Optimum):
         chosen = self.notion.restricted(streams.owner, self.first)
         chosen.check(instance, "rdm")
         assert isinstance(chosen, ShareNotion)
+        chosen.refuse_last(instance, "a memory compares what all users had; give every resource a weight > 0 in resource_weights")
         worth = chosen.share_per_task(instance)
         if worth.ndim == 2:
             raise Unsupported(

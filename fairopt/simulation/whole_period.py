@@ -165,6 +165,7 @@ def _program(streams: Streams, notion: ShareNotion, times: FloatArray) -> tuple[
     instance = instance_at(streams, everybody, most, streams.instance.counts, group, group)
     one.check(instance, "rdm")
     assert isinstance(one, ShareNotion)
+    one.refuse_last(instance, "the bound adds up a whole period; give every resource a weight > 0 in resource_weights")
     if one.share_per_task(instance).ndim == 2:
         raise Unsupported(f'the share of a task under "{one.name}" depends on the server; use "drfh", "asset" or "tsf"')
     single = one.formulate(instance.replace(tasks=None), sharing="rdm", integral=False)

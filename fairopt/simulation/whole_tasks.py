@@ -10,6 +10,7 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import number_distinct
+from fairopt.models import ShareNotion
 from fairopt.program.events import Change, Work
 from fairopt.scheduling import check_single_servers, filling_of, planned, queues_of, server_limits
 from fairopt.simulation.keeping import Keeper
@@ -59,6 +60,8 @@ def run_whole_tasks(
     notion = notion.restricted(streams.owner[first])
     chosen, sharing = checked(instance, notion, None, {})
     owners, demands = streams.owners, streams.instance.demands[first]
+    if owners is None and isinstance(chosen, ShareNotion) and chosen.last(instance).any():
+        owners = _flat(streams)
     queues = None if owners is None else queues_of(owners, instance, chosen, streams.owner[first], demands)
     each_server = None if owners is None else server_limits(owners, streams.owner[first], demands)
     filling, too_large = filling_of(instance, chosen, sharing, ties, queues=queues, each_server=each_server)
@@ -89,6 +92,23 @@ def run_whole_tasks(
         keep=None if keeper.path is None else keeper.offer,
     )
     return start, server, known, too_large
+
+
+def _flat(streams: Streams) -> Instance:
+    """Return the instance of the owners where they are a flat list; of each the demands of its first stream."""
+    instance = streams.instance
+    demands = np.zeros((len(streams.users), instance.n_resources))
+    owners, first = np.unique(streams.owner, return_index=True)
+    demands[owners] = instance.demands[first]
+    return Instance(
+        instance.capacities,
+        demands,
+        counts=instance.counts,
+        weights=streams.weights,
+        users=streams.users,
+        servers=instance.servers,
+        resources=instance.resources,
+    )
 
 
 def _alike(streams: Streams, prepared: Instance, rank: IntArray) -> tuple[IntArray, IntArray]:

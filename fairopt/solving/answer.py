@@ -16,6 +16,7 @@ from fairopt.instance.fractions import from_rational, rational, rounding
 from fairopt.instance.tolerances import CERTIFIED, NOTHING
 from fairopt.program import LimitKind, Program, Solution, TreeFilling
 from fairopt.program.limits import ACROSS_SERVERS
+from fairopt.program.rule_limits import rule_of
 from fairopt.solving.tree_prices import prices_at_events
 
 __all__ = ["every_level", "levels_of", "prices_of", "queue_prices_by_stage", "queue_prices_of", "shares_of", "unexpanded"]
@@ -80,8 +81,12 @@ def _of_queues(program: Program, prices: FloatArray | None) -> dict[str, float]:
         return {}
     own = prices[: len(limits)]
     spent = own * limits.bounds if own.dtype != object else own
-    rows = np.flatnonzero(limits.of_kinds(LimitKind.NAMED, *ACROSS_SERVERS) & (spent > rounding(NOTHING, own) * spent.max(initial=0)))
-    return {program.limit_name(int(row)): _number(own[row]) for row in rows}
+    priced = limits.of_kinds(LimitKind.NAMED, *ACROSS_SERVERS) & (spent > rounding(NOTHING, own) * spent.max(initial=0))
+    if not program.down_closed:
+        size = np.maximum(np.abs(limits.bounds), abs(limits.matrix) @ np.where(np.isfinite(program.largest()), program.largest(), 0.0))
+        ruled = own.astype(float) * size
+        priced |= (limits.kinds == LimitKind.RULE) & (ruled > NOTHING * ruled.max(initial=0.0))
+    return {rule_of(program.limit_name(int(row))): _number(own[row]) for row in np.flatnonzero(priced)}
 
 
 def _number(value: Any) -> Any:
@@ -98,7 +103,7 @@ def queue_prices_of(program: Program, solution: Solution, by_stage: list[dict[st
 
 def queue_prices_by_stage(program: Program, solution: Solution) -> list[dict[str, float]]:
     """Return the prices of the limits of queues that have one at each stage, by name."""
-    if not program.limits.of_kinds(LimitKind.NAMED, *ACROSS_SERVERS).any():
+    if not program.limits.of_kinds(LimitKind.NAMED, LimitKind.RULE, *ACROSS_SERVERS).any():
         return [{} for _ in solution.stages]
     found = [_of_queues(program, stage.prices) for stage in solution.stages]
     if program.goal.is_filling and not program.integral:

@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 
 _MOST_WHOLE_PAIRS = 2_000_000
 _OBEYING = 'a notion that does, such as "drfh", "max-min", "proportional" or "efficiency"'
+_RULED_WHOLE = (Feature.LEXIMIN, Feature.TOTAL)
 _RULED = (Feature.LEXIMIN, Feature.TOTAL, Feature.TREE, Feature.NESTED, Feature.ALPHA_FAIR)
 
 
@@ -150,7 +151,8 @@ def formulate(
     """
     chosen, how = checked(instance, notion, sharing, options)
     if integral:
-        refuse_rules(instance, "no engine finds whole tasks that obey them", "leave integral or the rules out")
+        if (instance.counts != 1).any():
+            refuse_rules(instance, "the program of whole tasks names single servers", "give each server a row, or use fairopt.solve")
         refuse_whole(instance, chosen)
         instance, row = expanded(instance)
         chosen = with_utility(chosen, None if chosen.utility is None else columns(chosen.utility, row))
@@ -298,10 +300,12 @@ def with_rules(program: Program, notion: Notion, instance: Instance, row: IntArr
         return program
     own = notion.notion if isinstance(notion, Stated) else notion
     by_worth = program.goal.feature is Feature.ALPHA_FAIR
-    if program.integral or program.goal.feature not in _RULED or (by_worth and not isinstance(own, ShareNotion)):
-        name = program.limit_name(int(np.flatnonzero(program.limits.kinds == LimitKind.RULE)[0]))
-        what = "no engine finds whole tasks that obey them" if program.integral else f'"{program.name}" obeys none'
-        raise Unsupported(f'the program has the rule "{name}", and {what}; use divisible tasks, and {_OBEYING}')
+    name = program.limit_name(int(np.flatnonzero(program.limits.kinds == LimitKind.RULE)[0]))
+    if program.goal.feature not in _RULED or (by_worth and not isinstance(own, ShareNotion)):
+        raise Unsupported(f'the program has the rule "{name}", and "{program.name}" obeys none; use {_OBEYING}')
+    if program.integral and (whole or program.goal.feature not in _RULED_WHOLE):
+        what = "a program of yours" if whole else "this goal" if by_worth else "a tree of queues"
+        raise Unsupported(f'the program has the rule "{name}", and no engine finds whole tasks of {what} that obey it; leave integral out')
     return _of_able_users(program) if by_worth else program
 
 

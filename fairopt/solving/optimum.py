@@ -20,7 +20,6 @@ from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.aggregation import merge, unmerged
 from fairopt.instance.remarks import remarks
-from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Program
@@ -158,8 +157,6 @@ def solve(
             log.warning("%s: no tasks there, and no part in the goal", instance.unservable_in_words)
         for remark in remarks(instance):
             log.warning("%s", remark)
-    if integral:
-        refuse_rules(instance, "no engine finds whole tasks that obey them", "leave integral or the rules out")
         refuse_whole(instance, chosen)
     if exact:
         from fairopt.solving.fractions import solve_in_fractions
@@ -234,8 +231,6 @@ def solve(
 
 def _check_whole(program: Program) -> None:
     """Refuse whole tasks in a tree where the order that they need is not defined, or has no closed form."""
-    if not program.down_closed:
-        raise Unsupported(f'no engine finds whole tasks of "{program.name}" that obey its rules; leave integral or the rules out')
     if reason := program.goal.no_whole_tasks:
         raise Unsupported(f"no engine finds whole tasks in this tree: {reason}, leave integral out, or use a greedy schedule")
 

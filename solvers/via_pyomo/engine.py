@@ -58,6 +58,8 @@ class Pyomo(Backend):
         goal = program.goal
         if program.integral and goal.has_levels:
             raise Unsupported(f'"pyomo" does not solve a leximin over whole tasks, as "{program.name}" is here; use highs')
+        if not program.down_closed and program.integral:
+            raise Unsupported(f'"pyomo" finds no whole tasks that obey rules, as "{program.name}" has here; use highs')
         if not program.down_closed:
             return solve_with_rules(program, pyomo_model.solver(self.within), deadline, tolerance)
         if not (program.largest() > 0).any():

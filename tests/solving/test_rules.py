@@ -148,17 +148,9 @@ def test_notions_that_obey_none_say_so(notion: str) -> None:
 
 def test_what_is_not_reached_refuses_in_a_sentence() -> None:
     """No rule is ignored in silence."""
-    allocation = fo.solve(RULED, "drfh")
     calls = (
-        lambda: fo.solve(RULED, "drfh", integral=True),
-        lambda: fo.formulate(RULED, "drfh", integral=True),
         lambda: fo.solve(RULED, "drfh", solver="interior-point"),
         lambda: fo.schedule(RULED, "drfh"),
-        lambda: fo.compare(RULED),
-        lambda: fo.audit(allocation),
-        lambda: fo.explain(allocation),
-        lambda: fo.frontier(RULED),
-        lambda: fo.what_if(RULED, RULED.replace(weights={"a": 2})),
         lambda: fo.precomputed_drf(RULED),
         lambda: fo.simulate(fo.generate_trace(seed=0), RULED),
     )

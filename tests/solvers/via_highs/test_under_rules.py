@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.solvers.via_highs.able_users import able_users
+from fairopt.solvers.via_highs.under_rules import able_users
 
 LAB = fo.Instance([[12]], [[1], [1], [1]], users=["a", "b", "c"], servers=["s"])
 
