@@ -89,6 +89,15 @@ class RowPairs(PairLists):
         most[some] = np.maximum.reduceat(use[self._transposed.indices], ends[:-1][some])
         return most
 
+    def drowns(self, F: FloatArray) -> FloatArray:
+        """Return max over rows r of B[r,pair]^2 / F[r], (pairs,): divided by D, what eliminating the pair adds to F, relative to it."""
+        entries = self.Bt
+        most = np.zeros(self.n_pairs)
+        some = entries.indptr[1:] > entries.indptr[:-1]
+        with np.errstate(divide="ignore", over="ignore"):
+            most[some] = np.maximum.reduceat(entries.data**2 / F[entries.indices], entries.indptr[:-1][some])
+        return most
+
     def room(self) -> FloatArray:
         """All of each pair."""
         return np.ones(self.n_pairs)
@@ -109,9 +118,12 @@ class RowSystem:
         of_pairs, of_limits, of_users = pairs.parts(self.ratio)
         z, _, m = pairs.parts(dual)
         keep: BoolArray = z < SETTINGS.kept_pairs * pairs.along_rows(m)
+        F = np.concatenate([of_limits[0], of_users])
         try:
             self.D = 1 / np.maximum(of_pairs, TINY)
-            self.kkt = KKTSystem.factorised(pairs, self.D, np.concatenate([of_limits[0], of_users]), keep)
+            if keep.sum() > SETTINGS.many_kept * F.size:  # then those without which nothing is lost are eliminated, too
+                keep &= pairs.drowns(F) > SETTINGS.drowned * self.D
+            self.kkt = KKTSystem.factorised(pairs, self.D, F, keep)
         except (RuntimeError, ValueError, ArithmeticError) as error:
             raise np.linalg.LinAlgError(str(error)) from None
 

@@ -95,6 +95,8 @@ class Settings:
     free: float = 1e-6  # least mean money, relative to all that its tasks are worth to the user with the least
     least_elasticity: float = 1e-12  # of the marginal utility
     kept_pairs: float = 1e-2  # whose reduced cost is a smaller part of their worth stay in the system of rows
+    many_kept: float = 2.0  # if these are more than so many times the rows, only those stay that would drown a row
+    drowned: float = 1e12  # a row of F to which that much is added, relative to it, is lost to rounding
 
     # Their end (alpha_fair_end).
     sets_show_below: float = 1e-6  # error below which the active sets are known
