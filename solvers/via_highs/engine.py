@@ -46,7 +46,11 @@ class HiGHS(Backend):
         everybody = super().methods(program, tolerance)
         if program.goal.feature is Feature.NESTED and not program.integral:
             return (*everybody, Method("LPs in small units", _nested_in_small_units, skip_below=tolerance))
-        if program.integral or not program.down_closed or not _suits_sifting(program):
+        if program.integral or not program.down_closed:
+            return everybody
+        if narrows(program):
+            return (Method(self.name, _narrowed), replace(everybody[0], name="LPs of all pairs", skip_below=tolerance))
+        if not _suits_sifting(program):
             return everybody
         return (
             Method("sifted LPs", _sifted, polish_above=SETTINGS.sifted_digits * tolerance),
@@ -90,6 +94,17 @@ def _levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadli
     from fairopt.solvers.via_highs.levels import solve_levels
 
     return solve_levels(program, goal, tolerance, deadline)
+
+
+def narrows(program: Program) -> bool:
+    """Is this a leximin with so many pairs that its programs should become smaller from level to level?"""
+    return program.goal.feature is Feature.LEXIMIN and program.n_pairs >= SETTINGS.narrowed_columns
+
+
+def _narrowed(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution:
+    from fairopt.solvers.via_highs.levels import solve_levels
+
+    return solve_levels(program, program.goal_as(Leximin), tolerance, deadline, narrows=True)
 
 
 def _suits_sifting(program: Program) -> bool:

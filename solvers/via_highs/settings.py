@@ -43,6 +43,12 @@ class Settings:
     magnified: float = 2.0**14  # factor of all numbers of an LP
     reached: float = 1e-11  # relative: a guess counts as reached if all users come this close
     same_cap: float = 1e-14  # relative
+    # What earlier levels leave (faces).
+    narrowed_columns: int = 1_500  # from so many on programs become smaller
+    narrower: float = 0.9  # part of the columns, at most, with which a smaller program is made
+    dear: float = 1e-10  # part of all spending, at least, that a user would waste if it had all its level on a pair that is closed,
+    gaps: float = 1e3  # and so many times the gap of the prices
+    proved_gap: float = 1e-9  # prices with a larger gap decide nothing
     free_pair: float = 1e-9  # a pair is free if filling it costs at most this part of all spending
     settled_agent: float = 1e-9  # relative: an agent of a nested tree that can rise by less is settled
 
