@@ -47,6 +47,7 @@ class Settings:
     narrowed_columns: int = 1_500  # from so many on programs become smaller
     narrower: float = 0.9  # part of the columns, at most, with which a smaller program is made
     dear: float = 1e-10  # part of all spending, at least, that a user would waste if it had all its level on a pair that is closed,
+    rough_levels: int = 20  # from so many on an answer is polished before anything else
     gaps: float = 1e3  # and so many times the gap of the prices
     proved_gap: float = 1e-9  # prices with a larger gap decide nothing
     free_pair: float = 1e-9  # a pair is free if filling it costs at most this part of all spending
