@@ -35,7 +35,7 @@ from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, stopped_at
+from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, could_rise, settle_below, stopped_at
 from fairopt.solvers.leximin.levels import solve_levels as by_levels
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
@@ -177,8 +177,11 @@ class _Levels:
         lowered = course.lowered(point.levels)
         proof = programs.proof(lowered, point, self.cap)
         stopped, proved = stopped_at(lowered, point.t, proof, self.settle_at)
-        if not proved:
-            # Users who differ by no more than the solver's tolerance of prices: it stops before the optimum.
+        could = could_rise(lowered, point.t, proof)
+        in_doubt = bool(((could > self.settle_at) & (could <= SETTINGS.in_doubt * self.settle_at)).any())
+        if not proved or in_doubt:
+            # Users who differ by no more than the solver's tolerance of prices: it stops before the optimum. A level of its own for those
+            # who are nearly proved to be stopped takes longer than prices of more digits.
             point = programs.sharper(lowered, point)
             lowered = lowered.lowered(point.levels)
             proof = programs.proof(lowered, point, self.cap)

@@ -35,7 +35,8 @@ class Settings:
     )
     refine_above: float = 1e-14  # a point that violates its limits by more is refined: it is a large error for users with small demands
     most_refinements: int = 3  # of an LP
-    sharper: float = 1e6  # factor by which prices that stop nobody are refined
+    sharper: float = 1e6  # factor by which prices that stop nobody are refined,
+    in_doubt: float = 1e3  # or which leave users who could rise by so many times as much as those who are stopped
     unit_off: float = 100.0  # a level this many times larger or smaller than its unit asks for new units
     no_progress: float = 1e-8  # a smaller part of its unit is no level in another unit but none, where users begin with what they have
     vanishing: float = 1e-6  # a column that can carry only this part of its user's level
