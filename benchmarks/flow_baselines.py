@@ -98,10 +98,10 @@ def geometric_binning(network: Network, factor: float = 2.0) -> np.ndarray:
 def equi_depth_binning(network: Network, bins: int = 8, rounds: int = 10, part: float = 0.1) -> np.ndarray:
     """Soroush's EB: one linear program, in which a unit of rate in a bin is worth ``part`` of one in the bin below.
 
-    As many flows belong to each bin by the rates of adaptive water-filling.
+    The bins end at the least rate of adaptive water-filling and at its quantiles, so that as many flows belong to each.
     """
     guess = water_filling(network, rounds)
-    ends = np.unique(np.quantile(guess, np.linspace(0, 1, bins + 1)[1:-1]))
+    ends = np.unique(np.quantile(guess, np.linspace(0, 1, bins)[:-1]))
     widths = np.append(np.diff(ends, prepend=0.0), np.inf)
     n, paths, number = len(network.flows), network.flow.size, widths.size
     in_bins = sp.hstack([-network.by_flow, *([sp.eye_array(n)] * number)])  # the rate of a flow is the sum over its bins
@@ -166,5 +166,7 @@ def pop(network: Network, parts: int = 4, seed: int = 0) -> np.ndarray:
     links = {link: capacity / parts for link, capacity in network.links.items()}
     for part in range(parts):
         own = np.flatnonzero(of == part)
+        if own.size == 0:
+            continue
         rates[own] = exact(Network.of(links, {names[n]: network.flows[names[n]] for n in own})).tasks_per_user
     return rates

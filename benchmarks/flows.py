@@ -22,6 +22,7 @@ import numpy as np
 from flow_baselines import Flows, Links, Network, equi_depth_binning, exact, geometric_binning, highs_loop, pop, water_filling
 from measuring import Row, best_of, commit, in_own_process, machine, write
 
+import fairopt as fo
 from fairopt.generators import grid, random_graph
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -54,12 +55,19 @@ def measure(case: str, name: str, certified: Path) -> Row:
     """Run one contender here and now; the exact one keeps its rates in a file, with which others compare theirs."""
     CONTENDERS[name](Network.of({"a": 1.0, "b": 3.0}, {"f": [["a"], ["b"]], "g": [["a"]]}))  # loads every package once
     network = Network.of(*CASES[case][1]())
-    rates, row = best_of(lambda: CONTENDERS[name](network), limit(name), _REPEATS)
+    answers: list[fo.Allocation] = []
+
+    def solve() -> np.ndarray:
+        if name != EXACT:
+            return CONTENDERS[name](network)
+        answers.append(exact(network))
+        return answers[-1].tasks_per_user
+
+    rates, row = best_of(solve, limit(name), _REPEATS)
     row |= {"paths": int(network.flow.size)}
     if name == EXACT:
         np.save(certified, rates)
-        allocation = exact(network)
-        return row | {"levels": len(allocation.levels), "residual": allocation.certificate.worst}
+        return row | {"levels": len(answers[-1].levels), "residual": answers[-1].certificate.worst}
     best = np.load(certified)
     ratio = np.maximum(rates, 0.0) / best
     nearness = np.maximum(np.minimum(ratio, 1 / np.maximum(ratio, 1e-300)), _LEAST)
