@@ -236,7 +236,7 @@ def _try(program: Program, engine: Backend, method: Method, tolerance: float, de
     longer = program.with_broken(*solution.points, relative=_DIGIT * tolerance)
     if longer is not None:
         raise _ExceedsKept(solution, longer)
-    is_rough = method.rough_from is not None and len(solution.stages) >= method.rough_from
+    is_rough = len(solution.stages) >= method.rough_from
     name, first = next(polishes(program, solution), (None, solution)) if is_rough else (None, solution)
     answer = _Answer(first, certify(program, first), engine.name, method.name, name, name is not None)
     usual = tolerance if program.goal.is_filling else _DIGIT * tolerance  # the polish of a tree takes as long as several levels
