@@ -87,8 +87,7 @@ class Method:
     polish_above : float, optional
         An answer with a larger residual is polished; the default is a tenth of the tolerance.
     rough_from : float
-        Answers of so many levels are polished before they are certified: their rounding makes the certificate slow, and it would fail. The default is
-        never.
+        Answers of so many levels are polished before they are certified: their rounding makes the certificate slow, and it would fail.
     """
 
     name: str
