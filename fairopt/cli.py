@@ -20,10 +20,10 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command
 
 import fairopt as fo
+from fairopt.commands.group import Group
 from fairopt.commands.said import INTERRUPTED, SAID, WRITTEN
 from fairopt.processes.streams import claim_stdout, quiet_libraries
 from fairopt.registry import FILES, line_at_fault
@@ -37,7 +37,7 @@ _ONE_LINE = 10_000  # characters
 _TRACEBACK = "FAIROPT_TRACEBACK"  # if this variable is set, an error of fairopt itself comes with its traceback
 
 
-class _Commands(TyperGroup):
+class _Commands(Group):
     """Commands whose modules are imported when they run, and that turn an error into one message on stderr and an exit status."""
 
     def get_params(self, ctx: Any) -> list[Any]:

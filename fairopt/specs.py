@@ -13,7 +13,7 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
 from fairopt.instance import Instance
-from fairopt.models import Notion
+from fairopt.models import Notion, weights_text
 from fairopt.registry import is_reference, load_object, words
 from fairopt.solving import notion_of
 
@@ -193,6 +193,8 @@ def written(notion: Notion) -> str:
 
     >>> [written(read_notion(spec)[1]) for spec in ("drfh", "proportional:alpha=2.0", "tsf:guarantees=clamp")]
     ['drfh', 'proportional:alpha=2', 'tsf:guarantees=clamp']
+    >>> written(notion_of("drfh", resource_weights={"gpu": 4, "cpu": 0}))
+    'drfh:resource_weights=gpu=4+cpu=0'
     """
     fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(notion) if dataclasses.is_dataclass(notion) else ()
     needed = {field.name: notion.options[field.name] for field in fields if field.default is dataclasses.MISSING and field.init}
@@ -203,5 +205,9 @@ def written(notion: Notion) -> str:
 
 
 def _name(names: Sequence[str], options: Mapping[str, Any]) -> str:
-    written = [f"{key}={value}" if np.ndim(value) == 0 else key for key, value in options.items()]
+    written = [f"{key}={_text(value)}" if np.ndim(value) == 0 else key for key, value in options.items()]
     return ":".join([*names, *written])
+
+
+def _text(value: Any) -> str:
+    return weights_text(value) if isinstance(value, Mapping) else str(value)

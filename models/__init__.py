@@ -15,6 +15,7 @@ from __future__ import annotations
 from fairopt.models.asset import Asset
 from fairopt.models.bbf import BBF
 from fairopt.models.cdrf import CDRF
+from fairopt.models.counting import only_text, weights_mapping, weights_text
 from fairopt.models.drf import DRF
 from fairopt.models.drfh import DRFH
 from fairopt.models.efficiency import Efficiency
@@ -44,6 +45,9 @@ __all__ = [
     "Sharing",
     "Stated",
     "default_sharing",
+    "only_text",
+    "weights_mapping",
+    "weights_text",
 ]
 
 

@@ -24,6 +24,7 @@ from typing import ClassVar
 import numpy as np
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.models.counting import dominant_part
 from fairopt.models.notion import Condition, Property
 from fairopt.models.share_notion import ShareNotion
 from fairopt.wording import joined, named, percent
@@ -50,14 +51,22 @@ class Asset(ShareNotion):
     }
     conditions = frozenset({Condition.RESOURCES, Condition.EVERYWHERE, Condition.POSITIVE, Condition.ENDLESS})
     share_is_part = True
+    counts_resources: ClassVar = True
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """Return sum_r d[n,r] / sum_i counts[i] c[i,r]."""
-        share: FloatArray = safe_ratio(instance.demands, instance.total_capacity).sum(axis=1)
-        return share
+        """Return sum_r m[r] d[n,r] / sum_i counts[i] c[i,r]; of users who demand nothing that counts, their plain dominant share."""
+        parts, counting = safe_ratio(instance.demands, instance.total_capacity), self.counting(instance)
+        if counting is None:
+            return np.asarray(parts.sum(axis=1))
+        return np.asarray(np.where(counting.last, parts.max(axis=1), counting.weigh(parts).sum(axis=1)))
 
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return the sum of the shares of all resources as text."""
-        parts = safe_ratio(instance.demands[user], instance.total_capacity)
+        parts, counting = safe_ratio(instance.demands[user], instance.total_capacity), self.counting(instance)
+        if counting is not None and counting.last[user]:
+            return dominant_part(instance, user, "the whole cluster", counting)
+        weighted, words = (parts, "") if counting is None else (counting.weigh(parts), counting.in_words())
+        parts = np.where(weighted > 0, parts, 0)
         listed = [f"{percent(parts[r])} of the {named(instance.resources[r])}" for r in np.argsort(-parts, kind="stable") if parts[r] > 0]
-        return f"its shares of the whole cluster, added up: a task takes {percent(parts.sum())}, which is {joined(listed)}"
+        counts = f"; {words}" if words else ""
+        return f"its shares of the whole cluster, added up: a task takes {percent(weighted.sum())}, which is {joined(listed)}{counts}"

@@ -33,6 +33,7 @@ from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.instance.shared import within_shared
 from fairopt.models.notion import Condition, Property
 from fairopt.models.share_notion import ShareNotion
+from fairopt.program.most_work import work_alone
 from fairopt.program.parallelism import tasks_within
 from fairopt.wording import percent, plural
 
@@ -43,7 +44,9 @@ _SLICE = "Friedman, Ghodsi and Psomas (2014); with placement constraints too, as
 
 
 def _alone(instance: Instance) -> FloatArray:
-    """Return what each user could run alone in the cluster, (users,)."""
+    """Return what each user could run alone in the cluster, (users,): its work, where demands or speeds differ by server."""
+    if instance.differs_by_server:
+        return work_alone(instance, instance.rates)
     return within_shared(instance, tasks_within(instance, instance.rates))
 
 
@@ -55,6 +58,7 @@ class CDRF(ShareNotion):
     source = "Friedman, Ghodsi and Psomas (2014); Khamse-Ashari et al. (2017), section II-B"
     references = ("FriedmanGhodsiPsomas2014", "KhamseAshari2017")
     symmetric = True
+    by_server = True
     satisfies: ClassVar = {
         Property.SHARING_INCENTIVE: _SLICE,
         Property.ENVY_FREENESS: _SOURCE,

@@ -27,8 +27,9 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.tolerances import NOTHING
+from fairopt.models.counting import dominant_part
 from fairopt.models.notion import Condition, Property, Sharing
-from fairopt.models.share_notion import ShareNotion, dominant_part, dominant_share
+from fairopt.models.share_notion import ShareNotion, dominant_share, share_of_work
 
 __all__ = ["DRF"]
 
@@ -43,6 +44,7 @@ class DRF(ShareNotion):
     source = "Ghodsi, Zaharia, Hindman, Konwinski, Shenker and Stoica (2011)"
     references = ("Ghodsi2011",)
     symmetric = True
+    by_server = True
     satisfies: ClassVar = {
         Property.SHARING_INCENTIVE: _SOURCE,
         Property.ENVY_FREENESS: _SOURCE,
@@ -56,6 +58,7 @@ class DRF(ShareNotion):
     weights_per_resource = True
     share_is_part = True
     default_queue_share: ClassVar = "dominant"
+    counts_resources: ClassVar = True
 
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
         """Return the citation; for the sharing incentive only if the weights have the same sum for every resource."""
@@ -74,9 +77,11 @@ class DRF(ShareNotion):
             )
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """Return max_r d[n,r] / c[r]."""
-        return dominant_share(instance, instance.total_capacity)
+        """Return max_r m[r] d[n,r] / c[r]."""
+        if instance.differs_by_server:
+            return share_of_work(instance, self.counting(instance))
+        return dominant_share(instance, instance.total_capacity, self.counting(instance))
 
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return the dominant share of the server as text."""
-        return dominant_part(instance, user, instance.total_capacity, "the server")
+        return dominant_part(instance, user, "the server", self.counting(instance))

@@ -28,8 +28,9 @@ from typing import ClassVar, Literal
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
+from fairopt.models.counting import dominant_part
 from fairopt.models.notion import Condition, Property
-from fairopt.models.share_notion import ShareNotion, dominant_part, dominant_share
+from fairopt.models.share_notion import ShareNotion, dominant_share, share_of_work
 from fairopt.program import Equalize, Goal, Leximin
 
 __all__ = ["DRFH"]
@@ -55,6 +56,7 @@ class DRFH(ShareNotion):
     source = "Wang, Li and Liang (2014), problem (6)"
     references = ("WangLiLiang2014",)
     symmetric = True
+    by_server = True
     satisfies: ClassVar = {
         Property.ENVY_FREENESS: f"{_PAPER}, proposition 1",
         Property.PARETO: f"{_PAPER}, proposition 2",
@@ -67,6 +69,7 @@ class DRFH(ShareNotion):
     weights_per_resource = True
     share_is_part = True
     default_queue_share: ClassVar = "dominant"
+    counts_resources: ClassVar = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,12 +77,14 @@ class DRFH(ShareNotion):
             raise Unsupported(f'drfh has no formulation "{self.formulation}"; it has "leximin" and "equalize"')
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """Return max_r d[n,r] / sum_i counts[i] c[i,r]."""
-        return dominant_share(instance, instance.total_capacity)
+        """Return max_r m[r] d[n,r] / sum_i counts[i] c[i,r]."""
+        if instance.differs_by_server:
+            return share_of_work(instance, self.counting(instance))
+        return dominant_share(instance, instance.total_capacity, self.counting(instance))
 
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return the dominant share of the cluster as text."""
-        return dominant_part(instance, user, instance.total_capacity, "the whole cluster")
+        return dominant_part(instance, user, "the whole cluster", self.counting(instance))
 
     def goal(self, weights: FloatArray) -> Goal:
         """Return the leximin, or the goal of one equal level."""

@@ -45,6 +45,7 @@ class Efficiency(ShareNotion):
     source = "Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris (2018), equation (18)"
     references = ("Kesidis2018",)
     symmetric = True
+    by_server = True
     satisfies: ClassVar = {Property.PARETO: "every x[n] counts: linear programming"}
 
     @property
@@ -54,7 +55,7 @@ class Efficiency(ShareNotion):
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return 1 for every user: tasks are counted."""
-        return np.ones(instance.n_users, dtype=instance.demands.dtype)
+        return np.ones(instance.n_users, dtype=instance.demands_by_kind.dtype)
 
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return what one task adds to the total, as text."""

@@ -61,7 +61,7 @@ class GivenUtility(ShareNotion):
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return u[n,i]."""
         shape = (instance.n_users, instance.n_servers)
-        utility = np.ones(shape, dtype=instance.demands.dtype) if self.utility is None else np.asarray(self.utility)
+        utility = np.ones(shape, dtype=instance.demands_by_kind.dtype) if self.utility is None else np.asarray(self.utility)
         if utility.shape not in (shape, (shape[0], 1)):
             raise InvalidInstance(f"the shape of the utility is {utility.shape}, expected {shape}: (users, servers), or one per user")
         return np.broadcast_to(utility, shape)

@@ -37,3 +37,4 @@ class MaxMin(GivenUtility):
     source = "Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris (2018), equation (3)"
     references = ("Kesidis2018",)
     symmetric = True
+    by_server = True

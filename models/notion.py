@@ -13,6 +13,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.fractions import ExactArray, fractions_of
 from fairopt.models.queue_tree import check_no_queues
 from fairopt.program import Program
@@ -56,7 +57,7 @@ class Condition(Enum):
         return {
             Condition.RESOURCES: sharing == "rdm",
             Condition.EVERYWHERE: bool(instance.eligibility[np.ix_(users, instance.counts > 0)].all()),
-            Condition.POSITIVE: bool((instance.demands[users] > 0).all()),
+            Condition.POSITIVE: bool((instance.demands_by_kind[users] > 0).all()),
             Condition.ENDLESS: bool(np.isinf(instance.tasks[users]).all()),
         }[self]
 
@@ -99,6 +100,9 @@ class Notion(ABC):
     if it still holds. The program of any other notion is reduced instead (`fairopt.program.reduction`), which gives the same answer.
     """
 
+    by_server: ClassVar[bool] = False
+    """Does the notion follow demands and speeds by server (`fairopt.instance.by_server`)? Any other refuses such an instance."""
+
     utility: FloatArray | None = None
     """The notion's own data about pairs, (users, servers) or (users, 1), or None. Rows that differ in it are not merged."""
 
@@ -116,11 +120,13 @@ class Notion(ABC):
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
         """Return the citation of a proof that covers this instance, or None if there is none.
 
-        Of the proofs cited, only those of Pareto optimality cover limits on parallelism: they hold for any limits. Nor do the others cover
-        resources of the whole cluster, unless there is one server, which might as well have them.
+        Of the proofs cited, only those of Pareto optimality cover named limits, rules and limits on parallelism: they hold for any rows.
+        Nor do the others cover resources of the whole cluster, unless there is one server, which might as well have them.
         """
+        if wanted is not Property.PARETO and instance.differs_by_server:  # no proof is about work
+            return None
         of_cluster = bool(instance.shared) and instance.counts.sum() != 1 and not self.proofs_cover_shared
-        if wanted is not Property.PARETO and (of_cluster or instance.limited.any()):
+        if wanted is not Property.PARETO and (of_cluster or instance.limited.any() or instance.limits or instance.rules):
             return None
         return self.satisfies.get(wanted) if all(condition.met(instance, sharing) for condition in self.conditions) else None
 
@@ -140,9 +146,14 @@ class Notion(ABC):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of the notion with their values, by name; arguments by keyword only, such as those of trees, come last."""
+        """The options of the notion with their values, by name; arguments by keyword only, such as those of trees, come last.
+
+        Fields whose metadata say "if given" are left out while they are None.
+        """
         fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(self) if dataclasses.is_dataclass(self) else ()
-        return {field.name: getattr(self, field.name) for field in sorted(fields, key=lambda each: bool(each.kw_only))}
+        every = {field.name: getattr(self, field.name) for field in sorted(fields, key=lambda each: bool(each.kw_only))}
+        silent = {field.name for field in fields if "if given" in field.metadata and every[field.name] is None}
+        return {name: value for name, value in every.items() if name not in silent}
 
     @property
     def chosen_options(self) -> dict[str, Any]:
@@ -225,6 +236,12 @@ class Notion(ABC):
                 "the instance gives rates, so its servers can only be shared by time, and sharing='rdm' has no meaning for it; "
                 "leave sharing out or use sharing='tdm'"
             )
+        if not self.by_server:
+            what = f'"{self.name}" measures tasks that are the same everywhere'
+            refuse_by_server(instance, what, 'use "cdrf", "tsf", "max-min" or "proportional"')
+        if instance.is_tree or instance.rules or any(limit.resource is not None for limit in instance.limits):
+            what = "queues, guarantees, weights of 0, rules and limits of a resource count tasks that are the same everywhere"
+            refuse_by_server(instance, what, "leave these out, or give one demand and no speeds")
         self.check_queues(instance)
         if instance.weights.ndim == 2 and not self.weights_per_resource:
             raise Unsupported(
@@ -307,6 +324,8 @@ class Notion(ABC):
 
 def _comparable(value: Any) -> Any:
     """Return a value that is equal to, and hashed as, that of an equal option: of arrays and lists shape and numbers."""
+    if isinstance(value, Mapping):
+        return tuple(sorted((str(name), _comparable(each)) for name, each in value.items()))
     if isinstance(value, list | tuple) or hasattr(value, "__array__"):
         array = np.asarray(value)
         return array.shape, tuple(array.ravel().tolist())

@@ -85,6 +85,7 @@ class Proportional(GivenUtility):
     source = "Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris (2018), (15) and corollary 1; Mo and Walrand (2000)"
     references = ("Kesidis2018", "MoWalrand2000")
     symmetric = True
+    by_server = True
     proofs_cover_shared = True  # they have prices as the resources of servers have
     satisfies: ClassVar = {
         Property.PARETO: "every U[n] counts: Mo and Walrand (2000)",

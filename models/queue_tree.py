@@ -20,6 +20,7 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.tree import Tree
+from fairopt.models.counting import Counting
 from fairopt.program.queue_limits import Row, guarantee_rows, stack_rows
 from fairopt.program.tree_filling import Part, TreeFilling
 
@@ -50,28 +51,36 @@ def check_no_queues(name: str, instance: Instance) -> None:
     check_limits_alone(name, instance)
 
 
-def check_limits_alone(name: str, instance: Instance) -> None:
-    """Refuse what is more than limits of queues, for a notion that equalises no share: guarantees, weights of queues, tiers."""
+def check_limits_alone(name: str, instance: Instance, *, guarantees: bool = False) -> None:
+    """Refuse what is more than limits of queues, for a notion that equalises no share: weights, tiers and orders of queues, and guarantees.
+
+    With ``guarantees`` they are allowed: the notion keeps them as rows (`fairopt.solving.kept_guarantees`).
+    """
     use = 'use "drfh", "tsf" or another notion that equalises a share'
     promised = np.flatnonzero(instance.guarantees > 0)
-    if promised.size:
+    if promised.size and not guarantees:
         raise Unsupported(f'"{name}" does not support guarantees, and user "{instance.users[promised[0]]}" has one; {use}')
     if (instance.weights == 0).any():
         user = instance.users[int(np.flatnonzero(instance.weights == 0)[0])]
         raise Unsupported(f'"{name}" needs weights > 0, and that of user "{user}" is 0; {use}, or leave the user out')
+    what = "guarantees and limits" if guarantees else "limits"
     for queue in instance.queues:
-        if queue.guarantee or any(quota.guarantee for quota in queue.quotas):
-            raise Unsupported(f'"{name}" takes the limits of queues, but no guarantees, and queue "{queue.name}" has one; {use}')
+        if not guarantees and (queue.guarantee or any(quota.guarantee for quota in queue.quotas)):
+            raise Unsupported(f'"{name}" takes the {what} of queues, but no guarantees, and queue "{queue.name}" has one; {use}')
         if queue.weight != 1 or queue.tier:
-            what = "tiers" if queue.tier else "weights"
-            raise Unsupported(f'"{name}" takes the limits of queues, but not their {what}, and queue "{queue.name}" has one; {use}')
+            which = "tiers" if queue.tier else "weights"
+            raise Unsupported(f'"{name}" takes the {what} of queues, but not their {which}, and queue "{queue.name}" has one; {use}')
+        if queue.order != "fair":
+            raise Unsupported(
+                f'"{name}" takes the {what} of queues, but not their order, and queue "{queue.name}" has the order "{queue.order}"; {use}'
+            )
 
 
 def check_nested(name: str, instance: Instance) -> None:
-    """Refuse what the nested reading of a tree does not support: guarantees, tiers, weights of 0."""
+    """Refuse what the nested reading of a tree does not support: guarantees, tiers, weights of 0, an order of first come, first served."""
     for queue in instance.queues:
         what = "a guarantee" if any(each.guarantee for each in queue.everywhere_and_on_groups) else "a tier" if queue.tier else ""
-        what = what or ("the weight 0" if queue.weight == 0 else "")
+        what = what or ("the weight 0" if queue.weight == 0 else f'the order "{queue.order}"' if queue.order != "fair" else "")
         if what:
             raise Unsupported(f'tree="nested" supports only weights > 0 and limits, and queue "{queue.name}" has {what}; leave tree out')
     if instance.guarantees.any() or (instance.weights == 0).any():
@@ -82,36 +91,51 @@ def check_nested(name: str, instance: Instance) -> None:
 
 
 def tree_filling(
-    instance: Instance, share: FloatArray, users: IntArray, servers: IntArray, guarantees: Guarantees, queue_share: QueueShare
+    instance: Instance,
+    share: FloatArray,
+    users: IntArray,
+    servers: IntArray,
+    guarantees: Guarantees,
+    parts: FloatArray | None,
+    last: BoolArray | None = None,
+    counting: Counting | None = None,
 ) -> TreeFilling:
     """Return the goal of filling the tree of an instance.
 
     Parameters
     ----------
     share : array (users,) or (users, servers)
-        Of one task. With ``queue_share="dominant"`` it must not depend on the server.
+        Of one task. With ``parts`` it must not depend on the server.
     users, servers : int arrays (pairs,)
+    parts : array (users, resources) or None
+        With ``queue_share="dominant"``, the parts of the cluster that a task takes, as they count; None: the share of a queue is a sum.
+    last : bool array (users,), optional
+        Who comes after all others; default: nobody.
+    counting : Counting, optional
+        What counts, which guarantees are measured by, too.
     """
     tree = instance.tree
     weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users, dtype=instance.weights.dtype)
     takes = None
-    if queue_share == "dominant":
+    if parts is not None:
         known = share < np.inf
-        takes = safe_ratio(safe_ratio(instance.demands, instance.total_capacity), np.where(known, share, 1)[:, None])
+        takes = safe_ratio(parts, np.where(known, share, 1)[:, None])
         takes[~(takes < np.inf) | ~known[:, None]] = 0
     open_to = _inside(tree, 0)
     stages = _stages(instance, tree)
-    parts = [
+    filling = [
         part
         for number in range(1, max(int(stage.max(initial=0)) for stage in stages) + 1)
-        if (part := _guarantees(instance, tree, weights, stages, number, users, servers)) is not None
+        if (part := _guarantees(instance, tree, weights, stages, number, users, servers, counting)) is not None
     ]
     tiers = tree.tiers[tree.user_node]
     surplus = (weights > 0) & open_to[tree.user_node]
-    for tier in sorted(set(tiers[surplus].tolist()), reverse=True):
-        title = "the surplus" if (tiers == tier).all() else f"the surplus of tier {tier}"
-        parts.append(Part(title, surplus & (tiers == tier)))
-    return TreeFilling(weights, tree, takes, guarantees == "clamp", tuple(parts))
+    behind = np.zeros(instance.n_users, bool) if last is None else last
+    for those, who in ((surplus & ~behind, ""), (surplus & behind, " of who demands nothing that counts")):
+        for tier in sorted(set(tiers[those].tolist()), reverse=True):
+            title = f"the surplus{who}" if (tiers == tier).all() else f"the surplus of tier {tier}{', ' + who[4:] if who else ''}"
+            filling.append(Part(title, those & (tiers == tier)))
+    return TreeFilling(weights, tree, takes, guarantees == "clamp", tuple(filling))
 
 
 def _stages(instance: Instance, tree: Tree) -> tuple[IntArray, IntArray]:
@@ -137,6 +161,7 @@ def _guarantees(
     number: int,
     users: IntArray,
     servers: IntArray,
+    counting: Counting | None,
 ) -> Part | None:
     """Return the part in which the guarantees of a number are met, None where there are none."""
     total, kind = instance.total_capacity, instance.demands.dtype
@@ -145,7 +170,7 @@ def _guarantees(
     everywhere = np.ones(instance.n_servers, bool)
     own = stages[1] == number
     user_rates = np.zeros(instance.n_users, dtype=kind)
-    user_rates[own] = (instance.guarantees[own, None] * safe_ratio(instance.demands[own], total)).max(axis=1)
+    user_rates[own] = _largest(instance.guarantees[own, None] * safe_ratio(instance.demands[own], total), counting)
     user_rates[~(user_rates < np.inf)] = 0  # who can run nowhere
     for n in np.flatnonzero(own):
         mine = np.zeros(instance.n_users, bool)
@@ -166,14 +191,14 @@ def _guarantees(
                 r = instance.resources.index(name)
                 amount[r] += value
                 named[r] |= value > 0
-        node_rates[node] = safe_ratio(amount, total)[total > 0].max(initial=0)
+        node_rates[node] = _largest(np.where(total > 0, safe_ratio(amount, total), 0), counting)
         if not node_rates[node] > 0:
             continue
         inside = _inside(tree, int(node))
         rising |= inside[tree.user_node] & (weights > 0) & (instance.demands[:, named] > 0).any(axis=1) & ~own
         rows += guarantee_rows(instance, tree, int(node))
         owners += [int(node)] * (len(rows) - len(owners))
-    if not rising.any():
+    if not rows:
         return None
     limits = stack_rows(instance.demands, rows, users, servers)
     keys = limits.keys[:, 0]
@@ -182,6 +207,15 @@ def _guarantees(
     title = f"the guarantees of stage {number}" if max(each.max(initial=0) for each in stages) > 1 else "the guarantees"
     names, whose = tuple(row.name for row in stated), np.array(owners, np.int64)[keys]
     return Part(title, rising, node_rates, user_rates, limits, names, stated, whose)
+
+
+def _largest(parts: FloatArray, counting: Counting | None) -> FloatArray:
+    """Return the largest of parts of the cluster, (..., resources), as they count; where nothing that counts is among them, as they are."""
+    largest = parts.max(axis=-1)
+    if counting is None:
+        return np.asarray(largest)
+    counted = counting.weigh(parts).max(axis=-1)
+    return np.asarray(np.where(counted > 0, counted, largest))
 
 
 def _inside(tree: Tree, top: int) -> BoolArray:

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import wraps
@@ -33,9 +34,11 @@ from typing import Any, ClassVar, cast, get_args
 import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.fractions import ExactArray, fractions_of, rationals
-from fairopt.models.notion import Notion, Sharing
+from fairopt.models.counting import Counting, only_text, weights_mapping
+from fairopt.models.notion import Notion, Property, Sharing
 from fairopt.models.queue_tree import (
     OPTIONS_OF_TREES,
     Guarantees,
@@ -53,18 +56,20 @@ from fairopt.program.exact import ExactProgram
 from fairopt.program.filling import Criterion
 from fairopt.program.kept_parts import KeptParts
 from fairopt.program.limits import ACROSS_SERVERS
+from fairopt.program.most_work import work_of_pool
 from fairopt.program.queue_limits import queue_limits
 from fairopt.program.share_limits import ShareLimits
+from fairopt.program.tree_filling import TreeFilling
 from fairopt.wording import figure, joined, named, percent
 
-__all__ = ["ShareNotion", "alone_on_each", "dominant_part", "dominant_share"]
+__all__ = ["ShareNotion", "alone_on_each", "dominant_share"]
 
 
 _MANY = 10_000  # pairs; of fewer, a leximin level by level takes no second
 
 
 class _Unstated:
-    """The default of an option of trees, which a subclass may state otherwise. No notion holds it."""
+    """The default of an option by keyword, which a subclass may state otherwise. No notion holds it."""
 
     def __init__(self, value: str | None) -> None:
         self.value = value
@@ -74,15 +79,16 @@ class _Unstated:
 
 
 _SURPLUS, _FILLING, _OF_THE_NOTION = (cast(Any, _Unstated(value)) for value in ("surplus", "filling", None))
+_STATED = (*OPTIONS_OF_TREES, "resource_weights", "only")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShareNotion(Notion):
     """Leximin of weighted shares, U[n] = sum_i share_per_task[n] x[n,i]; in a tree of queues its filling.
 
-    Every such notion has the options of trees (`fairopt.models.queue_tree`), by keyword. A subclass may state one as an attribute of the
-    class, such as ``queue_share = "sum"``; an argument overrides it. A subclass with options of its own is a dataclass, which must be
-    frozen, as this class is: ``@dataclass(frozen=True)``.
+    Every such notion has the options of trees (`fairopt.models.queue_tree`) and of what counts (`fairopt.models.counting`), by keyword. A
+    subclass may state one as an attribute of the class, such as ``queue_share = "sum"``; an argument overrides it. A subclass with options
+    of its own is a dataclass, which must be frozen, as this class is: ``@dataclass(frozen=True)``.
 
     Parameters
     ----------
@@ -90,19 +96,34 @@ class ShareNotion(Notion):
     queue_share : {"dominant", "sum"}, optional
         The share of a queue; the default is ``default_queue_share``.
     tree : {"filling", "nested"}
+    resource_weights : mapping, optional
+        How often each resource counts in a share; a resource that is not named counts once. Of `drf`, `drfh`, `asset`, and of the dominant
+        shares of queues.
+    only : str, optional
+        The resources that count, joined by "+"; a list of names is joined. All others count 0.
     """
 
     guarantees: Guarantees = field(default=_SURPLUS, kw_only=True)
     queue_share: QueueShare | None = field(default=_OF_THE_NOTION, kw_only=True)
     tree: Reading = field(default=_FILLING, kw_only=True)
+    resource_weights: Mapping[str, Any] | None = field(default=_OF_THE_NOTION, kw_only=True, metadata={"if given": True})
+    only: str | None = field(default=_OF_THE_NOTION, kw_only=True, metadata={"if given": True})
 
     default_queue_share: ClassVar[QueueShare] = "sum"
+    keeps_guarantees: ClassVar[bool] = True
+    """Of a notion that follows no tree: is what guarantees give kept (`fairopt.solving.kept_guarantees`)?"""
+    counts_resources: ClassVar[bool] = False
+    """Is a share a measure of resources of the cluster, in which ``resource_weights`` count?"""
 
     def __post_init__(self) -> None:
-        """Take the options of trees that are not given from the class."""
-        for name in OPTIONS_OF_TREES:
+        """Take the options by keyword that are not given from the class, and read what counts."""
+        for name in _STATED:
             if isinstance(getattr(self, name), _Unstated):
                 object.__setattr__(self, name, getattr(type(self), name))
+        if self.resource_weights is not None and self.only is not None:
+            raise Unsupported("resource_weights and only both say what counts; give one of them")
+        object.__setattr__(self, "resource_weights", weights_mapping(self.resource_weights))
+        object.__setattr__(self, "only", only_text(self.only))
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
@@ -114,6 +135,64 @@ class ShareNotion(Notion):
                 own(self, *arguments)
 
             cls.__post_init__ = after  # type: ignore[method-assign]
+
+    def check(self, instance: Instance, sharing: Sharing) -> None:
+        """Refuse weights of resources that cannot count, and what every notion refuses."""
+        super().check(instance, sharing)
+        if self.resource_weights is None and self.only is None:
+            return
+        counting = Counting(instance, self.resource_weights, self.only)
+        by_queues = self._queue_share() == "dominant" and self.goal(np.ones(instance.n_users)).feature is Feature.LEXIMIN
+        if not (self.counts_resources or by_queues):
+            raise Unsupported(
+                f'the shares of "{self.name}" do not add up resources of the cluster, so it takes neither resource_weights nor '
+                'only; use "drfh", "drf" or "asset", or queue_share="dominant"'
+            )
+        if not (counting.m > 0).any():
+            raise Unsupported("resource_weights are 0 for all resources, so nothing counts; give one a weight > 0")
+        last = self.last(instance)
+        if not last.any():
+            return
+        who = f"user {named(instance.users[int(last.argmax())])} demands nothing that counts, and comes after all others"
+        if self.tree == "nested":
+            raise Unsupported(f'{who}; tree="nested" knows no such order, so leave tree out')
+        if self.goal(np.ones(instance.n_users)).feature is not Feature.LEXIMIN:
+            raise Unsupported(f'{who}; "{self}" equalises all shares, so use formulation="leximin"')
+        if self.guarantees == "clamp" and instance.is_tree and self._queue_share() == "dominant":
+            raise Unsupported(
+                f'{who}; under guarantees="clamp" its queue would be measured in two ways at once, so use guarantees="surplus"'
+            )
+
+    def counting(self, instance: Instance) -> Counting | None:
+        """Return what counts in shares of this instance; None if all resources count once and that was not asked."""
+        if self.resource_weights is None and self.only is None:
+            return None
+        return Counting(instance, self.resource_weights, self.only)
+
+    def last(self, instance: Instance) -> BoolArray:
+        """Return the users who demand nothing that counts, (users,): they come after all others."""
+        counting = self.counting(instance)
+        if counting is None or not (self.counts_resources or (instance.is_tree and self._queue_share() == "dominant")):
+            return np.zeros(instance.n_users, bool)
+        return counting.last
+
+    def refuse_last(self, instance: Instance, why: str) -> None:
+        """Refuse users who demand nothing that counts, where shares of everybody are added up or compared; ``why`` ends the sentence.
+
+        Raises
+        ------
+        Unsupported
+        """
+        last = self.last(instance)
+        if last.any():
+            raise Unsupported(f"user {named(instance.users[int(last.argmax())])} demands nothing that counts, and {why}")
+
+    def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
+        """Return the citation; proofs of other properties than Pareto optimality know of no weights of resources."""
+        counting = self.counting(instance)
+        if wanted is not Property.PARETO and counting is not None and not counting.changes_nothing:
+            return None
+        return super().promise(wanted, instance, sharing)
 
     def check_queues(self, instance: Instance) -> None:
         """Allow a tree of queues if the goal is a leximin, limits of queues if it is a sum, and no queues otherwise.
@@ -135,7 +214,7 @@ class ShareNotion(Notion):
         if not instance.is_tree:
             return
         if not goal.in_shares:
-            check_limits_alone(self.name, instance)
+            check_limits_alone(self.name, instance, guarantees=goal.feature in (Feature.TOTAL, Feature.ALPHA_FAIR))
         elif goal.feature is not Feature.LEXIMIN:
             check_no_queues(self.name, instance)
         elif self.tree == "nested":
@@ -172,7 +251,7 @@ class ShareNotion(Notion):
         """Return the same share for progressive filling, if the goal is its leximin."""
         if not self.goal(np.ones(instance.n_users)).has_levels:
             return super().criterion(instance)
-        exact = instance.demands.dtype == object
+        exact = instance.capacities.dtype == object
         return Criterion(self._exact_share(instance) if exact else self._checked_share(instance))
 
     def _checked_share(self, instance: Instance) -> FloatArray:
@@ -185,7 +264,7 @@ class ShareNotion(Notion):
             found = f"a {type(given).__name__} that is no array of numbers"
         else:
             if share.shape in shapes:
-                return share
+                return np.asarray(by_work(instance, share))
             found = f"an array of shape {share.shape}"
         raise InvalidInstance(
             f'share_per_task of "{self.name}" returned {found}; return numbers of shape (users,) = {shapes[0]}, '
@@ -202,7 +281,7 @@ class ShareNotion(Notion):
         if program.goal.feature is Feature.NESTED:
             goal = Nested.of(instance.tree, weights, np.bincount(users, minlength=instance.n_users) > 0)
         elif program.goal.is_filling:
-            goal = tree_filling(instance, share, users, servers, self.guarantees, self._queue_share())
+            goal = self.filling(instance, share, users, servers)
         return ExactProgram.of(program, instance, utilities, goal)
 
     def _exact_share(self, instance: Instance) -> ExactArray:
@@ -214,7 +293,7 @@ class ShareNotion(Notion):
                 f'share_per_task of "{self.name}" gives {wrong[0]!r} for an instance in fractions, which is a float; compute it without '
                 "floats of your own (Fraction(1, 2) for 0.5), or leave exact out"
             )
-        return fractions_of(share)
+        return np.asarray(by_work(instance, fractions_of(share)))
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Return the program: eligible pairs, shares as utilities, limits, goal.
@@ -240,11 +319,11 @@ class ShareNotion(Notion):
                 f'"{self.name}", but shares must be > 0; give the user a demand > 0, or use "max-min" with a utility of your own'
             )
         goal = self.goal(instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users))
-        if instance.is_tree and goal.feature is Feature.LEXIMIN:
+        if goal.feature is Feature.LEXIMIN and (instance.is_tree or self.last(instance).any()):
             if self.tree == "nested":
                 goal = Nested.of(instance.tree, goal.weights, np.bincount(users, minlength=instance.n_users) > 0)
             else:
-                goal = tree_filling(instance, share, users, servers, self.guarantees, self._queue_share())
+                goal = self.filling(instance, share, users, servers)
         of_queues, names = queue_limits(instance, users, servers)
         program = Program(
             name=self.name,
@@ -261,9 +340,16 @@ class ShareNotion(Notion):
             queue_limits=names,
         )
         if goal.feature is Feature.LEXIMIN and not integral and _across_servers_alone(program):
-            filling = tree_filling(instance, share, users, servers, "surplus", "sum")  # the same levels: a tree of its root alone
+            filling = tree_filling(instance, share, users, servers, "surplus", None)  # the same levels: a tree of its root alone
             return dataclasses.replace(program, goal=filling)
         return program.keeping(KeptParts.of(instance))
+
+    def filling(self, instance: Instance, share: FloatArray, users: IntArray, servers: IntArray) -> TreeFilling:
+        """Return the goal of filling the tree of an instance; of a flat list of users, if somebody comes last, a tree of its root alone."""
+        counting, parts = self.counting(instance), None
+        if self._queue_share() == "dominant" and instance.is_tree:
+            parts = safe_ratio(instance.demands, instance.total_capacity) if counting is None else counting.own_parts
+        return tree_filling(instance, share, users, servers, self.guarantees, parts, self.last(instance), counting)
 
 
 def _across_servers_alone(program: Program) -> bool:
@@ -274,33 +360,34 @@ def _across_servers_alone(program: Program) -> bool:
     )
 
 
-for _name in OPTIONS_OF_TREES:  # of the class itself, the value
+for _name in _STATED:  # of the class itself, the value
     setattr(ShareNotion, _name, getattr(ShareNotion, _name).value)
 
 
-def dominant_share(instance: Instance, capacity: FloatArray) -> FloatArray:
-    """Return max_r d[n,r] / C[r], (users,); with weights per resource, max_r d[n,r] / (C[r] phi[n,r]).
+def by_work(instance: Instance, share: Any) -> Any:
+    """Return the share of one task from the share of a unit of work, speed[n,i] times as much."""
+    if instance.speeds_given is None:
+        return share
+    return (share[:, None] if share.ndim == 1 else share) * instance.speeds
 
-    ``capacity`` is C, (resources,), of one server or of the cluster.
+
+def share_of_work(instance: Instance, counting: Counting | None) -> FloatArray:
+    """Return 1 / W[n], (users,), the share of a unit of work where demands or speeds differ by server (`fairopt.program.most_work`)."""
+    if counting is not None or instance.weights.ndim == 2:
+        what = "weights of resources, whoever has them, are defined for one demand" if counting is None else "resource_weights are so, too"
+        refuse_by_server(instance, what, "leave the weights of resources out")
+    return safe_ratio(1, work_of_pool(instance))
+
+
+def dominant_share(instance: Instance, capacity: FloatArray, counting: Counting | None = None) -> FloatArray:
+    """Return max_r m[r] d[n,r] / C[r], (users,); with weights per resource, max_r m[r] d[n,r] / (C[r] phi[n,r]).
+
+    ``capacity`` is C, (resources,), of one server or of the cluster; m is 1, or what counts. Of users who demand nothing that counts, m is
+    1.
     """
-    ratio = safe_ratio(instance.demands, capacity)
+    ratio = safe_ratio(instance.demands, capacity) if counting is None else counting.own_parts
     share: FloatArray = (ratio / instance.weights if instance.weights.ndim == 2 else ratio).max(axis=1)
     return share
-
-
-def dominant_part(instance: Instance, user: int, capacity: FloatArray, pool: str) -> str:
-    """Return a sentence's end on the dominant resource of a user: which resource, and what part of it a task takes.
-
-    ``capacity`` is that of the pool, (resources,); ``pool`` its name, such as "the server".
-    """
-    parts = safe_ratio(instance.demands[user], capacity)
-    weighted = parts / instance.weights[user] if instance.weights.ndim == 2 else parts
-    order = np.argsort(-weighted, kind="stable")
-    first = named(instance.resources[order[0]])
-    others = [f"{percent(parts[r])} of the {named(instance.resources[r])}" for r in order[1:] if parts[r] > 0]
-    also = f" ({joined(others[:3])})" if others else ""
-    for_weight = " for its weights" if instance.weights.ndim == 2 else ""
-    return f"its share of {pool}: a task takes {percent(parts[order[0]])} of the {first}, its dominant resource{for_weight}{also}"
 
 
 def alone_on_each(instance: Instance, user: int, most: int = 3) -> str:

@@ -33,6 +33,7 @@ from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.instance.shared import within_shared
 from fairopt.models.notion import Condition, Property, Sharing
 from fairopt.models.share_notion import ShareNotion
+from fairopt.program.most_work import work_alone
 from fairopt.wording import percent, plural
 
 __all__ = ["TSF"]
@@ -41,7 +42,12 @@ _SOURCE = "Wang, Li, Liang and Li (2016)"
 
 
 def _alone(instance: Instance) -> FloatArray:
-    """Return what each user could run alone without placement constraints, (users,), within the resources of the cluster."""
+    """Return what each user could run alone without placement constraints, (users,), within the resources of the cluster.
+
+    It is work, where demands or speeds differ by server.
+    """
+    if instance.differs_by_server:
+        return work_alone(instance, instance.unconstrained_rates, at_once=False)
     return within_shared(instance, instance.unconstrained_rates.sum(axis=1))
 
 
@@ -53,6 +59,7 @@ class TSF(ShareNotion):
     source = "Wang, Li, Liang and Li (2016); Khamse-Ashari et al. (2017), section II-B"
     references = ("WangLiLiangLi2016", "KhamseAshari2017")
     symmetric = True
+    by_server = True
     satisfies: ClassVar = {
         Property.SHARING_INCENTIVE: f"{_SOURCE}; against the slice of every server without placement constraints",
         Property.ENVY_FREENESS: _SOURCE,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fairopt.solvers.via_highs.memory import RememberedLevels
     from fairopt.solvers.via_highs.pareto import Pareto, pareto_frontier
     from fairopt.solvers.via_highs.placement import Placed, pack_servers, place_numbers, place_whole
+    from fairopt.solvers.via_highs.under_rules import able_users
     from fairopt.solvers.via_highs.warm_start import RepeatedLevels
     from fairopt.solvers.via_pyomo.engine import to_model
 
@@ -49,6 +50,7 @@ __all__ = [
     "RememberedLevels",
     "RepeatedLevels",
     "Turns",
+    "able_users",
     "candidates",
     "check_arrivals",
     "choose",
@@ -90,6 +92,7 @@ __getattr__ = door(  # a name is imported when it is first used: nobody needs ev
         "filling.progressive_filling": ["Filled", "fill"],
         "polishing": ["polishes"],
         "rational": ["EXACT_GOALS", "largest_exactly", "points_near", "seconds_of_a_level", "solve_exactly"],
+        "via_highs.under_rules": ["able_users"],
         "via_highs.contradictions": ["contradiction"],
         "via_cvxpy.engine": ["to_problem"],
         "via_highs.memory": ["RememberedLevels"],

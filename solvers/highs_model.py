@@ -289,6 +289,7 @@ class HighsModel:
 
         With x = x0 + d / factor the bounds of d are factor * (bounds - x0) and factor * (row bounds - A x0); the basis stays. Costs
         times ``of_prices`` shrink the tolerance of prices. (Iterative refinement of linear programs; Gleixner, Steffy and Wolter 2016.)
+        The iterations of both are counted.
         """
         lower, upper, row_lower, row_upper = self._bounds
         point = np.clip(outcome.x, lower, upper)
@@ -303,9 +304,10 @@ class HighsModel:
         self._write_bounds(*self._bounds)
         if of_prices != 1.0:
             self._write_costs(self._cost)
+        iterations = outcome.iterations + correction.iterations
         if correction.status is not Status.OPTIMAL:
-            return outcome
-        return replace(outcome, x=point + correction.x / factor, row_duals=correction.row_duals / of_prices)
+            return replace(outcome, iterations=iterations)
+        return replace(outcome, x=point + correction.x / factor, row_duals=correction.row_duals / of_prices, iterations=iterations)
 
     def _write_bounds(self, lower: FloatArray, upper: FloatArray, row_lower: FloatArray, row_upper: FloatArray) -> None:
         times = self._magnified

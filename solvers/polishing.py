@@ -16,6 +16,13 @@ def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Soluti
     """
     if program.integral:
         return
+    if not program.down_closed:
+        from fairopt.solvers.active_sets.ruled import polish_ruled
+
+        near = polish_ruled(program, solution)
+        if near is not None:
+            yield "primal-dual steps", near
+        return
     if program.goal.has_levels:
         from fairopt.solvers.leximin.polish import polishes as of_levels
 

@@ -5,6 +5,7 @@
 *Rates.* A node v with rate R hands R w[c] / m[v] to each child c that rises. m[v] is the sum of their weights ("sum"), or the largest entry
 of V = sum of w[c] e[c] over them ("dominant"). e[v] = V / m[v], and e[n] is the part of the cluster that one unit of the share of user n
 takes. In the surplus the root's children rise at w. In the stage of a guarantee the guaranteed nodes rise at the dominant share of it.
+Of the children of a listed queue only the first that has not stopped rises.
 
 *A level.* Maximise tau such that some allocation has s[n] >= S[n] + rate[n] tau for everybody (rate[n] = 0 for users who do not rise). A
 user who rises stops at this level if no allocation gives it more while all others keep theirs: one more LP for each user.
@@ -66,6 +67,7 @@ __all__ = [
     "shares",
     "smaller",
     "tasks_alone",
+    "with_orders",
 ]
 
 Number = Any  # float, or Fraction where an answer is exact
@@ -164,15 +166,18 @@ class Cluster:
         self.demands = np.array([[number(v) for v in row] for row in instance.demands], kind)
         rows = zip(instance.counts, instance.capacities, strict=True)
         self.capacity = np.array([[number(count) * number(v) for v in row] for count, row in rows], kind)
-        self.total = self.capacity.sum(axis=0)
+        of_cluster = np.array([number(amount) for amount in instance.shared.values()], kind)
+        self.total = np.concatenate([self.capacity.sum(axis=0), of_cluster])
         share = np.asarray(share)
         self.same_everywhere = share.ndim == 1
         wide = np.broadcast_to(share[:, None] if share.ndim == 1 else share, (instance.n_users, instance.n_servers))
         self.share = np.array([[number(v) for v in row] for row in np.where(instance.eligibility, wide, 0.0)], kind)
         self.able = [n for n in range(instance.n_users) if instance.eligibility[n].any()]
         everybody, everywhere = range(instance.n_users), range(instance.n_servers)
-        pairs = [(i, r) for i in everywhere for r in range(instance.n_resources)]
-        self.rows = [self.row(everybody, r, [i], self.capacity[i, r]) for i, r in pairs if not large or self.capacity[i, r] == 0]
+        columns = self.capacity.shape[1]
+        pairs = [([i], r, self.capacity[i, r]) for i in everywhere for r in range(columns)]
+        pairs += [(list(everywhere), columns + r, amount) for r, amount in enumerate(of_cluster)]
+        self.rows = [self.row(everybody, r, there, amount) for there, r, amount in pairs if not large or amount == 0]
         for n in self.able:
             own = np.zeros_like(self.share)
             own[n] = number(1)
@@ -181,8 +186,8 @@ class Cluster:
             if np.isfinite(instance.parallelism[n]):
                 busy = np.zeros_like(self.share)
                 for i in np.flatnonzero(instance.eligibility[n]):
-                    demanded = self.demands[n] > 0
-                    busy[n, i] = max(self.demands[n][demanded] / np.array([number(v) for v in instance.capacities[i]], kind)[demanded])
+                    pairs_of = zip(self.demands[n], instance.capacities[i], strict=False)
+                    busy[n, i] = max((d / number(c) for d, c in pairs_of if d > 0 and c > 0), default=number(0))
                 self.rows.append(Row(busy, number(instance.parallelism[n])))
         for node in nodes:
             if node.queue is None:
@@ -228,8 +233,7 @@ class LinearPrograms:
     def __init__(self, cluster: Cluster) -> None:
         instance, self.exact = cluster.instance, cluster.number is Fraction
         self.cluster = cluster
-        most = np.where(np.isfinite(instance.tasks), instance.tasks, np.inf)[:, None]
-        alone = np.minimum(instance.rates, most)
+        alone = np.minimum(instance.rates, np.minimum(instance.tasks, within_shared(instance))[:, None])
         self.users, self.servers = np.nonzero(instance.eligibility & (alone > 0))
         self.unit = np.array([Fraction(1)] * self.users.size, object) if self.exact else alone[self.users, self.servers]
         worth = cluster.share[self.users, self.servers] * self.unit
@@ -239,6 +243,7 @@ class LinearPrograms:
         self.worth = worth / self.scale[self.users]
         self.block = self.users.size + len(cluster.kept) * len(cluster.nodes)
         self.width = 2 * self.block + 1  # x and z, tau, y and its z
+        self.caps: list[Row] = []  # of users who rise for one guarantee alone: beyond it they complete no other
 
     def _line(self, pairs: Any, *, completion: bool = False, tau: Number = 0) -> Any:
         """Return a row of these coefficients of the tasks of x, or of y, and of tau."""
@@ -306,6 +311,9 @@ class LinearPrograms:
             if floor.bound > 0:
                 matrix.append(self._line(-floor.use[self.users, self.servers] * self.unit / floor.bound, completion=True))
                 bounds.append(self.cluster.number(-1) if self.exact else -1 + 1e-12)
+        for cap in self.caps:
+            matrix.append(self._line(cap.use[self.users, self.servers] * self.unit, completion=True))
+            bounds.append(cap.bound)
         for n in self.cluster.able:
             matrix.append(self._line(self._own(n)) - self._line(self._own(n), completion=True))
             bounds.append(self.cluster.number(0) if self.exact else 1e-13)
@@ -320,8 +328,8 @@ class LinearPrograms:
             x[used] = point
             return value, x
         wide = np.array(lines, float)[:, used]
-        for presolve in (True, False):
-            options: Any = {**_OPTIONS, "presolve": presolve}
+        attempts: Any = (_OPTIONS, {**_OPTIONS, "presolve": False}, {})
+        for options in attempts:
             found: Any = linprog(-wide[0], A_ub=wide[1:], b_ub=np.array(bounds, float), options=options)
             if found.status == 0:
                 x = np.zeros(self.width)
@@ -442,9 +450,13 @@ class Oracle:
         number: Callable[[Any], Number] = float,
         only: int | None = None,
         large: bool = False,
+        counts: Sequence[float] | None = None,
     ) -> None:
         self.instance, self.number, self.only = instance, number, only
-        self.given = (instance, share, guarantees, queue_share, number)
+        self.given = (instance, share, guarantees, queue_share, number, counts)
+        self.counts = [number(1)] * instance.n_resources if counts is None else [number(each) for each in counts]
+        counted = [r for r, each in enumerate(self.counts) if each > 0]
+        self.last = {n for n in range(instance.n_users) if not (instance.demands[n, counted] > 0).any()}
         self.clamp, self.dominant = guarantees == "clamp", queue_share == "dominant"
         self.nodes = nodes_of(instance, number)
         self.first_user = len(instance.queues) + 1
@@ -467,7 +479,8 @@ class Oracle:
             worth = max(self.cluster.share[n])
             for r in range(instance.n_resources):
                 if self.cluster.demands[n, r] > 0:
-                    self.part[n, r] = self.cluster.demands[n, r] / self.cluster.total[r] / worth
+                    times = self.number(1) if n in self.last else self.counts[r]
+                    self.part[n, r] = times * self.cluster.demands[n, r] / self.cluster.total[r] / worth
 
     def solve(self) -> list[Number]:
         """Return the shares of the users; with ``only`` what the guarantees of a node and of those below it give them."""
@@ -483,10 +496,13 @@ class Oracle:
             self._guarantees()
         everywhere = [Row(np.repeat(floor.use.max(axis=1)[:, None], floor.use.shape[1], axis=1), floor.bound) for floor in self.floors]
         self.floors = everywhere  # in the surplus, amounts count on all servers
-        for tier in sorted({node.tier for node in self.nodes}, reverse=True):
+        tiers = sorted({node.tier for node in self.nodes}, reverse=True)
+        for last, tier in ((last, tier) for last in (False, True) for tier in tiers):
             tops = {c: self.nodes[c].weight for c in self.nodes[0].children}
             active = {
-                node.user for node in self.nodes if node.user in self.cluster.able and node.tier == tier and self._weighed(node.user, 0)
+                node.user
+                for node in self.nodes
+                if node.user in self.cluster.able and node.tier == tier and (node.user in self.last) == last and self._weighed(node.user, 0)
             }
             self._fill(f"surplus of tier {tier}", tops, active, [], top_waits=True)
         return self.share
@@ -521,13 +537,13 @@ class Oracle:
                     unit = ask / some
                     promises[v, r] = (Row(use, unit), unit, most[r][1] / unit)
         floors: list[Row] = []
-        caps = [self._cap(v) for v, node in enumerate(self.nodes) if node.stage and node.user is not None and not self._rises(node.user, v)]
+        caps = [row for v, node in enumerate(self.nodes) if node.stage for row in self._caps(v)]
+        assert isinstance(self.engine, LinearPrograms)
+        self.engine.caps = caps
         for outer in range(len(self.nodes)):
             open_ = [key for key in promises if self._outer(key[0]) == outer]
             while open_:
-                programs = self.engine
-                assert isinstance(programs, LinearPrograms)
-                part, stopped = programs.largest_part([promises[key][:2] for key in open_], floors, caps)
+                part, stopped = self.engine.largest_part([promises[key][:2] for key in open_], floors, caps)
                 full = [key for key in open_ if promises[key][2] <= part]
                 done = full or [open_[k] for k in stopped]
                 floors += [Row(promises[key][0].use, promises[key][1] * (promises[key][2] if full else part)) for key in done]
@@ -535,8 +551,8 @@ class Oracle:
         return floors
 
     def _alone(self, v: int, large: bool) -> Oracle:
-        instance, share, guarantees, queue_share, number = self.given
-        oracle = Oracle(instance, share, guarantees=guarantees, queue_share=queue_share, number=number, only=v, large=large)
+        instance, share, guarantees, queue_share, number, counts = self.given
+        oracle = Oracle(instance, share, guarantees=guarantees, queue_share=queue_share, number=number, only=v, large=large, counts=counts)
         oracle.solve()
         return oracle
 
@@ -577,10 +593,28 @@ class Oracle:
             above = self.nodes[above].parent
         return False
 
-    def _cap(self, v: int) -> Row:
-        use = np.zeros_like(self.cluster.share)
-        use[self.nodes[v].user] = self.number(1)
-        return Row(use, self._of(v)[-1][0])
+    def _caps(self, v: int) -> list[Row]:
+        """Return the extra limits of a node on the users who rise for it and for no node above; inner guarantees may have given more."""
+        node = self.nodes[v]
+        if node.user is not None:
+            use = np.zeros_like(self.cluster.share)
+            use[node.user] = self.number(1)
+            return [] if self._rises(node.user, v) else [Row(use, self._of(v)[-1][0])]
+        named = self._named(node.queue)  # type: ignore[arg-type]
+        active = [n for n in node.users if self._weighed(n, v) and any(self.cluster.demands[n, r] > 0 for r in named)]
+        only = [n for n in active if not self._rises(n, v)]
+        rows = []
+        for r, groups in named.items():
+            inner = self.number(0)
+            for w in below(self.nodes, v):
+                n = self.nodes[w].user
+                if w != v and self.nodes[w].stage and set(only) & set(self.nodes[w].users):
+                    inner += (
+                        self._of(w)[-1][0] * self.cluster.demands[n, r] if n is not None else self._of(w).get(r, (self.number(0), []))[0]
+                    )
+            outside = [i for i in range(self.instance.n_servers) if not any(i in servers for _, servers in groups)]
+            rows += [self.cluster.row(only, r, servers, max(amount, inner)) for amount, servers in [*groups, (self.number(0), outside)]]
+        return rows
 
     def _weighed(self, n: int, top: int) -> bool:
         """Are the weights of a user and of the queues on its way > 0, up to a node, whose own weight is not asked?"""
@@ -611,13 +645,13 @@ class Oracle:
                     own = np.zeros_like(self.cluster.share)
                     own[n] = self.number(1)
                     extra.append(Row(own, promised))
-                    parts = [promised * d / c for d, c in zip(self.cluster.demands[n], self.cluster.total, strict=True) if d > 0]
-                    tops[v] = max(parts)
+                    demands = enumerate(zip(self.cluster.demands[n], self.cluster.total, strict=True))
+                    tops[v] = self._largest({r: promised * d / c for r, (d, c) in demands if d > 0})
                     active.add(n)
             elif node.queue is not None:
                 named = self._named(node.queue)
                 if named:
-                    tops[v] = max(sum(amount for amount, _ in groups) / self.cluster.total[r] for r, groups in named.items())
+                    tops[v] = self._largest({r: sum(amount for amount, _ in groups) / self.cluster.total[r] for r, groups in named.items()})
                     extra += self._extra_limits(node, named)
                     active |= {
                         n
@@ -626,6 +660,10 @@ class Oracle:
                     }
         self.rose.append((stage, set(active)))
         self._fill(f"guarantees of stage {stage}", tops, active, extra, top_waits=False)
+
+    def _largest(self, parts: dict[int, Number]) -> Number:
+        """Return the largest of parts of the cluster as they count; where nothing that counts is among them, as they are."""
+        return max(self.counts[r] * part for r, part in parts.items()) or max(parts.values())
 
     def _named(self, queue: fo.Queue) -> dict[int, list[tuple[Number, list[int]]]]:
         """Return what a queue is guaranteed, in the numbers of the oracle."""
@@ -668,7 +706,9 @@ class Oracle:
         for v in look:  # grows: what is below the tops
             candidates = list(tops) if v == -1 else [c for c in self.nodes[v].children if self.nodes[c].weight > 0]
             there = [c for c in candidates if active.intersection(self.nodes[c].users)]
-            if self.clamp and (v >= 0 or top_waits):
+            if v > 0 and self.nodes[v].queue.order == "listed":  # type: ignore[union-attr]
+                there = there[:1]
+            elif self.clamp and (v >= 0 or top_waits):
                 ratio = {c: self.node_share[c] / self.nodes[c].weight for c in there if self.nodes[c].weight > 0}
                 least = min(ratio.values())
                 there = [c for c in ratio if ratio[c] <= least * (1 + near)]
@@ -743,7 +783,8 @@ def exact_shares(
 
 def share_per_task(instance: fo.Instance, notion: str) -> np.ndarray:
     """Return the share of one task of each user, not divided by its weight: drfh, drf, asset, tsf, cdrf, or max-min (1)."""
-    total = instance.counts @ instance.capacities
+    of_cluster = np.array(list(instance.shared.values()), float)
+    total = np.concatenate([instance.counts @ instance.capacities, of_cluster])
     demanded = instance.demands > 0
     parts: np.ndarray = np.divide(instance.demands, total, out=np.zeros_like(instance.demands), where=demanded & (total > 0))
     if notion in ("drf", "drfh"):
@@ -756,8 +797,10 @@ def share_per_task(instance: fo.Instance, notion: str) -> np.ndarray:
     for n in range(instance.n_users):
         for i in range(instance.n_servers):
             if notion == "tsf" or instance.eligibility[n, i]:
-                alone[n] += instance.counts[i] * min(instance.capacities[i, demanded[n]] / instance.demands[n, demanded[n]])
-    return np.divide(1.0, alone, out=np.ones_like(alone), where=alone > 0)
+                here = zip(instance.demands[n], instance.capacities[i], strict=False)
+                alone[n] += instance.counts[i] * min((c / d for d, c in here if d > 0), default=np.inf)
+    alone = np.minimum(alone, within_shared(instance))
+    return np.asarray(np.divide(1.0, alone, out=np.ones_like(alone), where=alone > 0))
 
 
 # Fairness among queues first -----------------------------------------------------------------------------------------------------
@@ -1073,6 +1116,15 @@ def random_tree(seed: int, servers: int | None = None) -> fo.Instance:
     return with_lenders(instance, seed) if seed % 2 else instance
 
 
+def with_orders(instance: fo.Instance, seed: int) -> fo.Instance:
+    """Return a tree in which about two thirds of the queues that hold users or queues, not both, are listed."""
+    rng = np.random.default_rng(seed)
+    parents = {queue.parent for queue in instance.queues}
+    listed = [rng.random() < 0.65 and not (queue.name in parents and queue.name in instance.queue_of) for queue in instance.queues]
+    changed = {queue.name: {"order": "listed"} for queue, yes in zip(instance.queues, listed, strict=True) if yes}
+    return instance.replace(queues=changed) if changed else instance
+
+
 def random_pool(seed: int, quotas: bool = False) -> fo.Instance:
     """One resource of one server. No node guarantees less than its children together, and all guarantees fit.
 
@@ -1134,9 +1186,16 @@ def gap(mine: Any, theirs: Any, alone: Any = 1.0) -> float:
     return float((np.abs(mine - theirs) / np.maximum(np.maximum(mine, theirs), 1e-3)).max(initial=0.0))
 
 
+def within_shared(instance: fo.Instance) -> np.ndarray:
+    """Return how many tasks of each user the resources of the cluster alone would allow."""
+    amounts, demands = np.array(list(instance.shared.values()), float), instance.demands[:, instance.capacities.shape[1] :]
+    most: np.ndarray = np.divide(amounts, demands, out=np.full(demands.shape, np.inf), where=demands > 0)
+    return np.asarray(most.min(axis=1, initial=np.inf))
+
+
 def tasks_alone(instance: fo.Instance) -> np.ndarray:
     """Return what each user could run alone; 1 for users who cannot run."""
-    alone = np.minimum(instance.rates.sum(axis=1), instance.tasks)
+    alone = np.minimum(np.minimum(instance.rates.sum(axis=1), within_shared(instance)), instance.tasks)
     return np.where(alone > 0, alone, 1.0)
 
 
@@ -1157,7 +1216,7 @@ def constructor(instance: fo.Instance) -> str:
             given = [repr(queue.name)]
             given += [f"parent={queue.parent!r}"] * (queue.parent is not None) + [f"weight={queue.weight:g}"] * (queue.weight != 1)
             given += [f"{what}={dict(value)}" for what in ("guarantee", "limit", "lending_limit") if (value := getattr(queue, what))]
-            given += [f"tier={queue.tier}"] * (queue.tier != 0)
+            given += [f"tier={queue.tier}"] * (queue.tier != 0) + [f"order={queue.order!r}"] * (queue.order != "fair")
             if queue.quotas:
                 groups = [
                     f"fo.Quota({list(q.servers)}, {dict(q.guarantee)}, {dict(q.limit)}, {dict(q.lending_limit)})" for q in queue.quotas
@@ -1188,7 +1247,7 @@ def _steps(instance: fo.Instance) -> Iterator[Callable[[], fo.Instance]]:
         if queue.name not in used:
             yield lambda rest=rest: instance.replace(queues=rest)  # type: ignore[misc]
         plain: dict[str, Any] = {name: getattr(queue, name) for name in queue.__dataclass_fields__}
-        changes: list[dict[str, Any]] = [{"quotas": ()}, {"tier": 0}, {"weight": 1.0}, {"lending_limit": {}}]
+        changes: list[dict[str, Any]] = [{"quotas": ()}, {"order": "fair"}, {"tier": 0}, {"weight": 1.0}, {"lending_limit": {}}]
         changes += [{"guarantee": {}, "lending_limit": {}}, {"limit": {}}]
         changes += [{"limit": {r: v for r, v in queue.limit.items() if r != name}} for name in queue.limit]
         for change in changes:
@@ -1238,6 +1297,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first instance")
     parser.add_argument("--notion", default="drfh")
     parser.add_argument("--bound", type=float, default=1e-8, help="the largest relative difference of shares")
+    parser.add_argument("--orders", action="store_true", help="most queues serve their children one after the other")
     parser.add_argument("--failures", type=int, default=3, help="stop after so many")
     parser.add_argument("--guarantees", choices=("surplus", "clamp"), help="default: they take turns")
     parser.add_argument("--queue-share", choices=("dominant", "sum"), help="default: that of the notion, and in every fourth tree the sum")
@@ -1247,7 +1307,7 @@ def main() -> int:
     for seed in range(arguments.seed, arguments.seed + arguments.instances):
         guarantees: Guarantees = arguments.guarantees or ("clamp" if seed % 3 == 1 else "surplus")
         queue_share: QueueShare | None = arguments.queue_share or ("sum" if seed % 4 == 3 else None)
-        instance = random_tree(seed)
+        instance = with_orders(random_tree(seed), seed) if arguments.orders else random_tree(seed)
 
         def miss(candidate: fo.Instance, options: Any = (arguments.notion, guarantees, queue_share)) -> float:
             try:

@@ -71,6 +71,14 @@ def test_python_runs_the_package() -> None:
     assert subprocess.run([*command, "solve", "nowhere.yaml"], capture_output=True).returncode == 2
 
 
+@pytest.mark.parametrize("group", [[], ["import"], ["export"]])
+def test_without_a_command_the_help_is_an_error_message(group: list[str], tmp_path: Path) -> None:
+    """On stderr, with status 2; on stdout are results alone, and what --help was asked for."""
+    done = subprocess.run(program(*group), capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Usage: " in done.stderr
+
+
 def test_errors_leave_no_traceback(tmp_path: Path) -> None:
     """Status 2 and one line."""
     done = subprocess.run(program("solve", tmp_path / "none.yaml"), capture_output=True, text=True)

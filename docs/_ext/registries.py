@@ -96,7 +96,7 @@ class TreeTable(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Write a table as Markdown."""
-        words: dict[str, list[str]] = {"all of it": [], "its limits": [], "nothing": []}
+        words: dict[str, list[str]] = {"all of it": [], "its limits and guarantees": [], "its limits": [], "nothing": []}
         for name, kind in fo.NOTIONS.items():
             words[taken_of_trees(kind)].append(f"[`{name}`](/explanation/notions/{name}.md)")
         rows = ["| of a tree of queues | notions |", "|---|---|", *(f"| {word} | {', '.join(names)} |" for word, names in words.items())]
@@ -138,21 +138,26 @@ def head(kind: type[fo.Notion]) -> str:
     queues = "[tree of queues](/how-to/describe-queues.md)"
     trees = {
         "all of it": f"\n\nIt takes a {queues}, with the options `guarantees` and `queue_share`.",
+        "its limits and guarantees": f"\n\nOf a {queues} it takes the limits and the guarantees.",
         "its limits": f"\n\nOf a {queues} it takes the limits.",
         "nothing": f"\n\nIt takes no {queues}.",
     }
     of_trees = "" if kind.name in fo.CRITERIA else trees[taken_of_trees(kind)]
+    if getattr(kind, "counts_resources", False):
+        of_trees += "\n\n[`resource_weights` and `only`](/how-to/say-what-counts.md) say which resources count in a share."
     return f'*{kind.title}.* Source: {kind.source.rstrip(".")}.\n\n`fo.{call}(instance, "{kind.name}")` takes {takes}.{of_trees}'
 
 
 def taken_of_trees(kind: type[fo.Notion]) -> str:
-    """Return what a notion takes of a tree of queues, found out by solving a tree with a guarantee and one with a limit.
+    """Return what a notion takes of a tree of queues, found out by solving trees with a weight, a guarantee and a limit.
 
     >>> [taken_of_trees(fo.NOTIONS[name]) for name in ("drfh", "efficiency", "bbf")]
-    ['all of it', 'its limits', 'nothing']
+    ['all of it', 'its limits and guarantees', 'nothing']
     """
-    if _solves(kind, fo.Queue("a", guarantee={"r": 1})):
+    if _solves(kind, fo.Queue("a", weight=2)):
         return "all of it"
+    if _solves(kind, fo.Queue("a", guarantee={"r": 1})):
+        return "its limits and guarantees"
     return "its limits" if _solves(kind, fo.Queue("a", limit={"r": 1})) else "nothing"
 
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from fairopt.models import Notion
+    from fairopt.models.counting import Counting
 
 __all__ = ["GIVEN", "Allocation"]
 
@@ -219,6 +220,17 @@ class Allocation(ShowsItself):
         return total
 
     @property
+    def work(self) -> FloatArray:
+        """U[n] = sum_i speed[n,i] x[n,i], (users,): the work of each user; the number of its tasks where no speeds are given.
+
+        >>> import fairopt as fo
+        >>> lab = fo.Instance([[8], [8]], [[[1], [2]], [[1], [1]]], speeds=[[1, 0.5], [1, 1]])
+        >>> fo.solve(lab, "max-min").work.round(6)
+        array([8., 8.])
+        """
+        return self.instance.work(self.tasks)
+
+    @property
     def shares_to_show(self) -> FloatArray | None:
         """The shares, (users,); None if they are per server, or equal to the numbers of tasks."""
         if self.shares.ndim == 2 or np.allclose(self.shares.astype(float), self.tasks_per_user.astype(float), rtol=NOTHING, atol=0.0):
@@ -257,8 +269,8 @@ class Allocation(ShowsItself):
 
     @property
     def usage(self) -> FloatArray:
-        """sum_n x[n,i] d[n,r] of the resources of servers, (servers, M)."""
-        return self.tasks.T @ self.instance.server_demands
+        """sum_n x[n,i] d[n,i,r] of the resources of servers, (servers, M)."""
+        return self.instance.usage(self.tasks)
 
     @property
     def shared_usage(self) -> FloatArray:
@@ -268,7 +280,7 @@ class Allocation(ShowsItself):
         >>> fo.solve(fo.Instance([[20]], [[1, 1], [1, 0]], shared={"licences": 10})).shared_usage.round(4)
         array([6.6667])
         """
-        return self.tasks_per_user @ self.instance.shared_demands
+        return self.instance.usage_of_shared(self.tasks)
 
     @property
     def shared_utilization(self) -> FloatArray:
@@ -291,9 +303,30 @@ class Allocation(ShowsItself):
         return used
 
     @property
+    def counting(self) -> Counting | None:
+        """What counts in dominant shares, as its notion was asked with; None if all resources count once."""
+        asked = getattr(None if self.question is None else self.question.notion, "counting", None)
+        counting: Counting | None = None if asked is None else asked(self.instance)
+        return None if counting is None or counting.changes_nothing else counting
+
+    @property
+    def counted_parts(self) -> FloatArray:
+        """What a task takes of the cluster, as it counts: m[r] d[n,r] / C[r], (users, resources).
+
+        m is 1 where the notion has no resource weights, and for users who demand nothing that counts.
+        """
+        counting = self.counting
+        return safe_ratio(self.instance.demands, self.instance.total_capacity) if counting is None else counting.own_parts
+
+    @property
     def dominant_resources(self) -> tuple[str, ...]:
-        """Dominant resource of each user, argmax_r d[n,r] / C[r] with C the capacity of the cluster; "" for a user without demand."""
-        parts = safe_ratio(self.instance.demands, self.instance.total_capacity)
+        """Dominant resource of each user, argmax_r m[r] d[n,r] / C[r] with C the capacity of the cluster; "" for a user without demand.
+
+        Where demands differ by server, it is that of all that the user holds, and "" for a user that holds nothing.
+        """
+        instance = self.instance
+        one = instance.demands_by_kind.shape[1] == 1
+        parts = self.counted_parts if one else safe_ratio(instance.held_of(self.tasks), instance.total_capacity)
         best = parts.argmax(axis=1)
         return tuple(self.instance.resources[r] if parts[n, r] > 0 else "" for n, r in enumerate(best))
 
@@ -334,13 +367,14 @@ class Allocation(ShowsItself):
             what = "user or queue" if instance.queues else "user"
             raise KeyError(f'there is no {what} "{name}"{did_you_mean(str(name), names)}; there are {joined(names, 5)}')
         n = instance.users.index(name)
-        used = self.tasks[n].sum() * instance.demands[n]
-        parts = safe_ratio(used, instance.total_capacity)
+        used = instance.held_of(self.tasks)[n] if instance.demands_by_kind.shape[1] > 1 else self.tasks[n].sum() * instance.demands[n]
+        parts = self.tasks[n].sum() * self.counted_parts[n] if self.counting else safe_ratio(used, instance.total_capacity)
         held = np.flatnonzero(self.tasks[n])
         return UserHoldings(
             name=name,
             queue=instance.queue_of[n],
             tasks=float(self.tasks[n].sum()),
+            work=float(self.work[n]),
             share=float(self.shares[n]) if self.shares.ndim == 1 else None,
             level=self.level_of_user[n],
             dominant_resource=self.dominant_resources[n],
@@ -358,7 +392,7 @@ class Allocation(ShowsItself):
         whole = self.certificate.whole_tasks or isinstance(self.question, Greedy)
         weights = self.instance.weights
         shares = self.shares * weights if self.shares_by_weight and self.shares.ndim == weights.ndim == 1 else self.shares
-        return queue_holdings(self.instance, self.tasks, shares, whole=whole, prices=self.queue_prices)
+        return queue_holdings(self.instance, self.tasks, shares, whole=whole, prices=self.queue_prices, counting=self.counting)
 
     def to_frame(self, by: Literal["user", "queue"] = "user") -> pd.DataFrame:
         """Return the allocation as a table.

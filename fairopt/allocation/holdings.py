@@ -32,6 +32,8 @@ from fairopt.wording import joined
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairopt.models.counting import Counting
+
 __all__ = ["QueueHoldings", "UserHoldings", "frame_of", "queue_holdings", "tree_order"]
 
 _NONE: Mapping[str, float] = MappingProxyType({})
@@ -46,7 +48,8 @@ class UserHoldings:
     name : str
     queue : str or None
         None: the root.
-    tasks : float
+    tasks, work : floats
+        Where no speeds are given, both are equal.
     share : float or None
         The notion's own, divided by the weight where `fairopt.Allocation.shares_by_weight` says so; None where the notion has one share
         per server.
@@ -64,6 +67,7 @@ class UserHoldings:
     name: str
     queue: str | None
     tasks: float
+    work: float
     share: float | None
     level: int | None
     dominant_resource: str
@@ -92,7 +96,8 @@ class QueueHoldings:
         server.
     dominant_resource : str
     dominant_share : float
-        The largest part of the cluster's capacity of a resource that the queue holds, and of which resource.
+        The largest part of the cluster's capacity of a resource that the queue holds, times what the resource counts, and of which
+        resource.
     used : mapping from resources to amounts
     weight : float
     tier : int
@@ -237,6 +242,7 @@ def queue_holdings(
     *,
     whole: bool = False,
     prices: Mapping[str, float] = _NONE,
+    counting: Counting | None = None,
 ) -> tuple[QueueHoldings, ...]:
     """Return what the root and each queue hold, in the order of `tree_order`.
 
@@ -248,6 +254,8 @@ def queue_holdings(
         Only whole tasks can be added, so less than a task is not missing.
     prices : mapping, optional
         Prices of limits, by their names (`fairopt.program.queue_limits`).
+    counting : Counting, optional
+        What counts in dominant shares; default: all resources, once.
     """
     tree = instance.tree
     order = tree_order(tree)
@@ -257,6 +265,7 @@ def queue_holdings(
     users = _sums(tree, np.ones((instance.n_users, 1)))[:, 0]
     capacity = instance.total_capacity
     parts = np.divide(used, capacity, out=np.zeros_like(used), where=capacity > 0)
+    parts = parts if counting is None else counting.weigh(parts)
     largest = parts.argmax(axis=1)
     asked = Promises(instance, tasks, whole=whole, prices=prices)
     found = []

@@ -36,6 +36,9 @@ class Level:
     queue_prices : dict
         Dual prices of the limits of queues that have one, by the name of the limit ("gpu of research", "gpu of research on model = A100"),
         of what queues keep ("gpu beside what research and teaching keep"), and of shared resources ("licences of the cluster").
+    floors : dict
+        Guarantees that are kept, and stop the users here, by name ("guaranteed gpu of research"), with what all guarantees together leave
+        of each: amounts, or tasks of a user (`fairopt.program.guarantees`).
     """
 
     value: float
@@ -43,10 +46,12 @@ class Level:
     prices: FloatArray | None
     part: str = ""
     queue_prices: dict[str, float] = field(default_factory=dict)
+    floors: dict[str, float] = field(default_factory=dict)
 
     @property
     def in_floats(self) -> Level:
         """The level with the nearest floats, where its numbers are Fractions."""
         prices = None if self.prices is None else self.prices.astype(np.float64)
         queue_prices = {name: float(price) for name, price in self.queue_prices.items()}
-        return replace(self, value=float(self.value), prices=prices, queue_prices=queue_prices)
+        floors = {name: float(amount) for name, amount in self.floors.items()}
+        return replace(self, value=float(self.value), prices=prices, queue_prices=queue_prices, floors=floors)

@@ -64,6 +64,7 @@ def question_of(allocation: Allocation) -> dict[str, Any]:
 
 def _users(allocation: Allocation) -> list[dict[str, Any]]:
     instance, exact, tasks, shares = allocation.instance, allocation.exact, allocation.tasks_per_user, allocation.shares
+    work = allocation.work
     users = []
     for n, (name, dominant, level) in enumerate(
         zip(instance.users, allocation.dominant_resources, allocation.level_of_user, strict=True),
@@ -74,6 +75,7 @@ def _users(allocation: Allocation) -> list[dict[str, Any]]:
                 "name": name,
                 **({"queue": instance.queue_of[n]} if instance.queues else {}),
                 "tasks": float(tasks[n]),
+                **({} if instance.speeds_given is None else {"work": float(work[n])}),
                 "share": shares[n].tolist(),
                 "level": level,
                 "dominant_resource": dominant,
@@ -113,6 +115,7 @@ def _levels(allocation: Allocation) -> list[dict[str, Any]]:
             **({} if exact is None else {"exact": as_text(exact.levels[k])}),
             **({"part": level.part} if level.part else {}),
             **({"queue_prices": dict(level.queue_prices)} if level.queue_prices else {}),
+            **({"floors": dict(level.floors)} if level.floors else {}),
         }
         for k, level in enumerate(allocation.levels)
     ]
@@ -143,6 +146,8 @@ def user_frame(allocation: Allocation) -> pd.DataFrame:
     instance = allocation.instance
     columns: dict[str, Any] = {"queue": list(instance.queue_of)} if instance.queues else {}
     columns["tasks"] = allocation.tasks_per_user
+    if instance.speeds_given is not None:
+        columns["work"] = allocation.work
     if allocation.shares.ndim == 1:
         columns["share"] = allocation.shares
     columns["level"] = pd.array(allocation.level_of_user, dtype="Int64")

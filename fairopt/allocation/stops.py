@@ -1,4 +1,4 @@
-"""What stops the users of each level: their own tasks, a guarantee that is met, or limits that have a price.
+"""What stops the users of each level: their own tasks, a guarantee that is met or kept, or limits with a price; without one, full limits.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[8]], [[1], [1]], tasks=[2, 9], users=["ann", "ben"], servers=["pool"], resources=["gpu"])
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairopt.instance.rule_sides import sides
+from fairopt.instance.shared import limit_name as shared_name
 from fairopt.instance.tolerances import FITS, NOTHING
 from fairopt.program.parallelism import servers_at_once
 from fairopt.program.queue_limits import guarantees_of, limit_rows
@@ -39,7 +41,12 @@ class _Stops:
         self.instance = instance
         self.tasks = allocation.tasks_per_user
         self.at_once = servers_at_once(instance, allocation.tasks)
-        self.of_queue = {row.name: row.users for row in limit_rows(instance)}
+        self.rows = list(limit_rows(instance))
+        self.across = {row.name: row.users for row in self.rows}  # who is in limits that belong to no server
+        for k, name in enumerate(instance.shared):
+            self.across[shared_name(name)] = instance.shared_demands[:, k] > 0
+        for side in sides(instance, allocation.tasks):
+            self.across[side.rule.text] = side.stops
 
     def of(self, level: Level, n: int) -> Iterator[str]:
         """Yield what stops a user at a level."""
@@ -47,18 +54,39 @@ class _Stops:
         if self.tasks[n] >= instance.tasks[n] * (1 - FITS):
             yield f"tasks of {user}"
             return
-        if instance.limited[n] and self.at_once[n] >= instance.parallelism[n] * (1 - FITS):
+        if at_once := instance.limited[n] and self.at_once[n] >= instance.parallelism[n] * (1 - FITS):
             yield f"servers of {user}"
         if level.part and not level.part.startswith("the surplus"):
             yield from self._guarantees(n)
+        yield from (name for name in level.floors if name not in set(self._guarantees(n)))
         if level.prices is not None and level.prices.size:
             priced = level.prices > NOTHING * level.prices.max()
             if self.allocation.sharing == "tdm":
                 yield from (f"time of {instance.servers[i]}" for i in np.flatnonzero(priced[:, 0] & instance.eligibility[n]))
             else:
-                priced &= instance.eligibility[n][:, None] & (instance.demands[n] > 0)
+                priced &= instance.eligibility[n][:, None] & (instance.server_demands[n] > 0)
                 yield from (f"{instance.resources[r]} @ {instance.servers[i]}" for i, r in np.argwhere(priced))
-        yield from (name for name in level.queue_prices if name not in self.of_queue or self.of_queue[name][n])
+        yield from (name for name in level.queue_prices if name not in self.across or self.across[name][n])
+        if level.prices is None and not level.queue_prices and not at_once:
+            yield from self._full(n)
+
+    def _full(self, n: int) -> Iterator[str]:
+        """Yield what is full of all that a user needs: nothing else proves a level of users who never rose."""
+        instance, allocation = self.instance, self.allocation
+        own = instance.eligibility[n]
+        if allocation.sharing == "tdm":
+            yield from (f"time of {instance.servers[i]}" for i in np.flatnonzero(own & (allocation.time_utilization >= 1 - FITS)))
+        else:
+            needs = own[:, None] & (instance.server_demands[n] > 0)
+            full = allocation.usage >= instance.row_capacity * (1 - FITS)
+            yield from (f"{instance.server_resources[r]} @ {instance.servers[i]}" for i, r in np.argwhere(needs & full))
+        for k, name in enumerate(instance.shared):
+            if instance.shared_demands[n, k] > 0 and allocation.shared_usage[k] >= instance.shared_capacity[k] * (1 - FITS):
+                yield shared_name(name)
+        for row in self.rows:
+            counts = row.users[n] and bool((row.servers & own & (row.per_task(instance.demands)[n] > 0)).any())
+            if counts and row.used(instance.demands, allocation.tasks) >= row.bound * (1 - FITS):
+                yield row.name
 
     def _guarantees(self, n: int) -> Iterator[str]:
         """Yield the guarantees of a user, and of the queues above it, that are met."""

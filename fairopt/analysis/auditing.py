@@ -30,12 +30,12 @@ from fairopt.analysis.properties.case import quietly
 from fairopt.analysis.properties.own_rows import refuse_ruled
 from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.instance.rule_rows import refuse_rules
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.models import Property
 from fairopt.results import plain, result
 from fairopt.show.drawing import ShowsItself
 from fairopt.validation import check_number_of_workers, check_time_limit, check_whole_number
-from fairopt.wording import did_you_mean, joined, plural
+from fairopt.wording import brief, did_you_mean, joined, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,8 +157,9 @@ def audit(
     """Test which properties an allocation has, and by how many tasks the others fail.
 
     In a tree of queues, sharing incentive and envy are asked among the children of each queue, which are users and queues; queues lie
-    as well as users; and Pareto optimality is asked within the limits of queues. With named limits, properties that compare users by
-    weights alone do not apply; the others are asked within the limits.
+    as well as users; and Pareto optimality is asked within the limits of queues. With named limits or rules, properties that compare
+    users by weights alone do not apply; the others are asked within the limits and the rules. A rule does not apply where somebody whom it
+    names is left out.
 
     Parameters
     ----------
@@ -198,7 +199,7 @@ def audit(
             f"allocation is {type(allocation).__name__}; give an Allocation, as fairopt.solve and fairopt.schedule return it "
             "(fairopt.analysis.rerun.given makes one of an array of tasks)"
         )
-    refuse_rules(allocation.instance, "no property of an audit knows them")
+    refuse_by_server(allocation.instance, "an audit counts tasks", "use fairopt.solve, or leave this out")
     refuse_ruled(allocation, "no property of an audit knows them")
     check_whole_number("effort", effort, 1)
     check_whole_number("seed", seed, 0)
@@ -216,6 +217,9 @@ def audit(
             verdicts[name] = does_not_apply(
                 name, f"Does not apply: it compares users by weights alone, and there are limits: {named_here}."
             )
+        elif name in BY_WEIGHTS_ALONE and (rules := allocation.instance.rules):
+            named_here = joined([f'"{brief(rule.text)}"' for rule in rules], 3)
+            verdicts[name] = does_not_apply(name, f"Does not apply: it compares users by weights alone, and there are rules: {named_here}.")
         elif name in OF_SERVERS_ALONE and case.own_rows:
             verdicts[name] = does_not_apply(name, f"Does not apply: it knows of no limit but those of servers, and there is {_rows(case)}.")
         else:
@@ -259,7 +263,7 @@ def _names(properties: str | Property | Sequence[str | Property] | None, *, tree
 
 def _promise(case: Case, name: str) -> str | None:
     """Return the source that proves the property for this notion and instance; only for exact allocations of divisible tasks."""
-    if case.notion is None or not case.exact or case.instance.is_tree:  # the theorems are about users with weights alone
-        return None
+    if case.notion is None or not case.exact or case.instance.is_tree or case.instance.rules:
+        return None  # the theorems are about users with weights alone
     known = {prop.value: prop for prop in Property}
     return case.notion.promise(known[name], case.in_floats.instance, case.sharing) if name in known else None

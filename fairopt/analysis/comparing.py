@@ -44,7 +44,7 @@ from fairopt.analysis.regrets import Regret, regret
 from fairopt.analysis.rerun import given
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
-from fairopt.instance.rule_rows import refuse_rules
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.tolerances import WRITTEN
 from fairopt.models import NOTIONS, OPTIONS_OF_TREES, Notion, ShareNotion, Sharing, default_sharing
 from fairopt.registry import line_at_fault
@@ -124,7 +124,7 @@ def compare(
     [('drfh', 0.873), ('drfh, whole tasks', 0.873), ('efficiency', 1.0), ('efficiency, whole tasks', 0.873), ('drfh:first-fit', 0.873)]
     """
     require_instance(instance)
-    refuse_rules(instance, "a comparison obeys none", "use fairopt.solve, or leave the rules out")
+    refuse_by_server(instance, "a comparison counts tasks", "use fairopt.solve, or leave this out")
     check_time_limit(time_limit)
     check_yes_or_no("exact", exact)
     how = default_sharing(instance) if sharing is None else sharing

@@ -27,7 +27,7 @@ from fairopt.instance import Instance
 from fairopt.instance.attributes import meaning, text_of
 from fairopt.instance.fractions import plain_numbers
 from fairopt.instance.units import BYTES, bare_amount
-from fairopt.wording import figure, joined, named, plural
+from fairopt.wording import brief, figure, joined, named, plural
 
 __all__ = ["Difference", "Differences"]
 
@@ -60,7 +60,7 @@ class Difference:
     Attributes
     ----------
     kind : str
-        "servers", "queues", "users", "limits" or "shared", a resource of the whole cluster.
+        "servers", "queues", "users", "limits", "rules" or "shared", a resource of the whole cluster.
     name, key, resource : str
         What it is about; an empty key means the whole entry.
     unit : str
@@ -88,7 +88,9 @@ class Difference:
 
     @property
     def path(self) -> str:
-        """How ``--set`` names it: servers.new.count."""
+        """How ``--set`` names it: servers.new.count; of a rule, its text."""
+        if self.kind == "rules":
+            return f'rule "{brief(self.name)}"'
         parts = (self.kind, self.name) if self.kind == "shared" else (self.kind, self.name, self.key, self.resource)
         return ".".join(part for part in parts if part)
 
@@ -241,6 +243,8 @@ class Differences:
         if any(amount is not None for amount in amounts.values()):
             data["shared"] = {name: amount for name, amount in amounts.items() if amount is not None}
         data = {key: value for key, value in data.items() if value or key not in ("queues", "limits")}
+        rules = [text for text, *both in self._rules() if both[("rules", text, "", "") in taken]]
+        data |= {"rules": rules} if rules else {}
         self._place(data, taken)
         return document.instance_from(_Made(data))
 
@@ -265,6 +269,14 @@ class Differences:
                         yield Difference(kind, name, key, resource, value, second[key, resource], unit)
                 if kind == "users":
                     yield from self._servers(name)
+        for text, now, then in self._rules():
+            if now != then:
+                yield Difference("rules", text, "", "", {} if now else None, {} if then else None)
+
+    def _rules(self) -> Iterator[tuple[str, bool, bool]]:
+        """Yield the texts of the rules, and whether each instance has them."""
+        before, after = ([rule.text for rule in instance.rules] for instance in self._instances)
+        yield from ((text, text in before, text in after) for text in dict.fromkeys([*before, *after]))
 
     def _shared(self) -> Iterator[tuple[str, Any, Any]]:
         """Yield the resources of the whole cluster with their amounts in both instances, None where it is not one there."""

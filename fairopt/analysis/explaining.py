@@ -31,6 +31,7 @@ import numpy as np
 from fairopt.allocation import Allocation, Optimum
 from fairopt.allocation.records import question_of
 from fairopt.analysis.explanation import Explanation, Gain, number
+from fairopt.analysis.explanation.changes import of_rules
 from fairopt.analysis.explanation.gains import gains, prices_of_level
 from fairopt.analysis.explanation.of_cluster import blockers_of_cluster
 from fairopt.analysis.explanation.optimum import against_optimum
@@ -42,7 +43,7 @@ from fairopt.analysis.explanation.weights import idle_weight
 from fairopt.analysis.properties.own_rows import refuse_ruled
 from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance
-from fairopt.instance.rule_rows import refuse_rules
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.results import plain
 from fairopt.solvers.backend import Deadline
 from fairopt.validation import check_time_limit, check_whole_number
@@ -121,7 +122,7 @@ def explain(
     if not isinstance(allocation, Allocation):
         kind = type(allocation).__name__
         raise InvalidInstance(f"allocation is {kind}; give an Allocation, as fairopt.solve and fairopt.schedule return it")
-    refuse_rules(allocation.instance, "an explanation does not know them")
+    refuse_by_server(allocation.instance, "an explanation counts tasks", "use fairopt.solve, or leave this out")
     refuse_ruled(allocation, "an explanation does not know them")
     check_whole_number("resolves", resolves, 0)
     check_time_limit(time_limit)
@@ -149,7 +150,7 @@ def explain(
         if not isinstance(allocation.question, Optimum):
             told = (*told, against_optimum(allocation, below, deadline))
         return Explanation(None, None, tasks, told, (), would, queue, allocation.instance.units, question, queue_in_short(view, node))
-    if allocation.instance.n_servers > _MANY:
+    if allocation.instance.n_servers > _MANY and not allocation.instance.rules:
         allocation = merged_servers(allocation)
     instance = allocation.instance
     n = instance.index(user)
@@ -173,6 +174,7 @@ def explain(
         cells = sorted(room.cells, key=lambda cell: not room.bottleneck(*cell))
         found = gains(allocation, n, cells, resolves=resolves, deadline=deadline, done=done)
     standing, stops = sentences.standing(), sentences.stops()
+    stops = [*of_rules(view, n), *stops]
     told = (*standing, *stops, *sentences.worth(deadline), *sentences.helps(found), *sentences.versus())
     return Explanation(
         user=user,

@@ -58,8 +58,8 @@ from fairopt.analysis.own_schedulers import made
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.instance.aggregation import merge
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.queues import Queue
-from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import NOTHING
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.results import plain, result
@@ -281,7 +281,7 @@ def frontier(
     [('gfj:beta=2:lam=-0.5', 0.343, 0.195), ('gfj:beta=2:lam=-1', 0.241, 0.083), ('gfj:beta=2:lam=-4', 0.0, 0.667)]
     """
     require_instance(instance)
-    refuse_rules(instance, "a frontier obeys none")
+    refuse_by_server(instance, "a frontier counts tasks", "use fairopt.solve, or leave this out")
     if of not in ("tasks", "shares"):
         raise Unsupported(f'the alpha-fair points cannot be of "{of}"; use "tasks" or "shares"')
     check_time_limit(time_limit)
@@ -367,7 +367,7 @@ class _Exact:
             raise InvalidInstance(
                 "no user can have anything, so there is no frontier; give a user a server where it may run, a demand and tasks"
             )
-        small = merge(instance).instance
+        small = instance if instance.rules else merge(instance).instance
         program = formulate(small.replace(weights=None), "efficiency", sharing=sharing)
         shares = shares_per_task(small)
         per_pair = shares[program.pair_users, program.pair_servers if shares.shape[1] > 1 else 0]

@@ -38,6 +38,7 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.rule_sides import sides
 from fairopt.instance.shared import limit_name, needs_no_server
 from fairopt.instance.tolerances import NOTHING
 from fairopt.instance.units import shown_unit, unit_in_name
@@ -228,6 +229,9 @@ def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: f
             name = row.name if row.keepers else f"limit {row.name}" if row.selection is not None else f"limit of {row.name}"
             unit = units.get(instance.resources[row.resource], "") if row.resource >= 0 else ""
             found.append(Violation(name, held_together, row.bound, unit))
+    for side in sides(instance, tasks):
+        if side.is_broken(tolerance):
+            found.append(Violation(f'rule "{side.rule.text}"', _number(side.used), _number(side.allowed)))
     return sorted(found, key=lambda each: each.allowed / each.used)
 
 

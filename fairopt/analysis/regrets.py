@@ -79,6 +79,7 @@ from fairopt.analysis.goal_shortfalls import Both, lost
 from fairopt.analysis.shortfalls import in_fractions, shortfall
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import Feature, Program
@@ -294,7 +295,10 @@ def regret(
                 f'"{allocation.notion}" has no exact allocation to compare with; name the notion, such as regret(allocation, "drfh")'
             )
         notion = allocation.notion
+        own = {} if allocation.question is None else allocation.question.notion.options
+        options = {word: own[word] for word in ("resource_weights", "only") if word in own} | options
     sharing: Any = allocation.sharing
+    refuse_by_server(allocation.instance, "a regret counts tasks", "compare the work of both, or leave this out")
     chosen, how = checked(allocation.instance, notion, sharing, options)
     if exact is None:
         try:
@@ -376,7 +380,8 @@ def _by_user_and_queue(allocation: Allocation, program: Program, exact: Allocati
     for node in tree_order(tree):
         below = tree.below[node]
         used = [each[below].sum(axis=1) @ instance.demands[below] for each in tasks]
-        parts = [np.divide(each, capacity, out=np.zeros(capacity.size), where=capacity > 0).max() for each in used]
+        parts = [np.divide(each, capacity, out=np.zeros(capacity.size), where=capacity > 0) for each in used]
+        parts = [(each if exact.counting is None else exact.counting.weigh(each)).max() for each in parts]
         of_queue = parts if dominant else [share[below].sum() for share in shares]
         of_queues.append(numbers(tree.name(node), *(each[below].sum() for each in tasks), *of_queue))
     return Compared(of_users, tuple(of_queues), instance.queue_of if instance.queues else None)

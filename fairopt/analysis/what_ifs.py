@@ -32,7 +32,7 @@ from fairopt.analysis.differences import Difference, Differences, shown
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import FloatArray, Instance, require_instance
-from fairopt.instance.rule_rows import refuse_rules
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.tolerances import NOTHING, WRITTEN
 from fairopt.models import Sharing
 from fairopt.results import plain, result
@@ -328,7 +328,7 @@ def what_if(
     """
     for instance in (before, after):
         require_instance(instance)
-        refuse_rules(instance, "a what-if does not know them")
+        refuse_by_server(instance, "a what-if counts tasks", "use fairopt.solve, or leave this out")
     if not set(before.users) & set(after.users):
         raise InvalidInstance(
             f"no user is in both instances: there are {joined(before.users, 5)}, and {joined(after.users, 5)}; give the same users one name"

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from fairopt.certificate.conditions import bottleneck_violation, clause_violation, kkt_violation, room_left
+from fairopt.certificate.conditions import bottleneck_violation, clause_violation, kkt_violation, room_left, ruled_violation
 from fairopt.certificate.distance import proved_distance
 from fairopt.certificate.leximin_levels import level_gaps
 from fairopt.certificate.nested_levels import nested_gaps
@@ -272,8 +272,11 @@ def _(goal: Total, program: Program, solution: Solution, feasibility: float) -> 
 @_residuals.register
 def _(goal: AlphaFair | Tradeoff, program: Program, solution: Solution, feasibility: float) -> Residuals:
     prices = np.zeros(len(program.limits)) if solution.prices is None else solution.prices
-    unfair = max(room_left(program, solution.x), kkt_violation(program, goal, solution.x, prices))
-    gap = _total_gap(program, marginal_worth(program, goal, solution.x), solution, any_scale=True)
+    if program.down_closed:
+        unfair = max(room_left(program, solution.x), kkt_violation(program, goal, solution.x, prices))
+        gap = _total_gap(program, marginal_worth(program, goal, solution.x), solution, any_scale=True)
+    else:
+        gap, unfair = ruled_violation(program, goal, solution.x, prices)
     able = program.members[program.per_user(program.largest())[program.members] > 0]
     level = program.per_user(program.utilities * solution.x)[able]
     distance = proved_distance(goal, goal.weights[able], level, gap / (1 - gap) + feasibility if gap < 1 else np.inf)
@@ -316,13 +319,13 @@ def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> fl
     for row in counted_rows(instance, tasks):
         worst = max(worst, _relative(np.array([row.used(instance.demands, tasks)]), np.array([row.bound])))
     if instance.shared_capacity.size:
-        worst = max(worst, _relative(per_user @ instance.shared_demands, instance.shared_capacity))
+        worst = max(worst, _relative(instance.usage_of_shared(tasks), instance.shared_capacity))
     worst = max(worst, rule_excess(instance, tasks))
     if sharing == "tdm":
         rates = instance.rates
         used = np.divide(tasks, rates, out=np.zeros_like(tasks), where=(rates > 0) & np.isfinite(rates)).sum(axis=0)
         return max(worst, _relative(used, np.ones_like(used)))
-    return max(worst, _relative(tasks.T @ instance.server_demands, instance.row_capacity))
+    return max(worst, _relative(instance.usage(tasks), instance.row_capacity))
 
 
 def _relative(used: FloatArray, allowed: FloatArray) -> float:

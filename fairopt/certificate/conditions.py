@@ -9,7 +9,7 @@ from fairopt.instance import FloatArray, IntArray, safe_ratio
 from fairopt.instance.tolerances import NOTHING, TINY
 from fairopt.program import AlphaFair, Disjunctive, Equilibrium, LimitKind, Limits, Program, Tradeoff
 
-__all__ = ["bottleneck_violation", "clause_violation", "kkt_violation", "room_left"]
+__all__ = ["bottleneck_violation", "clause_violation", "kkt_violation", "room_left", "ruled_violation"]
 
 
 def bottleneck_violation(program: Program, goal: Equilibrium, x: FloatArray) -> float:
@@ -89,6 +89,36 @@ def kkt_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, p
     return max(own, _wasted_spending(program, x, prices))
 
 
+def ruled_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, prices: FloatArray) -> tuple[float, float]:
+    """Return how far an alpha-fair answer under rules is from optimal: the gap of the total of worths, the largest violation of a user.
+
+    With worths w and costs c = A'p of the pairs, in the unit in which all users spend what their tasks are worth, every feasible x' has
+
+        w.x' <= p.b + sum of max(0, w - c) largest,      p.b - w.x = p.(b - Ax) + sum of (c - w) x.
+
+    The gap is the sum of these terms >= 0, relative to the worth of all. A user violates the conditions by 1 - c/w of a pair, and by
+    what it has on pairs that cost more than they are worth, relative to its worth.
+    """
+    limits, users, largest = program.limits, program.pair_users, program.largest()
+    level, open_to = program.per_user(program.utilities * x), largest > 0
+    if (level[users[open_to]] <= 0).any():
+        return float("inf"), float("inf")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_worth = goal.log_worth(level)[users] + np.log(program.utilities)
+    worth = np.where(open_to, np.exp(log_worth - log_worth[open_to].max(initial=-np.inf)), 0.0)
+    prices = np.maximum(prices, 0.0)
+    cost = np.asarray(limits.transposed @ prices)
+    earned, spent = float(worth @ x), float(cost @ x)
+    if not spent > 0:
+        return float("inf"), float("inf")
+    cost, prices = cost * (earned / spent), prices * (earned / spent)
+    short, dear = np.where(open_to, np.maximum(worth - cost, 0.0), 0.0), np.maximum(cost - worth, 0.0) * x
+    idle = float(prices @ np.maximum(limits.bounds - limits.matrix @ x, 0.0))
+    gap = (idle + float(dear.sum()) + float(short @ np.where(open_to, largest, 0.0))) / earned
+    own = float(safe_ratio(program.per_user(dear), program.per_user(worth * x)).max(initial=0.0))
+    return gap, max(own, float(safe_ratio(short, worth).max(initial=0.0)))
+
+
 def _wasted_spending(program: Program, x: FloatArray, prices: FloatArray) -> float:
     """Return what users that run all their tasks spend on servers beyond the cheapest way to run them, relative to the others' spending.
 
@@ -128,9 +158,15 @@ def room_left(program: Program, x: FloatArray) -> float:
 
 
 def clause_violation(goal: Disjunctive, x: FloatArray, auxiliary: FloatArray | None) -> float:
-    """Return the largest violation over the clauses. That of a clause is the smallest of its alternatives; rows are scaled to size 1."""
-    point = np.concatenate([x, np.zeros(goal.auxiliary_upper.size) if auxiliary is None else auxiliary])
-    worst = 0.0
+    """Return the largest violation over the clauses, and over the bounds of auxiliary columns, relative to them.
+
+    That of a clause is the smallest of its alternatives; rows are scaled to size 1.
+    """
+    upper = goal.auxiliary_upper
+    auxiliary = np.zeros(upper.size) if auxiliary is None else auxiliary
+    point = np.concatenate([x, auxiliary])
+    beyond = np.maximum(-auxiliary, auxiliary - upper)
+    worst = max(0.0, float(np.divide(beyond, upper, out=beyond, where=upper > 0).max(initial=0.0)))
     for clause in goal.clauses:
         best = np.inf
         for alternative in clause:

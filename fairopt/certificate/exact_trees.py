@@ -54,7 +54,7 @@ def _prove_filling(program: ExactProgram, solution: Solution) -> None:
         refuse(program, f"it has the ends of {len(solution.parts)} parts, and the filling has {len(goal.parts)}")
     if any(stage.part not in range(len(goal.parts)) for stage in solution.stages):
         refuse(program, "a level belongs to no part")
-    shares = goal.nothing()
+    shares, ruled = goal.nothing(), not program.program.down_closed
     for number, part in enumerate(goal.parts):
         prove_raised(program, part, solution.bounds_of_part(number), solution.raised.get(number, ()), shares.users)
         of_part = program.during(part, solution.bounds_of_part(number))
@@ -72,11 +72,12 @@ def _prove_filling(program: ExactProgram, solution: Solution) -> None:
             user = program.program.users[int(np.flatnonzero(way.rising)[0])]
             refuse(program, f"nothing stops {named(user)} in {part.title}")
         shares = way.shares
-        _same_shares(program, end, shares.users, f"at the end of {part.title}")
+        _same_shares(program, end, shares.users, f"at the end of {part.title}", or_more=np.full(shares.users.size, ruled))
         last = number + 1 == len(goal.parts) or part.guarantees != goal.parts[number + 1].guarantees
         if promised is not None and completions is not None and last:
             completions[not part.guarantees].prove_point(promised.points[not part.guarantees], shares.users)
-    _same_shares(program, solution.x, shares.users, "in the end")
+    risen = np.any([part.users & (not part.guarantees) for part in goal.parts], axis=0)
+    _same_shares(program, solution.x, shares.users, "in the end", or_more=~risen & ruled)
 
 
 def _prove_stage(program: ExactProgram, way: Course, stage: Stage, closed: BoolArray, completions: Completions | None) -> None:
@@ -103,6 +104,8 @@ def _prove_stage(program: ExactProgram, way: Course, stage: Stage, closed: BoolA
         refuse(program, f"{told} has no prices >= 0 of all limits")
     q = from_rationals(cheapest(program, program.cost(stage.prices), program.utilities, closed))
     spent = dot(from_rationals(stage.prices).tolist(), from_rationals(program.bounds).tolist())
+    if any(price < 0 for price in q.tolist()):
+        refuse(program, f"at {told} somebody is paid for running tasks, so the prices prove nothing")
     if not sum(q[climbs] * way.rate[climbs]) > 0:
         refuse(program, f"the prices of {told} stop nobody")
     if spent != dot(q.tolist(), way.at(t).users.tolist()):
@@ -112,10 +115,11 @@ def _prove_stage(program: ExactProgram, way: Course, stage: Stage, closed: BoolA
             refuse(program, f"{named(program.program.users[n])} pays nothing at {told}, so nothing says that it cannot rise")
 
 
-def _same_shares(program: ExactProgram, x: ExactArray, claimed: ExactArray, where: str) -> None:
+def _same_shares(program: ExactProgram, x: ExactArray, claimed: ExactArray, where: str, or_more: BoolArray) -> None:
+    """Refuse other shares; rules may force some, ``or_more``, (users,), to have more."""
     found = from_rationals(program.per_user(x * program.utilities))
     for n, (has, should) in enumerate(zip(found.tolist(), claimed.tolist(), strict=True)):
-        if has != should:
+        if has < should or (has != should and not or_more[n]):
             refuse(program, f"{named(program.program.users[n])} has the share {has} {where}, and the levels give it {should}")
 
 

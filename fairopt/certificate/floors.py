@@ -198,7 +198,10 @@ def raised_gap(program: Program, part: Part, bounds: FloatArray | None, stages: 
     positive = np.flatnonzero(extra.bounds > 0)
     on_shares = ShareLimits.of(replace(program, limits=extra.select(positive)))
     of_shares = positive[on_shares.rows]
-    least[of_shares] = np.maximum(least[of_shares], on_shares.uses @ shares)
+    if program.down_closed:
+        least[of_shares] = np.maximum(least[of_shares], on_shares.uses @ shares)
+    else:  # a program says how far each is raised
+        of_shares = of_shares[:0]
     others = np.setdiff1d(np.arange(len(extra)), of_shares)
     if stages:
         of_raising = raising(program, part, least.tolist(), others)

@@ -50,13 +50,15 @@ def nested_gaps(program: Program, goal: Nested, solution: Solution) -> tuple[flo
         prices, pays = np.maximum(stage.prices[: len(limits)], 0.0), np.maximum(stage.prices[len(limits) :], 0.0)
         pays = np.where(settled | rising, pays, 0.0)
         level = np.where(rising, units * stage.value, np.where(settled, sums, 0.0))
-        spent = float(prices @ limits.bounds)
+        spent = float(prices @ np.abs(limits.bounds))
         worth = (goal.below.T @ pays)[program.pair_users] * program.utilities
         cost = limits.transposed @ prices
         short = float(np.maximum(worth - cost, 0.0) @ largest)
         dearer = float(safe_ratio(worth, cost)[largest > 0].max(initial=1.0))  # prices times this charge no pair too little
-        beyond = spent * (1 - DIGITS) - float(pays @ level)
-        gap = min(max(beyond, 0.0) + short, max(beyond + (dearer - 1) * spent, 0.0))
+        beyond = float(prices @ limits.bounds) - spent * DIGITS - float(pays @ level)
+        gap = max(beyond, 0.0) + short
+        if program.down_closed:
+            gap = min(gap, max(beyond + (dearer - 1) * spent, 0.0))
         size = goal.sizes(level, reach)
         paid = pays * size
         if not (paid[agents] > 0).all():

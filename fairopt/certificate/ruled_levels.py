@@ -24,7 +24,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import DIGITS, NOISE
 from fairopt.program import Equalize, Leximin, Program, Solution
 
-__all__ = ["ruled_gaps"]
+__all__ = ["RuledProofs", "ruled_gaps"]
 
 _NEVER = (float("inf"), float("inf"))
 
@@ -36,11 +36,13 @@ def ruled_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
     members = reach > 0
     size = float(levels.max(initial=0.0)) or float(reach.max(initial=0.0)) or 1.0
     settled, optimality, fairness = ~members, 0.0, 0.0
+    proofs = RuledProofs(program, per_level)
     for stage in sorted(solution.stages, key=lambda each: each.value):
         own = stage.users
         if stage.prices is None or not own.size or settled[own].any():
             return _NEVER
-        missing, rise = _level(program, np.maximum(stage.prices, 0.0), stage.value, own, settled, levels, reach)
+        target = np.where(settled, levels, stage.value)
+        missing, rise = proofs.of(np.maximum(stage.prices, 0.0), own, ~settled, target, np.ones(target.size))
         off = float(np.abs(levels[own] - stage.value).max(initial=0.0))
         low = float(np.maximum(stage.value - levels[~settled], 0.0).max(initial=0.0))
         optimality = float(np.max([optimality, missing / size, off / size, low / size]))  # NaN stays NaN
@@ -50,19 +52,24 @@ def ruled_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
     return (optimality, fairness) if settled.all() and np.isfinite([optimality, fairness]).all() else _NEVER
 
 
-def _level(
-    program: Program, prices: FloatArray, t: float, own: IntArray, settled: BoolArray, levels: FloatArray, reach: FloatArray
-) -> tuple[float, float]:
-    """Return by how much the level, and one of its ``own`` users, could rise at most."""
-    limits, open_to = program.limits, np.flatnonzero(program.largest() > 0)
-    cost = np.asarray(limits.transposed @ prices)
-    q = program.cheapest((cost / program.worth)[open_to], open_to)
-    spent = float(prices @ np.abs(limits.bounds))
-    below_0 = float(np.maximum(-q, 0.0) @ reach)
-    q = np.maximum(q, 0.0)
-    sigma = float(q[~settled].sum())
-    if not sigma > 0 or not (q[own] > NOISE * sigma).all():
-        return _NEVER
-    gap = float(prices @ limits.bounds) - float(q[settled] @ levels[settled]) - sigma * t
-    gap = max(gap - DIGITS * spent, 0.0) + below_0
-    return gap / sigma, gap / float(q[own].min())
+class RuledProofs:
+    """The proofs of the levels of a program with rules, each from its own prices."""
+
+    def __init__(self, program: Program, per_level: FloatArray) -> None:
+        largest = program.largest()
+        self.program, self.per_level, self.open = program, per_level, np.flatnonzero(largest > 0)
+        self.reach = program.per_user(largest * per_level)
+
+    def of(self, prices: FloatArray, own: IntArray, rising: BoolArray, target: FloatArray, rate: FloatArray) -> tuple[float, float]:
+        """Return by how much t, and the share of one of its ``own`` users, could rise at most above ``target``, (users,)."""
+        program, limits, open_to = self.program, self.program.limits, self.open
+        cost = np.asarray(limits.transposed @ prices)
+        q = program.cheapest((cost / self.per_level)[open_to], open_to)
+        spent = float(prices @ np.abs(limits.bounds))
+        below_0 = float(np.maximum(-q, 0.0) @ self.reach)
+        q = np.maximum(q, 0.0)
+        sigma = float((q * rate)[rising].sum())
+        if not sigma > 0 or not (q[own] * rate[own] > NOISE * sigma).all():
+            return _NEVER
+        gap = max(float(prices @ limits.bounds) - float(q @ target) - DIGITS * spent, 0.0) + below_0
+        return gap / sigma, gap / float(q[own].min(initial=np.inf))

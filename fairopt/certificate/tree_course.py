@@ -7,6 +7,7 @@ weights w of the children c of a node v who rise,
     R[c] = R[v] w[c] / m[v];     R[c] = w[c] of the children of the root, the rate of its guarantee where guarantees are met
 
 Under a clamp, of the children of a node those rise whose share / weight is the smallest; siblings join them when these have caught up.
+In a queue of the order "listed" the first child that is not stopped rises alone. Neither waits with the guarantees that a part meets.
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ class Course:
         for nodes in self.by_depth:
             above = tree.parent[nodes]
             self.inside[nodes] = (part.node_rates is None) | self.inside[above] | self.is_top[above]
+        ordered = np.array([queue.order == "listed" for queue in tree.queues], bool)
+        self.listed_users = np.append(False, ordered)[tree.user_node] & ~(self.given > 0)
+        self.listed_nodes = np.append(False, ordered)[np.maximum(tree.parent, 0)] & self.inside & ~self.is_top
         self.users, self.nodes = np.zeros(goal.weights.size, bool), np.zeros(tree.n_nodes, bool)
         self._go_on(joining=None)
 
@@ -81,7 +85,7 @@ class Course:
         goal, tree = self.goal, self.goal.tree
         active = self._active()
         if not goal.clamp:
-            self.users, self.nodes = self.rising.copy(), active
+            self.users, self.nodes = self.rising.copy(), active.copy()
         else:
             users, nodes = self.rising & ~(self.given > 0), active & self.inside
             self.users = self.rising & (self.users | (self.given > 0))
@@ -96,6 +100,15 @@ class Course:
             most = np.where(led, -np.inf if joining is None else joining, lowest) * (1 + self.same)
             self.users |= users & (of_users <= most[tree.user_node])
             self.nodes |= nodes & (of_nodes <= most[tree.parent])
+        for going, all_active, above, listed in (
+            (self.users, self.rising, tree.user_node, self.listed_users),
+            (self.nodes, active, tree.parent, self.listed_nodes),
+        ):
+            taken: set[int] = set()  # listed queues of which a child rises
+            for child in np.flatnonzero(listed):
+                going[child] = all_active[child] and int(above[child]) not in taken
+                if going[child]:
+                    taken.add(int(above[child]))
         self._compute_rates()
 
     def _compute_rates(self) -> None:
@@ -135,7 +148,7 @@ class Course:
         wait, level = (np.full(tree.n_nodes, np.inf, dtype=of_users.dtype) for _ in range(2))
         if not goal.clamp:
             return wait, level
-        users, nodes = self.rising & ~self.users, self._active() & self.inside & ~self.nodes
+        users, nodes = self.rising & ~self.users & ~self.listed_users, self._active() & self.inside & ~self.nodes & ~self.listed_nodes
         np.minimum.at(level, tree.user_node[users], of_users[users])
         np.minimum.at(level, tree.parent[nodes], of_nodes[nodes])
         goes_users = (self.rate > 0) & (goal.weights > 0) & (level[tree.user_node] < np.inf)

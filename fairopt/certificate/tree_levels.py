@@ -29,10 +29,11 @@ import numpy as np
 
 from fairopt.certificate.floors import CompletionProofs, promised_gap, raised_gap
 from fairopt.certificate.levels import LevelProofs
+from fairopt.certificate.ruled_levels import RuledProofs
 from fairopt.certificate.tree_course import Course
 from fairopt.instance import FloatArray
 from fairopt.instance.tolerances import FITS, NOTHING
-from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
+from fairopt.program import LimitKind, Limits, Program, Solution, Stage, TreeFilling
 from fairopt.program.share_limits import ShareLimits
 
 __all__ = ["tree_gaps"]
@@ -58,7 +59,9 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
     completions = None if promised is None else [CompletionProofs(program, goal, promised, everywhere) for everywhere in (False, True)]
     final = program.per_user(solution.x * per_level)
     size = np.maximum(final, np.where(final <= NOTHING * most, _OF_ALL * most, 0.0))
-    shares, known, rows = goal.nothing(), None, len(program.limits)
+    shares, known, rows, ruled = goal.nothing(), None, len(program.limits), not program.down_closed
+    if ruled:  # a share may be 0, and terms cancel: residuals are relative to the largest share
+        size = np.full(size.size, float(final.max(initial=0.0)) or float(most.max(initial=0.0)))
     for number, part in enumerate(goal.parts):
         x = solution.parts[number]
         extra = part.limits(solution.bounds_of_part(number))
@@ -70,8 +73,8 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
         on_shares = ShareLimits.of(of_part)
         way = Course(goal, part, shares, program.per_user(of_part.largest() * per_level) > 0, on_shares)
         levels = program.per_user(x * per_level)
-        proofs = LevelProofs(of_part, per_level, x, levels, np.zeros(levels.size))
-        if known is not None:
+        proofs = RuledProofs(of_part, per_level) if ruled else LevelProofs(of_part, per_level, x, levels, np.zeros(levels.size))
+        if known is not None and isinstance(proofs, LevelProofs):
             proofs.inherit_bounds(known, rows)
         stages = [stage for stage in solution.stages if stage.part == number]
         for stage in stages:
@@ -106,18 +109,29 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
             point = promised.points[not part.guarantees]
             optimality = max(optimality, completions[not part.guarantees].witness(x, point, shares.users, np.maximum(shares.users, size)))
         closed = bool(((of_part.largest() <= 0) & (program.largest() > 0)).any())  # pairs, by an extra limit of 0, without a price
-        if not closed and not any(stage.prices is not None and not stage.floors and stage.prices[rows:].any() for stage in stages):
+        without = not any(stage.prices is not None and not stage.floors and stage.prices[rows:].any() for stage in stages)
+        if isinstance(proofs, LevelProofs) and not closed and without:
             known = proofs
-        over = limits.matrix @ x - limits.bounds
-        broken = float(np.divide(over, limits.bounds, out=over.copy(), where=limits.bounds > 0).max(initial=0.0))
-        optimality = max(optimality, broken, float(-x.min(initial=0.0)), _distance(levels, shares.users, size))
+        over, scale = limits.matrix @ x - limits.bounds, limits.bounds
+        if ruled:  # bounds may be 0 or less, and sides cancel
+            scale = np.where(limits.kinds == LimitKind.RULE, abs(limits.matrix) @ x + np.abs(limits.bounds), limits.bounds)
+        broken = float(np.divide(over, scale, out=over.copy(), where=scale > 0).max(initial=0.0))
+        reached = np.minimum(levels, shares.users) if ruled else levels  # rules may force a user to have more
+        optimality = max(optimality, broken, float(-x.min(initial=0.0)), _distance(reached, shares.users, size))
+    if ruled:  # who rises in the surplus has its share on the course at last
+        risen = np.any([part.users & (not part.guarantees) for part in goal.parts], axis=0)
+        final = np.where(risen, final, np.minimum(final, shares.users))
     return max(optimality, _distance(final, shares.users, size)), fairness
 
 
-def _level(proofs: LevelProofs, way: Course, stage: Stage, least: FloatArray) -> tuple[float, float]:
+def _level(proofs: LevelProofs | RuledProofs, way: Course, stage: Stage, least: FloatArray) -> tuple[float, float]:
     """Return the residuals of a level. Shares below ``least``, (users,), are judged as if they were this."""
     assert stage.prices is not None
     target = way.at(stage.value).users
+    if isinstance(proofs, RuledProofs):
+        t, rise = proofs.of(np.maximum(stage.prices, 0.0), stage.users, way.rising & (way.rate > 0), target, way.rate)
+        size = float(np.max(least))
+        return (t * float(way.rate[way.rising].max()) / size, rise / size) if np.isfinite([t, rise]).all() else _NEVER
     with np.errstate(over="ignore", invalid="ignore"):
         missing, rise = proofs.of(stage.prices, stage.users, way.rising, target, way.rate, np.maximum(target, least))
     return _NEVER if np.isnan(missing) or np.isnan(rise) else (missing, rise)

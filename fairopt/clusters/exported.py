@@ -15,7 +15,7 @@ from fairopt.clusters.rounding import Whole
 from fairopt.errors import InvalidInstance
 from fairopt.files import refuse_existing, write_files
 from fairopt.results import result
-from fairopt.wording import plural
+from fairopt.wording import brief, plural
 
 __all__ = ["Export"]
 
@@ -55,7 +55,12 @@ class Export:
             f'limit "{limit.name}" is not written: {kind} has no such limit; the whole tasks keep it, and nothing here will later'
             for limit in whole.instance.limits
         )
-        return cls(kind, dict(files), whole, dict(names), (*whole.notes, *notes_of_units(holdings.measures), *of_limits, *notes))
+        of_rules = (
+            f'rule "{brief(rule.text)}" is not written: {kind} has no such condition; the divisible amounts keep it, and rounding to whole '
+            "tasks may not"
+            for rule in whole.instance.rules
+        )
+        return cls(kind, dict(files), whole, dict(names), (*whole.notes, *notes_of_units(holdings.measures), *of_limits, *of_rules, *notes))
 
     @property
     def text(self) -> str:

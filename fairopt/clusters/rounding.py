@@ -28,7 +28,8 @@ from fairopt.clusters.packing import Budget, Packed, pack
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import expand, number_distinct, on_rows
-from fairopt.instance.rule_rows import refuse_rules
+from fairopt.instance.by_server import refuse_by_server
+from fairopt.instance.limit_merging import limit_keys, merged_limits
 from fairopt.instance.tolerances import FITS, WRITTEN
 from fairopt.program.kept_parts import without_breaking
 from fairopt.program.placement import WholePlacement
@@ -132,9 +133,9 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None, 
         The allocation exceeds a limit; a name is given for a row that is not there.
     """
     instance = allocation.instance
+    refuse_by_server(instance, "no export can say it", "use fairopt.solve, or leave this out")
     if time_limit is not None:
         check_seconds("placement_time_limit", time_limit)
-    refuse_rules(instance, "no scheduler can be told them")
     if allocation.sharing != "rdm":
         raise Unsupported(
             "under time division users take turns on whole servers, which no quota or limit of a scheduler can express; "
@@ -211,7 +212,9 @@ def _grouped(instance: Instance, names: Mapping[str, str]) -> tuple[tuple[Group,
     labels = [names.get(row, "") for row in instance.servers]
     label_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     label = np.array([[label_of[each]] for each in labels], float)
-    group = number_distinct([instance.capacities, instance.eligibility.T, inside.T, label])
+    everybody, pull = np.arange(instance.n_users), np.ones(instance.n_users)
+    alike = [instance.capacities, instance.eligibility.T, inside.T, label, *limit_keys(instance, pull)[1]]
+    group = number_distinct([np.asarray(each, float) for each in alike])
     first = np.unique(group, return_index=True)[1]
     counts = np.bincount(group, weights=instance.counts)
     members = np.bincount(group)
@@ -231,6 +234,8 @@ def _grouped(instance: Instance, names: Mapping[str, str]) -> tuple[tuple[Group,
         rates=None if instance.rates_per_server is None else instance.rates_per_server[:, first],
         servers=[instance.servers[i] for i in first],
         queues=on_rows(instance, [int(first[g]) for g in group]),
+        limits=merged_limits(instance, everybody, group, pull),
+        rules=None,
     )
     return groups, small
 

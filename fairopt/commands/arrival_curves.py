@@ -10,7 +10,7 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, choose_form, draw, hand_over, work
-from fairopt.commands.options import Changes, File, Json, Output, Workers, at_least_one, read_instance, words
+from fairopt.commands.options import Changes, File, Json, Output, Rules, Workers, at_least_one, read_instance, words
 from fairopt.commands.outputs import Written
 from fairopt.reporting.tables.arriving import arrival_blocks
 
@@ -50,6 +50,7 @@ def arrivals(
     ] = 10,
     workers: Workers = -1,
     changes: Changes = None,
+    rules: Rules = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each seed, point and curve.")] = False,
     output: Output = None,
@@ -60,7 +61,7 @@ def arrivals(
     The fluid bound is the most that any allocation of the arrived tasks could reach; it is exact for divisible tasks.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
-    instance = read_instance(file, changes)
+    instance = read_instance(file, changes, rules)
     bar = Bar("orders of arrival", seeds)
     found = work(
         "placing tasks",

@@ -24,10 +24,15 @@ from fairopt.commands.options import (
     Guarantees,
     Json,
     JsonOutput,
+    Only,
     QueueShare,
+    ResourceWeights,
+    Rules,
     Sharing,
     Workers,
+    counts,
     read_instance,
+    refuse_counts,
     refuse_rules,
     with_rules,
     words,
@@ -63,6 +68,8 @@ def audit(
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
+    resource_weights: ResourceWeights = None,
+    only: Only = None,
     properties: Annotated[
         str | None,
         typer.Option(
@@ -86,6 +93,7 @@ def audit(
         typer.Option(metavar="SECONDS", help="Time limit of the solve, and of each property. Default: one minute for each search."),
     ] = None,
     changes: Changes = None,
+    rules: Rules = None,
     as_json: Json = False,
     everything: Annotated[bool, typer.Option("--all", help="Show all explanations, also of the properties that hold.")] = False,
     output: JsonOutput = None,
@@ -102,21 +110,23 @@ def audit(
         raise typer.BadParameter("only one allocation can be audited at a time; choose one", param_hint=" and ".join(sources))
     if schedule is not None:
         refuse_rules(guarantees, queue_share, "it is a rule of a notion, and a schedule counts guarantees as clamp does; leave it out")
+        refuse_counts(counts(resource_weights, only), "give it in --schedule, as in drfh:best-fit:only=gpu")
     if sources == ["--allocation"]:
         refuse_rules(guarantees, queue_share, "it is a rule of a notion; name the notion that measures your allocation with --notion")
+        refuse_counts(counts(resource_weights, only), "name the notion that measures your allocation with --notion")
     if integral and sources not in ([], ["--notion"]):
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
     watched = words(fail_on or "")
     if fail_on is not None and not watched:
         raise typer.BadParameter("name at least one property, such as guarantees,sharing-incentive", param_hint="--fail-on")
-    instance = read_instance(file, changes)
+    instance = read_instance(file, changes, rules)
     wanted = None if properties is None else words(properties)
     if watched:
         every = [name for name in CHECKS if instance.is_tree or name not in OF_TREES]
         wanted = [*(every if wanted is None else wanted), *watched]
     make, what = _maker(
         instance,
-        with_rules([notion or "drfh"], guarantees, queue_share)[0],
+        with_rules([notion or "drfh"], guarantees, queue_share, counts(resource_weights, only))[0],
         schedule,
         allocation,
         integral,

@@ -20,14 +20,18 @@ from fairopt.commands.options import (
     Guarantees,
     Json,
     Notions,
+    Only,
     Output,
     QueueShare,
+    ResourceWeights,
+    Rules,
     Schedules,
     Sharing,
     Shown,
     Sort,
     Top,
     choose_users,
+    counts,
     read_instance,
     with_rules,
     words,
@@ -79,8 +83,11 @@ def compare(
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
+    resource_weights: ResourceWeights = None,
+    only: Only = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each exact allocation.")] = None,
     changes: Changes = None,
+    rules: Rules = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
     everything: Everything = False,
@@ -106,7 +113,14 @@ def compare(
     choice = choose_users(form, shown, sort, top)
     check_picture(plot_queues, "--plot-queues")
     if other is not None or what_if_:
-        refused = {"--allocation": allocation, "--reference": reference, "--by": by != "user", "--fail-if": fail_if, "--exact": exact}
+        refused = {
+            "--rule": rules,
+            "--allocation": allocation,
+            "--reference": reference,
+            "--by": by != "user",
+            "--fail-if": fail_if,
+            "--exact": exact,
+        }
         for option, value in ({**refused, "--plot-queues": plot_queues}).items():
             if value:
                 raise typer.BadParameter("it is about one instance; leave it out, or compare one instance", param_hint=option)
@@ -119,7 +133,7 @@ def compare(
             both=changes or [],
             changed=what_if_ or [],
             options={
-                "notions": with_rules(words(notions), guarantees, queue_share),
+                "notions": with_rules(words(notions), guarantees, queue_share, counts(resource_weights, only)),
                 "schedules": words(schedules),
                 "integral": integral,
                 "sharing": sharing,
@@ -131,13 +145,13 @@ def compare(
             everything=everything,
             choice=choice,
         )
-    instance = read_instance(file, changes)
+    instance = read_instance(file, changes, rules)
     choice.require(instance)
     if plot_queues is not None and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")
     if by == "queue" and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues; use user or owner", param_hint="--by")
-    wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
+    wanted, greedy = with_rules(words(notions), guarantees, queue_share, counts(resource_weights, only)), words(schedules)
     own: dict[str, Path] = {}
     for path in allocation or []:
         own[path.stem if path.stem not in own else str(path)] = path

@@ -38,7 +38,7 @@ Completer: TypeAlias = Callable[[typer.Context, str], list[str]]
 _FIELDS = {
     "users": ("weight", "tasks", "demand.", "guarantee", "queue", "requires", "parallelism"),
     "servers": ("count", "capacity."),
-    "queues": ("weight", "guarantee.", "limit.", "lending_limit.", "parent", "tier"),
+    "queues": ("weight", "guarantee.", "limit.", "lending_limit.", "parent", "tier", "order"),
 }
 
 

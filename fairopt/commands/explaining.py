@@ -21,9 +21,14 @@ from fairopt.commands.options import (
     Guarantees,
     Json,
     JsonOutput,
+    Only,
     QueueShare,
+    ResourceWeights,
+    Rules,
     Sharing,
+    counts,
     read_instance,
+    refuse_counts,
     refuse_rules,
     with_rules,
 )
@@ -72,10 +77,13 @@ def explain(
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
+    resource_weights: ResourceWeights = None,
+    only: Only = None,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Time limit of the allocation, and again of all solves that explain it.")
     ] = None,
     changes: Changes = None,
+    rules: Rules = None,
     as_json: Json = False,
     output: JsonOutput = None,
 ) -> None:
@@ -94,9 +102,10 @@ def explain(
         )
     if schedule is not None:
         refuse_rules(guarantees, queue_share, "it is a rule of a notion, and a schedule counts guarantees as clamp does; leave it out")
+        refuse_counts(counts(resource_weights, only), "give it in --schedule, as in drfh:best-fit:only=gpu")
     if integral and (schedule is not None or allocation is not None):
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
-    instance = read_instance(file, changes)
+    instance = read_instance(file, changes, rules)
     names = [each.name for each in instance.queues]
     if user is not None and user not in instance.users and user in names:
         user, queue = None, user
@@ -113,7 +122,7 @@ def explain(
         if schedule is not None:
             plan = read_schedule(schedule)[1]
             return made(instance, {**plan, "exact": True} if exact else plan, sharing, notion or GIVEN)  # type: ignore[dict-item]
-        chosen = read_notion(with_rules([notion or "drfh"], guarantees, queue_share)[0])[1]
+        chosen = read_notion(with_rules([notion or "drfh"], guarantees, queue_share, counts(resource_weights, only))[0])[1]
         if allocation is not None:
             from fairopt.formats.allocations import read
 

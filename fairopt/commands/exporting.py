@@ -12,7 +12,22 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import as_text, check_file, say, show, work
 from fairopt.commands.declared import NEEDED, Option, arguments, assigned, declared, file
-from fairopt.commands.options import Changes, File, Given, Guarantees, Json, QueueShare, Sharing, with_rules
+from fairopt.commands.group import Group
+from fairopt.commands.options import (
+    Changes,
+    File,
+    Given,
+    Guarantees,
+    Json,
+    Only,
+    QueueShare,
+    ResourceWeights,
+    Rules,
+    Sharing,
+    counts,
+    read_instance,
+    with_rules,
+)
 from fairopt.commands.outputs import Written, guarded
 from fairopt.reporting.tables.exports import export_blocks
 from fairopt.specs import read_notion
@@ -20,7 +35,10 @@ from fairopt.specs import read_notion
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Write an allocation as limits or quotas of a real scheduler. Nothing is run.", no_args_is_help=True, add_completion=False
+    cls=Group,
+    help="Write an allocation as limits or quotas of a real scheduler. Nothing is run.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 
@@ -79,11 +97,22 @@ _LAST = {
     "sharing": Option(Sharing),
     "guarantees": Option(Guarantees),
     "queue_share": Option(QueueShare),
+    "resource_weights": Option(ResourceWeights),
+    "only": Option(Only),
     "time_limit": Option(TimeLimit),
     "changes": Option(Changes),
+    "rules": Option(Rules),
     "output": Option(Output),
 }
-_ASKED = ("notion", "sharing", "guarantees", "queue_share", "time_limit")  # what an allocation of one's own does not take
+_ASKED = (
+    "notion",
+    "sharing",
+    "guarantees",
+    "queue_share",
+    "resource_weights",
+    "only",
+    "time_limit",
+)  # what an allocation of one's own does not take
 _PRINTED = {"as_json": Option(Json, False), "everything": Option(Everything, False)}
 
 
@@ -99,7 +128,7 @@ def _exporter(
     def run(given: dict[str, Any]) -> None:
         values = arguments(taken, given)
         paths = dict(zip(texts, (given["output"], *(given[name] for name in written or ())), strict=True))
-        source = _source(**{name: given[name] for name in (*_ASKED, "file", "changes", "allocation")})
+        source = _source(**{name: given[name] for name in (*_ASKED, "file", "changes", "rules", "allocation")})
         _run(source, lambda found: getattr(fo, f"export_{system}")(found, **values), paths, given["as_json"], given["everything"])
 
     options = _FIRST | taken | _LAST | dict(written or {}) | _PRINTED
@@ -184,7 +213,9 @@ _exporter(
 # What they share -----------------------------------------------------------------------------------------------------------------
 
 
-def _source(file: Path, changes: list[str] | None, allocation: Path | None, **asked: Any) -> Callable[[], fo.Allocation]:
+def _source(
+    file: Path, changes: list[str] | None, rules: list[str] | None, allocation: Path | None, **asked: Any
+) -> Callable[[], fo.Allocation]:
     """Return a function that reads the file, and solves it or reads the allocation."""
     if allocation is not None:
         for name, value in asked.items():
@@ -195,13 +226,14 @@ def _source(file: Path, changes: list[str] | None, allocation: Path | None, **as
                 )
 
     def make() -> fo.Allocation:
-        instance = fo.load(file, changes=changes or ())
+        instance = read_instance(file, changes, rules)
         if allocation is not None:
             from fairopt.analysis.rerun import given
             from fairopt.formats.allocations import read
 
             return given(instance, read(allocation, instance), "rdm", allocation.stem)
-        _, chosen = read_notion(with_rules([asked["notion"] or "drfh"], asked["guarantees"], asked["queue_share"])[0])
+        counted = counts(asked["resource_weights"], asked["only"])
+        _, chosen = read_notion(with_rules([asked["notion"] or "drfh"], asked["guarantees"], asked["queue_share"], counted)[0])
         return fo.solve(instance, chosen, sharing=asked["sharing"], time_limit=asked["time_limit"])
 
     return make

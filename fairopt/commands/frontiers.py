@@ -10,7 +10,7 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, choose_form, draw, hand_over, work
-from fairopt.commands.options import Changes, File, Json, Output, Schedules, Sharing, read_instance, words
+from fairopt.commands.options import Changes, File, Json, Output, Rules, Schedules, Sharing, read_instance, words
 from fairopt.commands.outputs import Written
 from fairopt.reporting.tables.frontiers import frontier_blocks
 
@@ -39,6 +39,7 @@ def frontier(
     sharing: Sharing = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each allocation.")] = None,
     changes: Changes = None,
+    rules: Rules = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
     output: Output = None,
@@ -49,7 +50,7 @@ def frontier(
     If a point cannot be computed, the output says why. Exit status 3: no point could be computed.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
-    instance = read_instance(file, changes)
+    instance = read_instance(file, changes, rules)
     wanted = None if notions is None else words(notions)
     greedy, numbers = words(schedules), [_number(text, "--alphas") for text in words(alphas)]
     families = {"fds": _members(fds, "--fds"), "gfj": _members(gfj, "--gfj")}

@@ -12,7 +12,20 @@ import typer
 import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import Bar, check_instance, check_page, choose_form, draw, hand_over, table_form, work
-from fairopt.commands.options import ClusterChanges, Guarantees, Json, QueueShare, Resume, Sharing, at_least_one, read_period, with_rules
+from fairopt.commands.options import (
+    ClusterChanges,
+    Guarantees,
+    Json,
+    Only,
+    QueueShare,
+    ResourceWeights,
+    Resume,
+    Sharing,
+    at_least_one,
+    counts,
+    read_period,
+    with_rules,
+)
 from fairopt.commands.outputs import Written
 from fairopt.commands.said import WRITTEN
 from fairopt.files import write_files
@@ -26,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["history"]
 
 
-By = Literal["owner", "queue", "hour", "window", "time", "worst"]
+By = Literal["owner", "queue", "limit", "hour", "window", "time", "worst"]
 
 
 def history(
@@ -84,6 +97,8 @@ def history(
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
+    resource_weights: ResourceWeights = None,
+    only: Only = None,
     changes: ClusterChanges = None,
     by: Annotated[By, typer.Option(help="Rows that --csv and -o write.")] = "owner",
     shown: Annotated[list[str] | None, typer.Option("--owner", metavar="NAME", help="Show this owner only. Can be repeated.")] = None,
@@ -150,7 +165,7 @@ def history(
         lambda: fo.history(
             log if len(log) > 1 else log[0],
             cluster,
-            with_rules([notion], guarantees, queue_share)[0],
+            with_rules([notion], guarantees, queue_share, counts(resource_weights, only))[0],
             windows=periods,
             every=every,
             moments="all" if moments == "all" else None if moments is None else int(moments),

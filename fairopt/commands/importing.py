@@ -11,6 +11,7 @@ import typer
 import fairopt as fo
 from fairopt.commands.console import as_text, check_instance, deliver, show, table_form, work
 from fairopt.commands.declared import NEEDED, Option, arguments, assigned, declared, file, files
+from fairopt.commands.group import Group
 from fairopt.commands.options import Json, read_period
 from fairopt.commands.outputs import Written, guarded
 from fairopt.commands.said import WRITTEN
@@ -19,7 +20,12 @@ from fairopt.reporting.tables.imports import import_blocks
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Make an instance from the exports of a real cluster.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    cls=Group,
+    help="Make an instance from the exports of a real cluster.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 
 
 Output = Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,6 +19,7 @@ from fairopt.files.limits import reading_limit
 from fairopt.instance import FloatArray
 from fairopt.instance.fractions import ExactArray, as_written
 from fairopt.instance.quantities import read as quantity
+from fairopt.models import only_text, weights_mapping, weights_text
 from fairopt.program import Leximin
 from fairopt.registry import words as parts
 from fairopt.reporting.tables.allocation import Choice
@@ -37,6 +38,7 @@ __all__ = [
     "Json",
     "JsonOutput",
     "Notions",
+    "Only",
     "Output",
     "Plot",
     "PlotEnvy",
@@ -44,7 +46,9 @@ __all__ = [
     "PlotPolytope",
     "PlotQueues",
     "QueueShare",
+    "ResourceWeights",
     "Resume",
+    "Rules",
     "Schedules",
     "Sharing",
     "Shown",
@@ -54,11 +58,13 @@ __all__ = [
     "at_least_one",
     "change",
     "choose_users",
+    "counts",
     "max_bytes",
     "read_instance",
     "read_period",
     "read_preference",
     "read_utility",
+    "refuse_counts",
     "refuse_rules",
     "with_rules",
     "words",
@@ -135,6 +141,26 @@ QueueShare = Annotated[
         help="Share of a queue. dominant (default for drf and drfh): the dominant share of everything its users hold. sum (default for the "
         "others): the sum of its users' shares.",
         rich_help_panel=_OF_QUEUES,
+    ),
+]
+_OF_COUNTING = "What counts"
+ResourceWeights = Annotated[
+    str | None,
+    typer.Option(
+        "--resource-weights",
+        metavar="NAME=N,...",
+        help="How often resources count in the shares of drf, drfh and asset, and in dominant shares of queues, as in gpu=4,cpu=0. A "
+        "resource that is not named counts once.",
+        rich_help_panel=_OF_COUNTING,
+    ),
+]
+Only = Annotated[
+    str | None,
+    typer.Option(
+        "--only",
+        metavar="NAME,...",
+        help="Count only these resources in such shares. Users who demand none of them come after all others.",
+        rich_help_panel=_OF_COUNTING,
     ),
 ]
 Workers = Annotated[int, typer.Option("--workers", metavar="N", help="Worker processes; -1: one for each core.")]
@@ -247,9 +273,10 @@ def _bytes(text: str) -> int:
     return int(value)
 
 
-def read_instance(path: Path, changes: Sequence[str] | None) -> fo.Instance:
-    """Read the instance of a file or folder, with the changes of ``--set``."""
-    return work(f"reading {path}", lambda: fo.load(path, changes=changes or ()))
+def read_instance(path: Path, changes: Sequence[str] | None, rules: Sequence[str] | None = None) -> fo.Instance:
+    """Read the instance of a file or folder, with the changes of ``--set`` and the rules of ``--rule``."""
+    instance = work(f"reading {path}", lambda: fo.load(path, changes=changes or ()))
+    return instance.replace(rules=[*instance.rules, *rules]) if rules else instance
 
 
 def read_period(text: str) -> tuple[str, str]:
@@ -293,17 +320,48 @@ def read_preference(path: Path, instance: fo.Instance) -> FloatArray | ExactArra
     return as_written([[row["weight"]] for row in aligned(read(path, MATRIX), instance.users, ["weight"])]).ravel()
 
 
-def with_rules(notions: Sequence[str], guarantees: str | None, queue_share: str | None) -> list[str]:
-    """Return notions with the rules of a tree as options, those that take such rules; all of them where none does.
+def counts(resource_weights: str | None, only: str | None) -> dict[str, Any]:
+    """Return what counts as options of a notion.
+
+    >>> counts("gpu=4,cpu=0", None), counts(None, "gpu,memory")
+    ({'resource_weights': {'gpu': 4, 'cpu': 0}}, {'only': 'gpu+memory'})
+    """
+    given = {"resource_weights": weights_mapping(resource_weights), "only": only_text(only)}
+    return {word: value for word, value in given.items() if value is not None}
+
+
+def with_rules(
+    notions: Sequence[str], guarantees: str | None, queue_share: str | None, counted: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Return notions with the rules of a tree and what counts as options, those that take them; all of them where none does.
 
     >>> with_rules(["drfh", "tsf:queue_share=dominant", "bbf"], "clamp", None)
     ['drfh:guarantees=clamp', 'tsf:queue_share=dominant:guarantees=clamp', 'bbf']
+    >>> with_rules(["drfh", "tsf"], None, None, counts("gpu=4,cpu=0", None))
+    ['drfh:resource_weights=gpu=4+cpu=0', 'tsf']
     """
     if not notions:
         refuse_rules(guarantees, queue_share, "it is a rule of a notion; give --notions")
+        refuse_counts(counted, "it is an option of notions; give --notions")
     rules = [f"{word}={value}" for word, value in (("guarantees", guarantees), ("queue_share", queue_share)) if value is not None]
-    takes = [_has_rules(parts(notion)[0]) for notion in notions]
-    return [":".join([notion, *rules]) if own or not any(takes) else notion for notion, own in zip(notions, takes, strict=True)]
+    with_trees = _with(notions, rules, [_has_rules(parts(notion)[0]) for notion in notions])
+    weights = [f"{word}={weights_text(value) if isinstance(value, Mapping) else value}" for word, value in (counted or {}).items()]
+    if any(":" in each for each in weights):
+        raise typer.BadParameter(
+            "a colon separates options of a notion, so a name with a colon can be given here to solve --notion ID alone, or in Python",
+            param_hint=f"--{min(counted or {}).replace('_', '-')}",
+        )
+    return _with(with_trees, weights, [_counts_resources(notion) for notion in with_trees])
+
+
+def _with(notions: Sequence[str], options: Sequence[str], takes: Sequence[bool]) -> list[str]:
+    return [":".join([notion, *options]) if own or not any(takes) else notion for notion, own in zip(notions, takes, strict=True)]
+
+
+def refuse_counts(counted: Mapping[str, Any] | None, why: str) -> None:
+    """Refuse to weigh resources where no notion reads it."""
+    for option in counted or {}:
+        raise typer.BadParameter(why, param_hint=f"--{option.replace('_', '-')}")
 
 
 def refuse_rules(guarantees: str | None, queue_share: str | None, why: str) -> None:
@@ -317,6 +375,15 @@ def _has_rules(notion: str) -> bool:
     """Say whether a notion fills a tree: it is a leximin of shares."""
     kind = fo.NOTIONS.get(notion)
     return kind is not None and issubclass(kind, fo.ShareNotion) and isinstance(kind().goal(np.ones(1)), Leximin)
+
+
+def _counts_resources(notion: str) -> bool:
+    """Say whether resources count in the shares of a notion, or in those of queues under it."""
+    word, *options = parts(notion)
+    kind = fo.NOTIONS.get(word)
+    if kind is None or not issubclass(kind, fo.ShareNotion) or not _has_rules(word):
+        return False
+    return kind.counts_resources or "queue_share=dominant" in options
 
 
 def choose_users(form: str, shown: list[str] | None, sort: str | None, top: int | None) -> Choice:

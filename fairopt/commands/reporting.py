@@ -17,9 +17,13 @@ from fairopt.commands.options import (
     GivenAllocations,
     Guarantees,
     Json,
+    Only,
     QueueShare,
+    ResourceWeights,
+    Rules,
     Schedules,
     Sharing,
+    counts,
     read_instance,
     with_rules,
     words,
@@ -59,12 +63,15 @@ def report(
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
+    resource_weights: ResourceWeights = None,
+    only: Only = None,
     effort: Annotated[int, typer.Option(metavar="N", help=EFFORT)] = 50,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random misreports.")] = 0,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Time limit of each allocation, of each property and of the frontier.")
     ] = 60.0,
     changes: Changes = None,
+    rules: Rules = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page. Default: the name of FILE.")] = None,
     date: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Date on the page. Default: today.")] = None,
     one_page: Annotated[
@@ -83,9 +90,12 @@ def report(
     check_page(output, one_page=one_page)
     day = check_date(date)
     greedy = words(schedules)
-    instance = read_instance(file, changes)
+    instance = read_instance(file, changes, rules)
     wanted = with_rules(
-        default_notions(instance)[: 1 if one_page else None] if notions is None else words(notions), guarantees, queue_share
+        default_notions(instance)[: 1 if one_page else None] if notions is None else words(notions),
+        guarantees,
+        queue_share,
+        counts(resource_weights, only),
     )
     users = explain or []
     own: dict[str, Path] = {}

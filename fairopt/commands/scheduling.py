@@ -20,14 +20,18 @@ from fairopt.commands.options import (
     Exact,
     File,
     Json,
+    Only,
     Output,
     Plot,
     PlotEnvy,
+    ResourceWeights,
+    Rules,
     Sharing,
     Shown,
     Sort,
     Top,
     choose_users,
+    counts,
     read_instance,
     read_utility,
 )
@@ -70,9 +74,12 @@ def schedule(
         Literal["exhausted", "first-block"] | None,
         typer.Option(help="Stop when no task fits (exhausted, the default), or when the next user's task does not fit (first-block)."),
     ] = None,
+    resource_weights: ResourceWeights = None,
+    only: Only = None,
     sharing: Sharing = None,
     exact: Exact = False,
     changes: Changes = None,
+    rules: Rules = None,
     as_json: Json = False,
     as_csv: Csv = False,
     everything: Everything = False,
@@ -99,7 +106,7 @@ def schedule(
     else:
         name, plan = read_schedule(schedule or "drfh:first-fit")
     started = time.perf_counter()
-    instance = read_instance(file, changes)
+    instance = read_instance(file, changes, rules)
     choice.require(instance)
     seconds = {"read": time.perf_counter() - started}
     given = {
@@ -110,13 +117,14 @@ def schedule(
         "seed": seed,
         "stop": stop,
         "exact": exact or None,
+        **counts(resource_weights, only),
     }
     options: dict[str, Any] = {word: value for word, value in given.items() if value is not None}
     for word in options:
         if not isinstance(plan, Mapping):
-            raise typer.BadParameter("a scheduler of your own does not take it; leave it out", param_hint=f"--{word}")
+            raise typer.BadParameter("a scheduler of your own does not take it; leave it out", param_hint=f"--{word.replace('_', '-')}")
         if word in plan:
-            raise typer.BadParameter(f"--schedule {name} has it already; give it once", param_hint=f"--{word}")
+            raise typer.BadParameter(f"--schedule {name} has it already; give it once", param_hint=f"--{word.replace('_', '-')}")
     allocation = work(
         f"filling by {name}",
         lambda: fo.schedule(instance, **plan, **options, sharing=sharing) if isinstance(plan, Mapping) else made(instance, plan, sharing),

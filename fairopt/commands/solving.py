@@ -20,6 +20,7 @@ from fairopt.commands.options import (
     File,
     Guarantees,
     Json,
+    Only,
     Output,
     Plot,
     PlotEnvy,
@@ -27,12 +28,14 @@ from fairopt.commands.options import (
     PlotPolytope,
     PlotQueues,
     QueueShare,
+    ResourceWeights,
     Rules,
     Sharing,
     Shown,
     Sort,
     Top,
     choose_users,
+    counts,
     read_instance,
     read_preference,
     read_utility,
@@ -134,6 +137,8 @@ def solve(
     ] = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
+    resource_weights: ResourceWeights = None,
+    only: Only = None,
     tolerance: Annotated[float, typer.Option(metavar="NUMBER", help="Largest relative residual that the certificate accepts.")] = 1e-8,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after this time, with exit status 3.")] = None,
     changes: Changes = None,
@@ -174,9 +179,7 @@ def solve(
     if plot_polytope is not None and solver != "trajectory":
         raise typer.BadParameter("only one engine has a path to draw; add --solver trajectory", param_hint="--plot-polytope")
     started = time.perf_counter()
-    instance = read_instance(file, changes)
-    if rules:
-        instance = instance.replace(rules=[*instance.rules, *rules])
+    instance = read_instance(file, changes, rules)
     choice.require(instance)
     if plot_queues is not None and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")
@@ -193,9 +196,9 @@ def solve(
         "delay": delay,
     }
     if len(words(notion)) > 1:  # it brings its options
-        (notion,) = with_rules([notion], guarantees, queue_share)
+        (notion,) = with_rules([notion], guarantees, queue_share, counts(resource_weights, only))
     else:
-        options |= {"guarantees": guarantees, "queue_share": queue_share}
+        options |= {"guarantees": guarantees, "queue_share": queue_share, **counts(resource_weights, only)}
     asked = read_notion(notion)[1] if len(words(notion)) > 1 else notion
     options = {name: value for name, value in options.items() if value is not None}
     try:

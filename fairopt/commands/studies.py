@@ -17,10 +17,14 @@ from fairopt.commands.options import (
     Guarantees,
     Json,
     Notions,
+    Only,
     QueueShare,
+    ResourceWeights,
+    Rules,
     Schedules,
     Sharing,
     Workers,
+    counts,
     read_instance,
     with_rules,
     words,
@@ -58,6 +62,8 @@ def study(
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
+    resource_weights: ResourceWeights = None,
+    only: Only = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each exact allocation.")] = None,
     resume: Annotated[
         Path | None,
@@ -77,6 +83,7 @@ def study(
         str | None, typer.Option(metavar="URL", help="Address of the dask or ray cluster, such as tcp://10.0.0.1:8786.")
     ] = None,
     changes: Changes = None,
+    rules: Rules = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each instance and allocation.")] = False,
     table: Annotated[
@@ -143,12 +150,14 @@ def study(
         raise typer.BadParameter("there are no instances; give files, --generate SPEC, or both", param_hint="FILE")
     if changes and not files:
         raise typer.BadParameter("it changes files, and there are none; give options in --generate SPEC", param_hint="--set")
+    if rules and not files:
+        raise typer.BadParameter("it names users of files, and there are none", param_hint="--rule")
     instances: dict[str, fo.Instance | str] = {}
     for path in files or []:
         name = path.stem if path.stem not in instances else str(path)
-        instances[name] = read_instance(path, changes)
+        instances[name] = read_instance(path, changes, rules)
     instances |= {spec: spec for spec in generate or []}
-    wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
+    wanted, greedy = with_rules(words(notions), guarantees, queue_share, counts(resource_weights, only)), words(schedules)
     titles = _titles(files or [], list(instances)) if own or kind in _PAPER else {}
     titles |= dict(_pair(text) for text in rename or [])
     if own:  # a word that is wrong is refused now, not when all is computed

@@ -15,8 +15,11 @@ from fairopt.commands.options import (
     Guarantees,
     Json,
     Notions,
+    Only,
     Output,
     QueueShare,
+    ResourceWeights,
+    Rules,
     Schedules,
     Sharing,
     Shown,
@@ -24,6 +27,7 @@ from fairopt.commands.options import (
     Top,
     change,
     choose_users,
+    counts,
     read_instance,
     with_rules,
     words,
@@ -46,12 +50,15 @@ def what_if(
         ),
     ] = None,
     changes: Annotated[list[str] | None, change("A change of both sides, before and after. Can be repeated.", "--given")] = None,
+    rules: Rules = None,
     notions: Notions = "drfh",
     schedules: Schedules = "",
     integral: Annotated[bool, typer.Option("--integral", help="Also compute the best allocations of whole tasks.")] = False,
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
+    resource_weights: ResourceWeights = None,
+    only: Only = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of each exact allocation.")] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation and user.")] = False,
@@ -71,14 +78,15 @@ def what_if(
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     choice = choose_users(form, shown, sort, top)
-    if other is None and not changed:
+    if other is None and not (changed or rules):
         raise typer.BadParameter("say what changes, such as --set users.vision.weight=3, or give a second file", param_hint="--set")
     compare_two(
         (file, other),
         both=changes or [],
         changed=changed or [],
+        rules=rules,
         options={
-            "notions": with_rules(words(notions), guarantees, queue_share),
+            "notions": with_rules(words(notions), guarantees, queue_share, counts(resource_weights, only)),
             "schedules": words(schedules),
             "integral": integral,
             "sharing": sharing,
@@ -97,6 +105,7 @@ def compare_two(
     *,
     both: list[str],
     changed: list[str],
+    rules: list[str] | None = None,
     options: dict[str, Any],
     form: Form,
     output: Path | None,
@@ -104,9 +113,9 @@ def compare_two(
     everything: bool,
     choice: Choice,
 ) -> None:
-    """Compare two files, or a file and a changed copy; ``both`` are changes of the two, ``changed`` of the second."""
+    """Compare two files, or a file and a changed copy; ``both`` are changes of the two, ``changed`` and ``rules`` of the second."""
     first, second = files[0], files[1] or files[0]
-    before, after = read_instance(first, both), read_instance(second, [*both, *changed])
+    before, after = read_instance(first, both), read_instance(second, [*both, *changed], rules)
     if not set(choice.users) <= {*before.users, *after.users}:
         choice.require(before)
     names = (

@@ -6,6 +6,7 @@
 ``servers.new.capacity.memory+=64GiB``          also with a unit, where the file has units
 ``queues.research.guarantee.gpu=8``             an entry of a mapping
 ``queues.lab.quotas.model = A100.limit.gpu=8``  names a quota by its name, by its ``on``, or by its number: 1, 2, ...
+``users.vision.on.old.speed=0.8``               names an entry of ``on`` by its servers; of servers without one, adds it
 ``users.vision.tasks=``                         removes the key, so that its default holds
 ``servers.big={capacity: {gpu: 8}}``            adds an entry, or replaces the present one
 ``limits.licences.bound+=5``                    so too named limits
@@ -43,7 +44,7 @@ from typing import Any, NoReturn, TypeAlias
 from pydantic import BaseModel
 
 from fairopt.errors import InvalidInstance
-from fairopt.formats.entries import ENTRIES, Document, Quota, each_of
+from fairopt.formats.entries import ENTRIES, Document, On, Quota, each_of
 from fairopt.formats.messages import Path, Source, mistakes_of
 from fairopt.formats.removals import leave_out, without_resource
 from fairopt.formats.syntax import read_value
@@ -53,6 +54,8 @@ from fairopt.instance.rivals import weight_without_effect
 from fairopt.wording import brief, did_you_mean, found, joined
 
 __all__ = ["Changed", "Changes", "weights_without_effect"]
+
+_PARTS: dict[str, type[BaseModel]] = {"quotas": Quota, "on": On}  # lists of entries inside of entries
 
 Changes: TypeAlias = Mapping[str, Any] | Sequence[str]
 """``{"users.vision.weight": 3}``, or ``["users.vision.weight=3", "servers.new.count+=2"]``."""
@@ -220,16 +223,20 @@ class Changed:
         present = entry.get(key) if isinstance(entry, dict) else None
         if not rest.startswith("."):
             return rest
-        if key == "quotas":
-            quotas = present if isinstance(present, list) else []
-            labels = _of_quotas(quotas)
-            label, rest = _first(rest[1:], [*labels, *(str(j + 1) for j in range(len(labels)))])
+        if key in _PARTS:
+            parts = present if isinstance(present, list) else []
+            labels = _labels(parts)
+            servers = [str(each.get("name")) for each in self.data.get("servers", [])] if key == "on" else []
+            label, rest = _first(rest[1:], [*labels, *servers, *(str(j + 1) for j in range(len(labels)))])
             if label not in labels and label.isdecimal() and 0 < int(label) <= len(labels):
                 label = labels[int(label) - 1]
-            if label not in labels:
-                refuse.unknown("quota", label, labels)
+            if label not in labels and label not in servers:
+                refuse.unknown("quota" if key == "quotas" else "entry of on, and no server,", label, [*labels, *servers])
+            if label not in labels and not rest.startswith("."):
+                refuse(f"name what to change on {label}, such as speed=0.8 or demand.gpu=2")
             path.append(label)
-            return self._in_entry(refuse, rest[1:], path, quotas[labels.index(label)], Quota) if rest.startswith(".") else rest
+            part = parts[labels.index(label)] if label in labels else {}
+            return self._in_entry(refuse, rest[1:], path, part, _PARTS[key]) if rest.startswith(".") else rest
         mark = each_of(model).get(key)
         if mark is None or isinstance(present, int | float):
             return rest
@@ -271,17 +278,21 @@ class Changed:
         assert place is not None  # _parsed has refused the others
         entry = entries[place] = dict(entries[place])
         model = ENTRIES[kind]
-        if rest[1] == "quotas" and len(rest) > 2:
-            labels = _of_quotas(entry["quotas"])
-            entry["quotas"] = [*entry["quotas"]]
+        if (parts := rest[1]) in _PARTS and len(rest) > 2:
+            labels = _labels(entry.get(parts) or [])
+            entry[parts] = [*(entry.get(parts) or [])]
+            if rest[2] not in labels:  # a server of which nothing is said yet
+                labels.append(rest[2])
+                entry[parts].append({"servers": [rest[2]]})
             j = labels.index(rest[2])
             if len(rest) == 3:
                 if change.sign or change.value is not None:
-                    refuse("name what to change of the quota, such as limit.gpu=8; nothing after = removes the quota")
-                del entry["quotas"][j]
+                    what, example = ("quota", "limit.gpu=8") if parts == "quotas" else ("entry", "speed=0.8")
+                    refuse(f"name what to change of the {what}, such as {example}; nothing after = removes the {what}")
+                del entry[parts][j]
                 return
-            entry["quotas"][j] = entry = dict(entry["quotas"][j])
-            model, rest = Quota, rest[2:]
+            entry[parts][j] = entry = dict(entry[parts][j])
+            model, rest = _PARTS[parts], rest[2:]
         key = rest[1]
         if len(rest) == 2:
             _put(refuse, entry, key, model, change)
@@ -411,9 +422,10 @@ def _put(refuse: _Refusal, mapping: dict[str, Any], key: str, model: type[BaseMo
         mapping[key] = change.value
 
 
-def _of_quotas(quotas: Sequence[Any]) -> list[str]:
-    """Return what quotas are called: by their names, or by the servers that they are on."""
-    return [str(each.get("name") or each.get("on") or "|".join(map(str, each.get("servers") or []))).strip() for each in quotas]
+def _labels(parts: Sequence[Any]) -> list[str]:
+    """Return what quotas, and entries of ``on``, are called: by their names, or by the servers that they are on."""
+    on = [(each.get("name") or each.get("on"), each.get("servers") or []) for each in parts]
+    return [str(name or (servers if isinstance(servers, str) else "|".join(map(str, servers)))).strip() for name, servers in on]
 
 
 def _names(data: Any, path: Path) -> tuple[str, ...]:
@@ -421,7 +433,7 @@ def _names(data: Any, path: Path) -> tuple[str, ...]:
     names: list[str] = []
     for step in path:
         try:
-            labels = _of_quotas(data) if names[-1:] == ["quotas"] and isinstance(data, list) else None
+            labels = _labels(data) if names[-1:] in (["quotas"], ["on"]) and isinstance(data, list) else None
             data = data[step]
         except (LookupError, TypeError):
             data = labels = None

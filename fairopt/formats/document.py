@@ -22,6 +22,8 @@
         guarantee: 3                      # optional: tasks that it gets first
         servers: [A]                      # optional: the only servers that it may use
         requires: "gpu_model in V100|T4; cores >= 4"          # optional: see fairopt.instance.requirements
+        on:                               # optional: where its tasks take other amounts, or are slower
+          - {servers: gpu_model = V100, demand: {cpu: 2}, speed: 0.9}    # by conditions or names
         rates: {A: 3}                     # optional, for all users or none: tasks on one server alone; left out: 0
     queues:                               # optional: a tree; the order does not matter
       - name: research
@@ -32,6 +34,7 @@
         tier: 1                           # optional: the rest of the cluster goes to the highest tier first
       - name: vision
         parent: research                  # optional; left out: the root
+        order: listed                     # optional: first come, first served in the order of the file; left out: fair
         quotas:                           # optional: guarantees and limits on groups of servers
           - {on: gpu_model = V100, guarantee: {cpu: 4}}       # the language of "requires", or servers: [A]
     rules:                                # optional: linear conditions of any sign on tasks, see fairopt.Rule
@@ -82,8 +85,9 @@ from fairopt.errors import InvalidInstance
 from fairopt.files.limits import check_array
 from fairopt.formats.as_written import AsWritten
 from fairopt.formats.document_limits import limit_of, rules_of
+from fairopt.formats.document_on import by_server
 from fairopt.formats.document_queues import no_queue, queues_of
-from fairopt.formats.entries import ENTRIES, Document, Queue, Quota, Server, User
+from fairopt.formats.entries import ENTRIES, Document, On, Queue, Quota, Server, User
 from fairopt.formats.messages import Source, check_known, check_unique, keep_invalid, mistakes_of, refuse
 from fairopt.formats.units import with_plain_numbers
 from fairopt.instance import BoolArray, FloatArray, Instance
@@ -191,12 +195,14 @@ def instance_from(source: Source) -> Instance:
     with mistakes:
         check_known(source, ("units",), document.units, column, "resource")
     mistakes.refuse()
+    of_tasks, speeds = by_server(source, document, numbers.exact("demands", demands), column, attributes, numbers, mistakes)
     rules = rules_of(source, document, resources, queues, mistakes)
     mistakes.refuse()
     try:
         return Instance(
             numbers.exact("capacities", capacities),
-            numbers.exact("demands", demands),
+            of_tasks,
+            speeds=speeds,
             weights=numbers.exact("weights", weights),
             eligibility=eligibility,
             counts=np.array([s.count for s in servers], float),
@@ -223,7 +229,7 @@ def instance_from(source: Source) -> Instance:
 
 def _read(source: Source, mistakes: Mistakes) -> tuple[Document, Any]:
     """Return a document that the schema has accepted, and its data. Values that it has not accepted are mistakes, and others stand in."""
-    models: dict[str, type[BaseModel]] = {"": Document, **ENTRIES, "quotas": Quota}
+    models: dict[str, type[BaseModel]] = {"": Document, **ENTRIES, "quotas": Quota, "on": On}
     try:
         data, left_out = _few_unknown(_with_a_server(with_plain_numbers(source, mistakes)))
     except InvalidInstance as error:
@@ -309,6 +315,8 @@ def _few_unknown(data: object) -> tuple[object, int]:
         room -= len(unknown) - len(drop)
         if model is Queue and isinstance(quotas := entry.get("quotas"), list):
             entry = entry | {"quotas": [few(quota, Quota) for quota in quotas]}
+        if model is User and isinstance(overrides := entry.get("on"), list):
+            entry = entry | {"on": [few(each, On) for each in overrides]}
         return {key: value for key, value in entry.items() if key not in drop} if drop else entry
 
     if not isinstance(data, dict):

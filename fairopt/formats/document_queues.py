@@ -16,7 +16,7 @@ from fairopt.formats.messages import Path, Source, check_known, check_unique, re
 from fairopt.instance import queues as asked
 from fairopt.instance.queues import misfits
 from fairopt.instance.requirements import Attributes
-from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, too_deep
+from fairopt.instance.tree import MOST_LEVELS, circle, circular, deepest, mixed, too_deep
 from fairopt.wording import brief, did_you_mean, joined
 
 __all__ = ["no_queue", "queues_of"]
@@ -39,6 +39,11 @@ def queues_of(
     lowest, levels = deepest({queue.name: queue.parent for queue in document.queues})
     if levels > MOST_LEVELS:
         refuse(source, ("queues", list(names).index(lowest), "parent"), too_deep(lowest, levels))
+    inside = {user.queue: user.name for user in reversed(document.users)}
+    children = {queue.parent: queue.name for queue in reversed(document.queues)}
+    for q, queue in enumerate(document.queues):
+        if queue.order == "listed" and queue.name in inside and queue.name in children:
+            refuse(source, ("queues", q, "order"), mixed(inside[queue.name], children[queue.name]))
     found = []
     for q, queue in enumerate(document.queues):
         path = ("queues", q)
@@ -60,6 +65,7 @@ def queues_of(
                 )
             )
         plain = {"name": queue.name, "parent": queue.parent, "weight": numbers.at(*path, "weight", given=queue.weight), "tier": queue.tier}
+        plain["order"] = queue.order
         found.append(_made(source, path, asked.Queue, **plain, quotas=quotas, **given))
     return found
 

@@ -78,7 +78,7 @@ def _totals(source: Source, instance: Instance) -> Iterator[str]:
     counts, tasks = instance.counts, np.where(np.isfinite(instance.tasks), instance.tasks, 1.0)
     for kind, names, amounts, numbers in (
         ("servers", instance.servers, instance.capacities, counts),
-        ("users", instance.users, instance.demands, tasks),
+        ("users", instance.users, instance.demands_by_kind.reshape(instance.n_users, -1), tasks),
     ):
         last = len(names) - 1
         if last >= 1 and _is_sum(names[last], amounts, numbers):

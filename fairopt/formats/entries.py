@@ -6,7 +6,7 @@ names exist and are unique, :mod:`fairopt.formats.document` checks.
 >>> User.model_validate({"name": "alice", "demand": {"cpu": 1}}).tasks
 inf
 >>> sorted(schema()["$defs"])
-['Limit', 'Queue', 'Quota', 'Server', 'User']
+['Limit', 'On', 'Queue', 'Quota', 'Server', 'User']
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from pydantic_core import PydanticCustomError
 from fairopt.instance.attributes import Value, is_attribute
 from fairopt.instance.quantities import BYTES_PATTERN, PATTERN, SHARE_PATTERN
 
-__all__ = ["ENTRIES", "Document", "Each", "Limit", "Queue", "Quota", "Server", "User", "each_of", "schema", "single_values"]
+__all__ = ["ENTRIES", "Document", "Each", "Limit", "On", "Queue", "Quota", "Server", "User", "each_of", "schema", "single_values"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,13 @@ def _places(value: object) -> str | list[str] | None:
     if value is None or isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value)):
         return value
     raise PydanticCustomError("not_places", "neither text nor a list of text")
+
+
+def _some_places(value: object) -> str | list[str]:
+    places = _places(value)
+    if places is None:
+        raise PydanticCustomError("not_places", "neither text nor a list of text")
+    return places
 
 
 def _amounts_of_tasks(value: object) -> dict[str, Any] | None:
@@ -152,6 +159,9 @@ Weight: TypeAlias = Annotated[
 ]
 
 
+_TEXT_OR_LIST: dict[str, Any] = {"anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "array", "items": {"type": "string"}}]}
+
+
 class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)  # built once, inside of `Document`
 
@@ -169,6 +179,17 @@ class Server(_Entry):
     """The names of these servers, all of them or none: a list, or text with ranges in brackets, "cn[1,3,5-7]"."""
     attributes: Annotated[dict[Name, Attribute], Each("attribute")] = {}
     """What the users' "requires" can ask for."""
+
+
+class On(_Entry):
+    """What a task takes, and how much work it does, on some servers."""
+
+    servers: Annotated[str | list[str], PlainValidator(_some_places), WithJsonSchema(_TEXT_OR_LIST)]
+    """These servers: by name, or by conditions on their attributes such as "model = V100"."""
+    demand: Amounts = {}
+    """What one task needs there of the resources named here; of the others as elsewhere."""
+    speed: Number = 1.0
+    """The work that a task does there; 0: the user cannot run there."""
 
 
 class User(_Entry):
@@ -194,6 +215,8 @@ class User(_Entry):
     """The only servers that it may use; left out: all that have what it needs."""
     requires: str | None = None
     """Conditions on the attributes of its servers, such as "gpu_model in V100|T4; cores >= 4"."""
+    on: list[On] = []
+    """Where its tasks take other amounts, or do another amount of work: an entry for each group of servers."""
     rates: Annotated[dict[Name, Number] | None, Each("server")] = None
     """How many of its tasks one server of each entry runs if it has the server to itself; all users or none; a server left out is 0."""
 
@@ -236,6 +259,8 @@ class Queue(_Entry):
     """What is left after the guarantees goes to the highest tier first; 0: that of its parent."""
     quotas: list[Quota] = []
     """Guarantees and limits on groups of servers."""
+    order: Literal["fair", "listed"] = "fair"
+    """How it divides what it gets: "fair", by weights, or "listed", first come, first served: each waits for all before it in this file."""
 
 
 class Limit(_Entry):
@@ -302,7 +327,7 @@ def single_values(model: type[BaseModel]) -> dict[str, Any]:
     """Return the keys of an entry that have one value, beside its name, with what is meant where they are left out.
 
     >>> single_values(Queue)
-    {'parent': None, 'weight': 1.0, 'tier': 0, 'quotas': []}
+    {'parent': None, 'weight': 1.0, 'tier': 0, 'quotas': [], 'order': 'fair'}
     """
     marks = each_of(model)
     return {key: field.default for key, field in model.model_fields.items() if key != "name" and (key not in marks or key == "weight")}
@@ -321,7 +346,7 @@ def schema() -> dict[str, Any]:
     definition = Document.model_json_schema(schema_generator=Untitled)
     for model, described in (
         (Document, definition),
-        *((kind, definition["$defs"][kind.__name__]) for kind in (Server, User, Queue, Quota, Limit)),
+        *((kind, definition["$defs"][kind.__name__]) for kind in (Server, User, On, Queue, Quota, Limit)),
     ):
         for key, words in _docstrings(model).items():
             described["properties"][key] = dict(sorted({**described["properties"][key], "description": words}.items()))

@@ -24,7 +24,7 @@ from fairopt.instance import Instance
 from fairopt.instance.requirements import parse
 from fairopt.tables import Column, Schema, Table
 
-__all__ = ["LIMITS", "check", "columns_of", "entries_of"]
+__all__ = ["LIMITS", "check", "columns_of", "entries_of", "servers_of"]
 
 _LISTS = ("users", "queues")
 LIMITS = Schema(
@@ -52,12 +52,12 @@ def entries_of(table: Table, servers: Collection[str], units: Mapping[str, str])
         entry |= {word: cells[word][row] for word in ("resource", "each") if cells[word][row]}
         entry |= {word: lists[word][row] for word in _LISTS if lists[word][row]}
         if cells["servers"][row]:
-            entry["servers"] = _servers(cells["servers"][row], servers)
+            entry["servers"] = servers_of(cells["servers"][row], servers)
         entries.append(entry)
     return entries
 
 
-def _servers(cell: str, known: Collection[str]) -> str | list[str]:
+def servers_of(cell: str, known: Collection[str]) -> str | list[str]:
     """Return names, or conditions where no name is known and the cell can be read as such."""
     names = [name.strip() for name in cell.split("|")]
     if not any(name in known for name in names):

@@ -40,6 +40,7 @@ EXAMPLES = {
     "lending_limit": "{cpu: 2}",
     "limit": "{cpu: 8}",
     "name": "A",
+    "on": "[{servers: model = V100, demand: {gpu: 2}, speed: 0.9}]",
     "quotas": "[{on: model = A100, limit: {gpu: 8}}]",
     "rates": "{A: 3, B: 1.5}",
     "resources": "[cpu, memory]",
@@ -110,8 +111,8 @@ def keep_invalid(
 ) -> None:
     """Keep a mistake for each of pydantic's errors; a missing key that an unknown one was meant to be is none.
 
-    ``models`` are those of the entries of the lists "servers", "users", "queues" and "quotas", and of "" for the whole; ``left_out`` is
-    the number of errors that pydantic was not shown.
+    ``models`` are those of the entries of the lists "servers", "users", "queues", "quotas" and "on", and of "" for the whole;
+    ``left_out`` is the number of errors that pydantic was not shown.
     """
     errors = error.errors(include_url=False)
     # An unknown key explains a missing one: with "demnd" there is no "demand".
@@ -126,7 +127,7 @@ def keep_invalid(
             path = (*path[:3], *path[4:])  # pydantic names the branch of the union: "number" or "mapping"
         with mistakes:
             if each["type"] in ("extra_forbidden", "invalid_key"):
-                entries = "quotas" if path[2:3] == ("quotas",) and len(path) > 4 else str(path[0]) if len(path) > 1 else ""
+                entries = str(path[2]) if path[2:3] in (("quotas",), ("on",)) and len(path) > 4 else str(path[0]) if len(path) > 1 else ""
                 known = models[entries].model_fields
                 there = _at(source.data, path[:-1])
                 free = [key for key in known if not isinstance(there, dict) or key not in there]

@@ -4,6 +4,7 @@
 ``name``                        the queue; rows of one name are one queue
 ``parent``                      the queue that it is in (empty: the root)
 ``weight``, ``tier``            empty: 1 and 0
+``order``                       ``listed``: first come, first served (empty: ``fair``)
 ``guarantee:gpu``               an amount, and so for every resource (empty: none); for a queue in the root also ``50 %`` of the cluster
 ``limit:gpu``                   the same (empty or inf: none)
 ``lending_limit:gpu``           an amount (empty: all of the guarantee)
@@ -100,6 +101,8 @@ class QueueTable:
             entries[name] = {"name": name, **{word: values[row] for word, values in numbers.items()}, **self._given(row), "quotas": []}
             if cells["parent"][row]:
                 entries[name]["parent"] = parents[row]
+            if cells["order"][row]:
+                entries[name]["order"] = cells["order"][row].strip().casefold()
             self._rows.append([row])
         position = {name: q for q, name in enumerate(entries)}
         for row in quotas:

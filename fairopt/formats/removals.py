@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from fairopt.formats.entries import ENTRIES, Quota, each_of
+from fairopt.formats.entries import ENTRIES, On, Quota, each_of
 
 __all__ = ["leave_out", "without_resource"]
 
@@ -50,6 +50,8 @@ def without_resource(data: dict[str, Any], origin: Mapping[str, list[Any]], reso
             data[name][j] = _amounts(entry, model, resource)
             if entry.get("quotas"):
                 data[name][j]["quotas"] = [_amounts(quota, Quota, resource) for quota in entry["quotas"]]
+            if entry.get("on"):
+                data[name][j]["on"] = [_amounts(each, On, resource) for each in entry["on"]]
 
 
 def _leave_out_of_limits(data: dict[str, Any], origin: Mapping[str, list[Any]], removed: Mapping[str, Collection[str]]) -> None:
@@ -84,7 +86,8 @@ def _without(values: Any, *names: str) -> Any:
 
 
 def _without_servers(entry: dict[str, Any], servers: Collection[str]) -> dict[str, Any]:
-    return {**entry, **{key: _without(entry[key], *servers) for key in ("servers", "rates") if isinstance(entry.get(key), list | dict)}}
+    left = {**entry, **{key: _without(entry[key], *servers) for key in ("servers", "rates") if isinstance(entry.get(key), list | dict)}}
+    return {**left, "on": list(_quotas(left["on"], servers))} if isinstance(left.get("on"), list) else left
 
 
 def _quotas(quotas: Any, servers: Collection[str]) -> Any:

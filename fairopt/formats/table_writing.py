@@ -11,15 +11,14 @@ from typing import Any
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import write_files
-from fairopt.formats import limit_tables
+from fairopt.formats import limit_tables, on_tables
 from fairopt.formats.queue_tables import LONGEST_CELL, check, columns_of
 from fairopt.formats.tables import SERVERS, TABLES, USERS, is_total
 from fairopt.instance import Instance
 from fairopt.instance.attributes import text_of
 from fairopt.instance.fractions import plain
-from fairopt.instance.rule_rows import refuse_rules
 from fairopt.tables.schema import is_comment, spelled
-from fairopt.wording import found
+from fairopt.wording import brief, found
 
 __all__ = ["columns_of_tables", "write", "write_workbook"]
 
@@ -93,12 +92,13 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
     ------
     InvalidInstance
         A table cannot hold a label.
-    Unsupported
-        The instance has rules.
     """
     check(instance, place, longest)
-    refuse_rules(instance, "tables hold none", "save a .yaml or .json file, or leave the rules out")
+    for rule in instance.rules:
+        if "\0" in rule.text or len(rule.text) >= longest:
+            raise InvalidInstance(f'{place}: the rule "{brief(rule.text)}" does not fit into a cell; save as .yaml')
     limit_tables.check(instance, place, longest)
+    on_tables.check(instance, place, longest)
     queues = [queue.name for queue in instance.queues]
     for kind, labels in (("resource", instance.resources), ("server", instance.servers), ("user", instance.users), ("queue", queues)):
         for label in labels:
@@ -151,6 +151,10 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
         tables["queues"] = _table(columns_of(document["queues"], instance.resources))
     if instance.limits:
         tables["limits"] = _table(limit_tables.columns_of(document["limits"]))
+    if any("on" in user for user in users):
+        tables["on"] = _table(on_tables.columns_of(users, instance.resources))
+    if instance.rules:
+        tables["rules"] = _table({"rule": document["rules"]})
     for name, needed, labels, matrix in (
         ("eligibility", not by_name, instance.servers, instance.eligibility.astype(int)),
         ("rates", rates is not None, instance.servers, rates),

@@ -12,6 +12,8 @@ Each table is a file of the folder, such as ``servers.csv`` or ``servers.parquet
                      ``servers`` may be left out
 ``queues``           optional: the tree of queues; :mod:`fairopt.formats.queue_tables` describes it
 ``limits``           optional: named limits; :mod:`fairopt.formats.limit_tables` describes it
+``rules``            optional: ``rule``, a condition on tasks in each row, such as ``x[alice] >= 2 * x[bob]``
+``on``               optional: demands and speeds by server; :mod:`fairopt.formats.on_tables` describes it
 ``eligibility``      optional: ``user``, a column per server, 1 where the user may run and 0 where not
 ``rates``            optional: ``user``, a column per server, tasks on one server alone
 ``weights``          optional: ``user``, a column per resource
@@ -50,6 +52,7 @@ from fairopt.formats.doubts import read_and_doubt
 from fairopt.formats.entries import Server, User
 from fairopt.formats.limit_tables import LIMITS, entries_of
 from fairopt.formats.messages import Source
+from fairopt.formats.on_tables import ON, OnTable
 from fairopt.formats.queue_tables import AMOUNTS, QUEUES, QueueTable, own_columns
 from fairopt.instance import Instance
 from fairopt.instance.numerals import numeral
@@ -64,12 +67,13 @@ from fairopt.wording import brief, did_you_mean, exactly, joined, named
 __all__ = ["book_source", "folder_source", "from_frames", "is_total", "read", "tables_in"]
 
 SERVERS = Schema(Column("name", "name"), *own_columns(Server))
-USERS = Schema(Column("name", "name"), *own_columns(User))
+USERS = Schema(Column("name", "name"), *own_columns(User, without=("on",)))
 MATRIX = Schema(Column("user", "name"), matrix=True)
 UNITS = Schema(Column("name", "name"), Column("unit"))
 SHARED = Schema(Column("name", "name"), Column("capacity", "number"))
+RULES = Schema(Column("rule", "name"))
 TABLES = {
-    **{"servers": SERVERS, "users": USERS, "shared": SHARED, "queues": QUEUES, "limits": LIMITS},
+    **{"servers": SERVERS, "users": USERS, "shared": SHARED, "queues": QUEUES, "limits": LIMITS, "rules": RULES, "on": ON},
     **{"eligibility": MATRIX, "rates": MATRIX, "weights": MATRIX, "units": UNITS},
 }
 """The tables by name, and the columns of each."""
@@ -131,8 +135,10 @@ class Tables:
         self._unit_of = {} if self._units is None else _units(self._units, self._resources)
         self._queues = QueueTable(tables["queues"], self._resources, self._unit_of) if "queues" in tables else None
         names = self._servers.cells("name")
-        self._limits = tables.get("limits")
+        self._limits, self._rules = tables.get("limits"), tables.get("rules")
         limits = None if self._limits is None else entries_of(self._limits, names, self._unit_of)
+        known = self._users.cells("name"), names, self._resources, self._unit_of
+        self._on = OnTable(tables["on"], *known) if "on" in tables else None
         self.data: object = {
             "resources": self._resources,
             **({} if self._units is None else {"units": self._unit_of}),
@@ -140,6 +146,7 @@ class Tables:
             **({} if self._shared is None else {"shared": self._shared_amounts(self._shared)}),
             **({} if self._queues is None else {"queues": self._queues.entries}),
             **({} if limits is None else {"limits": limits}),
+            **({} if self._rules is None else {"rules": self._rules.cells("rule")}),
             "users": self._user_entries(names),
         }
 
@@ -173,6 +180,8 @@ class Tables:
             return self._queues.place(path)
         if path[:1] == ("limits",) and self._limits is not None:
             return self._limits.place(path[1] if len(path) > 1 else None, str(path[2]) if len(path) > 2 else None)
+        if path[:1] == ("rules",) and self._rules is not None:
+            return self._rules.place(path[1] if len(path) > 1 else None, "rule" if len(path) > 1 else None)
         if path[:1] == ("shared",) and self._shared is not None:
             row = [*self._shared_names].index(path[1]) if len(path) > 1 else None
             return self._shared.place(row, "capacity" if len(path) > 1 else None)
@@ -183,6 +192,8 @@ class Tables:
         if len(path) < 2 or path[0] not in ("servers", "users"):
             return {"servers": self._servers.file, "users": self._users.file}.get(path[0] if path else "", self._whole)
         kind, row, *rest = path
+        if kind == "users" and rest[:1] == ["on"] and self._on is not None:
+            return self._on.place(self._users.cells("name")[row], rest[1:])
         column = str(rest[1] if len(rest) > 1 and rest[0] != "servers" else rest[0]) if rest else None
         if kind == "users" and rest[:1] == ["demand"]:
             column = self._shared_names.get(str(column), column)
@@ -305,6 +316,10 @@ class Tables:
             {"name": name, "demand": dict(zip(self._resources, demand, strict=True)), **dict(zip(numbers, values, strict=True))}
             for name, demand, *values in zip(names, demands, *numbers.values(), strict=True)
         ]
+        on = {} if self._on is None else self._on.entries
+        for entry in entries:
+            if entry["name"] in on:
+                entry["on"] = on[entry["name"]]
         for entry, queue in zip(entries, table.cells("queue"), strict=True):
             if queue:
                 entry["queue"] = queue
@@ -394,9 +409,6 @@ def read(folder: Path) -> Instance:
 def folder_source(folder: Path) -> Source:
     """Return the document that a folder of CSV or Parquet tables stands for. The names of files may be in any case."""
     there = tables_in(folder)
-    for path in sorted(folder.iterdir()):
-        if path.name.lower() in [f"rules{suffix}" for suffix in SUFFIXES]:
-            raise InvalidInstance(f"{path}: tables hold no rules; write them into a .yaml or .json file, or give them with --rule")
     suffix = ".parquet" if any(path.suffix.lower() == ".parquet" for paths in there.values() for path in paths) else ".csv"
     for name, paths in there.items():
         if len(paths) > 1:

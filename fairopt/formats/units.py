@@ -175,11 +175,27 @@ def _entry(kind: str, entry: object, path: Path, in_bytes: _InBytes) -> object:
             new[key] = _number(value, share=key == "weight")
         elif isinstance(value, dict) and str in map(type, value.values()):
             new[key] = {name: _number(each, share=key == "weight") for name, each in value.items()}
+    if kind == "users" and isinstance(overrides := entry.get("on"), list):
+        plain_overrides = [_override(each, (*path, "on", j), in_bytes) for j, each in enumerate(overrides)]
+        if any(a is not b for a, b in zip(plain_overrides, overrides, strict=True)):
+            new["on"] = plain_overrides
     quotas = entry.get("quotas") if kind == "queues" else None
     if isinstance(quotas, list):
         plain_quotas = [_entry(kind, each, (*path, "quotas", j), in_bytes) for j, each in enumerate(quotas)]
         if any(a is not b for a, b in zip(plain_quotas, quotas, strict=True)):
             new["quotas"] = plain_quotas
+    return {**entry, **new} if new else entry
+
+
+def _override(entry: object, path: Path, in_bytes: _InBytes) -> object:
+    """Return what a task takes on some servers with plain numbers: the same object if nothing changes."""
+    if not isinstance(entry, dict):
+        return entry
+    new: dict[object, object] = {}
+    if isinstance(amounts := entry.get("demand"), dict) and str in map(type, amounts.values()):
+        new["demand"] = {name: _amount(each, name, (*path, "demand", name), in_bytes) for name, each in amounts.items()}
+    if isinstance(entry.get("speed"), str):
+        new["speed"] = _number(entry["speed"], share=False)
     return {**entry, **new} if new else entry
 
 
@@ -307,6 +323,8 @@ def _amounts(data: Any) -> Iterator[tuple[Path, object, object]]:
             parts: list[tuple[Path, Any]] = [((kind, j), entry)]
             if kind == "queues" and isinstance(entry, dict):
                 parts += [((kind, j, "quotas", q), quota) for q, quota in enumerate(_list(entry.get("quotas")))]
+            if kind == "users" and isinstance(entry, dict):
+                parts += [((kind, j, "on", o), each) for o, each in enumerate(_list(entry.get("on")))]
             for path, part in parts:
                 for key in keys:
                     amounts = part.get(key) if isinstance(part, dict) else None

@@ -88,7 +88,7 @@ def check_capacity(setting: Setting, changes: Changes, windows: list[tuple[float
     if log.placed and cluster.n_servers > 1:
         places += [(f'"{name}"', log.row[record] == i, cluster.row_capacity[i]) for i, name in enumerate(cluster.servers)]
     for name, here, capacity in places:
-        for r, resource in enumerate(cluster.resources):
+        for r, resource in enumerate(cluster.resources[: capacity.size]):
             amounts = np.cumsum(np.bincount(at[here], weights=tasks[here] * demands[here, r], minlength=changes.times.size))
             held = np.where(inside, amounts, 0.0)
             worst = int(np.argmax(held))

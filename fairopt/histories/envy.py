@@ -4,9 +4,10 @@ Owner m holds the bundle b[m,i,r] on each row of servers i. Owner n, whose weigh
 
     max over its streams s of  min(T[s], sum_i min_r phi[n] / phi[m] b[m,i,r] / d[s,r]) share[s]  -  (its own dominant share),
 
-over the rows i where s may run, if that is positive: the dominant share that it would have with the bundle. The envy of n is the largest
-towards an owner of the same queue. For owners with one stream it is that of `fairopt.analysis.measures`, in shares instead of tasks. An
-owner with several could divide the bundle among them, so for these it is a lower bound.
+over the rows i where s may run and the resources r of servers, if that is positive: the dominant share that it would have with the bundle.
+Of what m holds of a resource of the cluster, n has phi[n] / phi[m] as well, whatever the server. The envy of n is the largest towards an
+owner of the same queue. For owners with one stream it is that of `fairopt.analysis.measures`, in shares instead of tasks. An owner with
+several could divide the bundle among them, so for these it is a lower bound.
 """
 
 from __future__ import annotations
@@ -30,8 +31,11 @@ def envy_at(setting: Setting, wanted: FloatArray, held: FloatArray) -> FloatArra
     holds = np.flatnonzero(has > 0)
     if not waiting.size or not holds.size:
         return envy
-    bundles = np.zeros((number, rows, setting.demands.shape[1]))
-    np.add.at(bundles, setting.owner[holds], held[holds, :, None] * setting.demands[holds, None, :])
+    servers = setting.cluster.n_server_resources
+    demands, shared = setting.demands[:, :servers], setting.demands[:, servers:]
+    bundles, of_cluster = np.zeros((number, rows, servers)), np.zeros((number, shared.shape[1]))
+    np.add.at(bundles, setting.owner[holds], held[holds, :, None] * demands[holds, None, :])
+    np.add.at(of_cluster, setting.owner[holds], has[holds, None] * shared[holds])
     rich = np.unique(setting.owner[holds])
     rich = rich[setting.weights[rich] > 0]
     for group in np.unique(setting.siblings[setting.owner[waiting]]):
@@ -41,10 +45,9 @@ def envy_at(setting: Setting, wanted: FloatArray, held: FloatArray) -> FloatArra
             continue
         would = np.zeros((mine.size, others.size))
         for i in range(rows):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = bundles[others, i][None] / setting.demands[mine][:, None]
-            fits = np.where(setting.demands[mine][:, None] > 0, ratio, np.inf).min(axis=2)
-            would += np.where(setting.eligibility[mine, i, None], fits, 0.0)
+            would += np.where(setting.eligibility[mine, i, None], _fitting(bundles[others, i], demands[mine]), 0.0)
+        if shared.shape[1]:
+            would = np.minimum(would, _fitting(of_cluster[others], shared[mine]))
         would *= setting.weights[setting.owner[mine], None] / setting.weights[others][None]
         value = np.minimum(would, wanted[mine, None]) * setting.task_share[mine, None]
         value[setting.owner[mine, None] == others[None]] = 0.0
@@ -53,3 +56,10 @@ def envy_at(setting: Setting, wanted: FloatArray, held: FloatArray) -> FloatArra
         gain[gain <= NOTHING * best] = 0.0
         np.maximum.at(envy, setting.owner[mine], gain)
     return envy
+
+
+def _fitting(amounts: FloatArray, demands: FloatArray) -> FloatArray:
+    """Return how many tasks of each demand, (n, resources), fit into each bundle, (m, resources), as (n, m); inf: they need nothing."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = amounts[None] / demands[:, None]
+    return np.asarray(np.where(demands[:, None] > 0, ratio, np.inf).min(axis=2, initial=np.inf))

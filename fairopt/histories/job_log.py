@@ -250,7 +250,9 @@ def _judge(records: Records, cluster: Instance) -> None:
     """Let records whose waiting time is excluded count from their start; leave those out that never started."""
     unknown = np.isnan(records.submit)
     why = np.where(unknown & (records.why == ""), _NO_SUBMISSION, records.why).astype(object)
-    large = ~(records.demands[:, None, :] <= cluster.capacities[None] * (1 + FITS)).all(axis=2)  # (shapes, rows): too large for a server
+    of_servers, shared = records.demands[:, : cluster.n_server_resources], records.demands[:, cluster.n_server_resources :]
+    fits = np.asarray((of_servers[:, None, :] <= cluster.capacities[None] * (1 + FITS)).all(axis=2))  # (shapes, rows)
+    large = ~(fits & np.asarray((shared <= cluster.shared_capacity * (1 + FITS)).all(axis=1))[:, None])
     large |= (cluster.counts == 0)[None, :]
     nowhere = np.asarray(large.all(axis=1))[records.shape]
     for place in np.unique(records.place[records.place >= 0]):

@@ -101,6 +101,7 @@ def request_of(setting: Setting, notion: str, windows: list[tuple[float, float]]
     """Return a digest of everything that the sums depend on."""
     log = setting.log
     mark = hashlib.sha256(repr((notion, windows, settings, setting.labels, setting.owners, setting.home, setting.queues)).encode())
+    mark.update(repr((setting.cluster.shared, [limit.to_dict() for limit in setting.limits.limits])).encode())
     for array in (
         log.tasks,
         log.submit,

@@ -12,8 +12,8 @@ from fairopt.files import first_line
 from fairopt.formats import load
 from fairopt.histories.job_log import JobLog
 from fairopt.instance import Instance, require_instance
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
-from fairopt.instance.shared import refuse_shared
 from fairopt.tables import BOOKS
 from fairopt.wording import joined
 
@@ -30,8 +30,8 @@ def read_cluster(cluster: Instance | str | os.PathLike[str], changes: Mapping[st
     if isinstance(cluster, str | os.PathLike):
         cluster = load(cluster, changes=changes)
     require_instance(cluster)
+    refuse_by_server(cluster, "jobs of a history are the same everywhere", "use fairopt.solve, or leave this out")
     refuse_rules(cluster, "a history obeys none")
-    refuse_shared(cluster, "a history does not count them", "leave them out")
     return cluster
 
 

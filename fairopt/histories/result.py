@@ -16,6 +16,7 @@ from fairopt.analysis.rerun import given
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
 from fairopt.formats.results import KINDS, rendered
+from fairopt.histories.across import Across, across
 from fairopt.histories.judging import Sums
 from fairopt.histories.received import Received
 from fairopt.histories.setting import Setting
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["History", "Interval"]
 
-By = Literal["owner", "queue", "hour", "window", "time", "worst"]
+By = Literal["owner", "queue", "limit", "hour", "window", "time", "worst"]
 _HOUR = 3600.0
 _NAMED = 3  # owners of an interval
 
@@ -121,6 +122,7 @@ class History(ShowsItself):
         ========  ==========================================================================================================
         owner     weight, queue; entitled, received, shortfall, surplus; the same of tasks; envy; waiting; errors
         queue     entitled, received, shortfall, surplus of what the owners in it have together
+        limit     resources of the cluster and named limits: amount or bound, the part of it in use on average and at most
         hour      mean shares by hour of the day, of all owners together
         window    start, end; the sums over owners
         time      for each part of the picture and owner: mean shares
@@ -136,6 +138,7 @@ class History(ShowsItself):
         tables = {
             "owner": lambda: self._owners(slice(None)),
             "queue": self._queues,
+            "limit": self._limits,
             "hour": self._hours,
             "window": self._windows,
             "time": self._times,
@@ -188,6 +191,11 @@ class History(ShowsItself):
             },
             index=pd.Index(self.setting.groups, name="queue"),
         )
+
+    def _limits(self) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(across(self.setting, self.windows), columns=list(Across._fields))
 
     def _hours(self) -> pd.DataFrame:
         import pandas as pd
@@ -313,7 +321,7 @@ class History(ShowsItself):
             placed = placed + somewhere[:, None]
         elif (somewhere > 0).any():
             total = np.minimum(tasks.sum(axis=1), self.instance.tasks)
-            small = self.instance.replace(tasks=total, queues=(), queue_of=[None] * total.size, weights=np.ones(total.size))
+            small = self.instance.replace(tasks=total, queues=(), queue_of=[None] * total.size, weights=np.ones(total.size), limits=())
             placed = solve(small.replace(guarantees=np.zeros(total.size)), "drfh").tasks
         return given(self.instance, placed, "rdm")
 
@@ -343,6 +351,7 @@ class History(ShowsItself):
             "surplus_error": float(total[1]),
             "owners": [{"name": each["owner"], **each} for each in records(owners.reset_index())],
             "queues": [{"name": each["queue"], **each} for each in records(self._queues().reset_index())] if self.setting.groups else [],
+            "limits": records(self._limits()),
             "by_hour": [{**each, "duration_s": each["hours"] * _HOUR} for each in records(self._hours().reset_index())],
             "windows": [
                 {**each, "duration_s": each["hours"] * _HOUR, "contended_s": each["contended_hours"] * _HOUR}

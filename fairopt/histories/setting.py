@@ -20,11 +20,12 @@ from fairopt.clusters.log_records import Unjudged
 from fairopt.clusters.shapes import labels_of
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.histories.job_log import JobLog
+from fairopt.histories.limits import StreamLimits
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import number_distinct
-from fairopt.instance.limits import refuse_limits
 from fairopt.instance.queues import Queue
 from fairopt.instance.tolerances import NOTHING
+from fairopt.instance.tree import apart
 from fairopt.models import Notion
 from fairopt.simulation.repeated import divided, in_turn
 from fairopt.wording import did_you_mean, joined, plural
@@ -68,6 +69,7 @@ class Setting:
     stream_weights : array (streams,)
         In a tree.
     guarantees : array (owners,)
+    limits : StreamLimits
     """
 
     log: JobLog
@@ -89,6 +91,7 @@ class Setting:
     home: tuple[str | None, ...]
     stream_weights: FloatArray
     guarantees: FloatArray
+    limits: StreamLimits
 
     @property
     def n_streams(self) -> int:
@@ -115,6 +118,8 @@ class Setting:
                 eligibility=self.eligibility[active],
                 counts=cluster.counts,
                 tasks=tasks[active],
+                shared=cluster.shared,
+                limits=self.limits.at(active),
                 users=[self.labels[s] for s in active],
                 servers=cluster.servers,
                 units=cluster.units,
@@ -148,11 +153,14 @@ def setting_of(log: JobLog, cluster: Instance, notion: Notion, *, lenient: bool 
         raise Unsupported("the cluster gives rates, so its servers are shared by time; a history divides resources: leave the rates out")
     if cluster.weights.ndim == 2:
         raise Unsupported("the cluster gives a weight per resource; a history takes one per user, shape (users,)")
-    refuse_limits(cluster.limits, "a history")
     log, owner_of, names, found = _owners(log, cluster, lenient)
+    if cluster.tree.listed.any():
+        owner_of, names, found = _in_order(cluster, owner_of, names, found)
     eligibility, stream, owner, demands = _streams(log, cluster, owner_of, found)
     several = np.bincount(owner, minlength=len(names)) > 1
     queues, home = list(cluster.queues), [each.home for each in found]
+    are_queues = np.array([each.is_queue for each in found], bool)
+    several |= apart(several & ~are_queues, home, queues) & ~are_queues
     taken = {queue.name for queue in queues}
     inner: list[str | None] = list(home)
     for n in np.flatnonzero(several):
@@ -168,6 +176,8 @@ def setting_of(log: JobLog, cluster: Instance, notion: Notion, *, lenient: bool 
     groups, members, queue_of = _groups(log, cluster, owner_of, home)
     of_siblings = {name: j for j, name in enumerate(dict.fromkeys(each.siblings for each in found))}
     guarantees = np.array([cluster.guarantees[list(each.users)].sum() for each in found])
+    labels = tuple(labels_of([names[n] for n in owner], demands, list(cluster.resources)))
+    users_of = [_users_of(cluster, each) for each in found]
     setting = Setting(
         log=log,
         cluster=cluster,
@@ -179,7 +189,7 @@ def setting_of(log: JobLog, cluster: Instance, notion: Notion, *, lenient: bool 
         members=members,
         stream=stream,
         owner=owner,
-        labels=tuple(labels_of([names[n] for n in owner], demands, list(cluster.resources))),
+        labels=labels,
         demands=demands,
         eligibility=eligibility,
         task_share=np.asarray(safe_ratio(demands, cluster.total_capacity).max(axis=1)),
@@ -188,10 +198,22 @@ def setting_of(log: JobLog, cluster: Instance, notion: Notion, *, lenient: bool 
         home=tuple(inner[n] for n in owner),
         stream_weights=np.where(alone, weights[owner], 1.0),
         guarantees=guarantees,
+        limits=StreamLimits.of(cluster, users_of, names, owner, labels, demands),
     )
     if setting.tree and not cluster.is_tree and not _takes_trees(setting, notion):
         setting = replace(setting, tree=False, queues=())
     return setting
+
+
+def _in_order(cluster: Instance, owner_of: IntArray, names: list[str], found: list[_Owner]) -> tuple[IntArray, list[str], list[_Owner]]:
+    """Return the owners in the order of the cluster, which listed queues follow; who is not in it comes last, in the order of the log."""
+    position = {queue.name: q for q, queue in enumerate(cluster.queues)}
+    last = cluster.n_users + len(position)
+    keys = [each.users[0] if each.users else position[each.home] if each.is_queue and each.home else last for each in found]
+    order = np.argsort(keys, kind="stable")
+    place = np.empty(order.size, np.int64)
+    place[order] = np.arange(order.size)
+    return place[owner_of], [names[n] for n in order.tolist()], [found[n] for n in order.tolist()]
 
 
 def _takes_trees(setting: Setting, notion: Notion) -> bool:
@@ -288,16 +310,15 @@ def _streams(log: JobLog, cluster: Instance, owner_of: IntArray, found: list[_Ow
     owner, shape, place = kinds // (width[0] * width[1]), kinds // width[1] % width[0], kinds % width[1] - 1
     demands = log.demands[shape]
     allowed = np.ones((kinds.size, cluster.n_servers), bool)
-    below = cluster.tree.below if cluster.queues else None
     for k in range(kinds.size):
-        said = _placement(cluster, found[owner[k]], demands[k], below)
+        said = _placement(cluster, found[owner[k]], demands[k])
         if said is not None:
             allowed[k] = said
         if place[k] >= 0 and not (said is not None and log.inferred):
             allowed[k] &= log.allowed[place[k]]
     ran = log.row >= 0
     allowed[inverse[ran], log.row[ran]] = True
-    lacks = (demands[:, None, :] > 0) & (cluster.capacities[None] == 0)
+    lacks = (demands[:, None, : cluster.n_server_resources] > 0) & (cluster.capacities[None] == 0)
     allowed &= ~lacks.any(axis=2) & (cluster.counts > 0)
     order = np.lexsort((*(-demands.T[::-1]), owner))
     merged = number_distinct([owner[order, None], demands[order], np.packbits(allowed[order], axis=1).astype(float)])
@@ -309,15 +330,20 @@ def _streams(log: JobLog, cluster: Instance, owner_of: IntArray, found: list[_Ow
     return allowed[chosen], stream[inverse], owner[chosen], demands[chosen]
 
 
-def _placement(cluster: Instance, owner: _Owner, demand: FloatArray, below: BoolArray | None) -> BoolArray | None:
+def _users_of(cluster: Instance, owner: _Owner) -> list[int]:
+    """Return the users of the cluster that an owner has; of a queue, those below it."""
+    if owner.is_queue:
+        return [int(n) for n in np.flatnonzero(cluster.tree.below[cluster.tree.index(str(owner.home))])]
+    return list(owner.users)
+
+
+def _placement(cluster: Instance, owner: _Owner, demand: FloatArray) -> BoolArray | None:
     """Return where the cluster lets tasks of an owner run; None: it does not say."""
     if cluster.placement is None:
         return None
     if len(owner.users) == 1:
         return np.asarray(cluster.placement[owner.users[0]])
-    inside = list(owner.users)
-    if owner.is_queue and below is not None:
-        inside = np.flatnonzero(below[cluster.tree.index(str(owner.home))]).tolist()
+    inside = _users_of(cluster, owner)
     same = [n for n in inside if np.allclose(cluster.demands[n], demand, rtol=NOTHING, atol=0.0)]
     return np.asarray(cluster.placement[same].any(axis=0)) if same else None
 

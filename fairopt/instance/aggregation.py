@@ -2,9 +2,11 @@
 
 For divisible tasks the following merges are exact:
 
-* servers with the same capacity, the same eligibility column, the same rates (and utilities) become one row with the sum of their counts;
+* servers with the same capacity, the same eligibility column, the same rates, demands and speeds (and utilities) become one row with the
+  sum of their counts;
 * users with the same demand, eligibility, rates (and utilities) and the same tasks and parallelism per weight become one user, whose
-  weight, tasks and parallelism are the sums of theirs. Named limits keep rows apart as `fairopt.instance.limit_merging` says.
+  weight, tasks and parallelism are the sums of theirs. Named limits keep rows apart as `fairopt.instance.limit_merging` says, and so
+  does a queue of the order "listed": one user comes before the other.
 
 Hosts, attributes and owners keep no rows apart. A merged row has all hosts of its rows (:mod:`fairopt.instance.facts`).
 
@@ -125,9 +127,12 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     weightless = instance.weights == 0 if one_weight else np.zeros(instance.n_users, bool)
     pull[weightless] = 1.0  # they have their guarantees, in proportion to which they merge
     server_keys: list[npt.NDArray[np.generic]] = [instance.capacities, instance.eligibility.T]
-    user_keys: list[npt.NDArray[np.generic]] = [instance.demands, instance.eligibility]
+    user_keys: list[npt.NDArray[np.generic]] = [instance.demands_by_kind.reshape(instance.n_users, -1), instance.eligibility]
+    if instance.demands_by_kind.shape[1] > 1:
+        server_keys.append(instance.kind_of[:, None])
     if instance.is_tree:
         user_keys += [instance.tree.user_node[:, None], weightless[:, None], (instance.guarantees / pull)[:, None]]
+        user_keys.append(instance.tree.places[:, None])
         server_keys += [_in_quota(instance, quota)[:, None] for queue in instance.queues for quota in queue.quotas]
     for keys, of_limits in zip((user_keys, server_keys), limit_keys(instance, pull), strict=True):
         keys += of_limits
@@ -139,7 +144,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     rates = known_rates(instance)
     if pair_data is not None and pair_data.shape[1] == instance.n_servers:
         pair_data = np.where(instance.eligibility, pair_data, 0.0)
-    for data in (rates, pair_data):
+    for data in (rates, pair_data, instance.speeds_given):
         if data is not None:
             user_keys.append(data)
             if data.shape[1] == instance.n_servers:
@@ -163,12 +168,13 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
             return unmerged(instance)
     merged = Instance(
         instance.capacities[first_server],
-        instance.demands[first_user],
+        _demands(instance, first_user, first_server),
         weights=weights,
         eligibility=instance.eligibility[np.ix_(first_user, first_server)],
         counts=counts,
         tasks=np.bincount(user_group, weights=instance.tasks),
         rates=None if instance.rates_per_server is None else instance.rates_per_server[np.ix_(first_user, first_server)],
+        speeds=None if instance.speeds_given is None else instance.speeds_given[np.ix_(first_user, first_server)],
         parallelism=np.bincount(user_group, weights=at_once),
         guarantees=np.bincount(user_group, weights=instance.guarantees),
         queues=on_rows(instance, first_server[server_group].tolist()),
@@ -229,11 +235,12 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
     return (
         Instance(
             instance.capacities[row],
-            instance.demands,
+            _demands(instance, np.arange(instance.n_users), row),
             weights=instance.weights,
             eligibility=instance.eligibility[:, row],
             tasks=instance.tasks,
             rates=None if instance.rates_per_server is None else instance.rates_per_server[:, row],
+            speeds=None if instance.speeds_given is None else instance.speeds_given[:, row],
             parallelism=instance.parallelism,
             guarantees=instance.guarantees,
             queues=_on_single_servers(instance, row, names),
@@ -248,6 +255,12 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
         ),
         row,
     )
+
+
+def _demands(instance: Instance, users: IntArray, servers: IntArray) -> FloatArray:
+    """Return the floats of demands as the constructor takes them."""
+    by_kind = instance.demands_by_kind[users]
+    return by_kind[:, 0] if by_kind.shape[1] == 1 else by_kind[:, instance.kind_of[servers]]
 
 
 def _in_quota(instance: Instance, quota: Quota) -> npt.NDArray[np.bool_]:
@@ -283,7 +296,7 @@ def _limits_of_single_servers(instance: Instance, row: IntArray, names: Sequence
 
 def _renamed(queue: Queue, rename: Callable[[Sequence[str]], list[str]]) -> Queue:
     quotas = [_moved(quota, rename(quota.servers)) for quota in queue.quotas if rename(quota.servers)]
-    return Queue(queue.name, queue.parent, queue.weight, queue.guarantee, queue.limit, queue.lending_limit, queue.tier, quotas)
+    return Queue(queue.name, queue.parent, queue.weight, queue.guarantee, queue.limit, queue.lending_limit, queue.tier, quotas, queue.order)
 
 
 def _moved(quota: Quota, servers: Sequence[str]) -> Quota:

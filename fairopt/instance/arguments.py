@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance.attributes import attributes_of
+from fairopt.instance.by_server import Kinds, is_by_server, kinds_of_arguments, speeds_of
 from fairopt.instance.facts import owners_of
 from fairopt.instance.fractions import ExactArray, fractions_of, kept
 from fairopt.instance.hosts import hosts_of
 from fairopt.instance.labelled import changed_places, changed_rows
 from fairopt.instance.queues import Queue, Quota, amounts
-from fairopt.instance.ratios import lacking
+from fairopt.instance.ratios import lacks
 from fairopt.instance.rule_rows import check_rules
 from fairopt.instance.rules import rules_of
 from fairopt.instance.selections import bounded, selections_of
@@ -60,6 +61,7 @@ def fields_of(
     servers: Any,
     resources: Any,
     rules: Any,
+    speeds: Any,
 ) -> dict[str, Any]:
     """Return the fields of an instance from the arguments of its constructor, checked.
 
@@ -67,6 +69,9 @@ def fields_of(
     ------
     InvalidInstance
     """
+    by_server = demands if is_by_server(demands) else None
+    if by_server is not None:
+        demands = [of_user[0] for of_user in by_server] if np.size(by_server) else np.zeros((0, 0))  # on the first row of servers
     capacities, demands, servers, resources, of_cluster = arranged(capacities, demands, servers, resources, shared)
     of_servers = [*resources][: -len(of_cluster)] if of_cluster and resources is not None else resources
     servers, of_servers = frame_labels(capacities, "capacities", servers, "servers", of_servers, "resources")
@@ -80,12 +85,14 @@ def fields_of(
             "give both one column per resource, in the same order"
         )
     (k, m), (n, width) = c.shape, d.shape
+    kinds, exact_demands = kinds_of_arguments(demands, d, by_server, k)
     user_labels = unique_labels(users, n, "user")
     server_labels = unique_labels(servers, k, "server")
     resource_labels = unique_labels(resources, width, "resource")
     per_resource = isinstance(weights, Mapping) and any(isinstance(each, Mapping) for each in weights.values())
     all_weights = np.ones((n, width) if per_resource else n)
     weights = given_by_label("weights", weights, all_weights, user_labels, "user", resource_labels, "resource")
+    speeds = given_by_label("speeds", speeds, np.ones((n, k)), user_labels, "user", server_labels, "server")
     eligibility = given_by_label("eligibility", eligibility, np.ones((n, k), bool), user_labels, "user", server_labels, "server")
     counts = given_by_label("counts", counts, np.ones(k), server_labels, "server")
     tasks = given_by_label("tasks", tasks, np.full(n, np.inf), user_labels, "user")
@@ -96,14 +103,15 @@ def fields_of(
     for values, what, columns in (
         *((weights, "weights", resource_labels), (tasks, "tasks", ()), (parallelism, "parallelism", ())),
         *((guarantees, "guarantees", ()), (queue_of, "queue_of", ())),
-        *((eligibility, "eligibility", server_labels), (rates, "rates", server_labels)),
+        *((eligibility, "eligibility", server_labels), (rates, "rates", server_labels), (speeds, "speeds", server_labels)),
     ):
         require_labels(values, what, user_labels, columns)
     for of_servers_alone, what in ((counts, "counts"), (hosts, "hosts"), (attributes, "attributes")):
         require_labels(of_servers_alone, what, server_labels)
     require_labels(owners, "owners", user_labels)
     check(c, np.isfinite(c) & (c >= 0), "capacity", "finite and >= 0", server_labels, resource_labels[:m])
-    check(d, np.isfinite(d) & (d >= 0), "demand", "finite and >= 0", user_labels, resource_labels)
+    for of_kind in np.moveaxis(kinds.demands, 1, 0):
+        check(of_kind, np.isfinite(of_kind) & (of_kind >= 0), "demand", "finite and >= 0", user_labels, resource_labels)
     phi = weights_of(weights, user_labels, resource_labels)
     number = counts_of(counts, server_labels)
     work = tasks_of(tasks, user_labels)
@@ -116,9 +124,13 @@ def fields_of(
     amounts_of_cluster = shared_of(of_cluster)
 
     given = None if rates is None else rates_of(rates, user_labels, server_labels)
-    allowed = ~lacking(c, d[:, :m]) & (number > 0)
+    speed = speeds_of(speeds, user_labels, server_labels)
+    allowed = ~lacks(c, kinds.demands, kinds.kind_of) & (number > 0)
     if of_cluster:
-        allowed &= ~too_scarce(d[:, m:], amounts_of_cluster)[:, None]
+        scarce = np.column_stack([too_scarce(of_kind[:, m:], amounts_of_cluster) for of_kind in np.moveaxis(kinds.demands, 1, 0)])
+        allowed &= ~scarce[:, kinds.kind_of]
+    if speed is not None:
+        allowed &= speed > 0
     if given is not None:
         allowed &= given > 0
     placement = None if eligibility is None else booleans(eligibility, (n, k))
@@ -128,20 +140,25 @@ def fields_of(
     of_rows = attributes_of(attributes, server_labels)
     selected = selections_of(limits, number, promised, tree, places, of_rows, user_labels, server_labels, resource_labels)
     if given is None:
-        refuse_endless(d, work, user_labels, bounded(selected, allowed))
+        bounds = bounded(selected, allowed)
+        refuse_endless(kinds.demands.reshape(n, -1), work, user_labels, bounds)
+        if kinds.demands.shape[1] > 1:
+            refuse_endless_somewhere(kinds, allowed, work, user_labels, server_labels, bounds)
     arguments = {
-        **{"capacities": (capacities, c), "demands": (demands, d), "weights": (weights, phi), "counts": (counts, number)},
+        **{"capacities": (capacities, c), "speeds_given": (speeds, speed), "weights": (weights, phi), "counts": (counts, number)},
         **{"tasks": (tasks, work), "parallelism": (parallelism, at_once), "guarantees": (guarantees, promised)},
         **{"rates_per_server": (rates, given), "shared_capacity": (as_given(of_cluster) if of_cluster else None, amounts_of_cluster)},
     }
     as_written = {name: kept(value, floats) for name, (value, floats) in arguments.items() if floats is not None}
-    not_floats = {name: exact for name, exact in as_written.items() if exact is not None}
+    not_floats = {name: exact for name, exact in {**as_written, "demands_by_kind": exact_demands}.items() if exact is not None}
     if not {"guarantees", "tasks"}.isdisjoint(not_floats):  # for floats this is checked already
         guarantees_within(not_floats.get("guarantees", promised), not_floats.get("tasks", work), user_labels)
     of_rows = attributes_of(attributes, server_labels)
     check_rules(conditions, user_labels, server_labels, resource_labels, tree, places, of_rows)
     return {
         **{name: floats for name, (_, floats) in arguments.items()},
+        "demands_by_kind": kinds.demands,
+        "kind_of": kinds.kind_of,
         "eligibility": allowed,
         "placement": placement,
         "queues": tree,
@@ -243,6 +260,22 @@ def refuse_endless(demands: FloatArray, work: FloatArray, users: tuple[str, ...]
         raise InvalidInstance(
             f'user "{users[endless[0]]}" demands nothing and has no task limit, so it could run any number of tasks; '
             "give it a demand > 0 for some resource, or a finite number of tasks"
+        )
+
+
+def refuse_endless_somewhere(
+    kinds: Kinds, allowed: BoolArray, work: FloatArray, users: tuple[str, ...], servers: tuple[str, ...], bounded: BoolArray | None
+) -> None:
+    """Refuse a user with demands who demands nothing on a server where it may run, and has no task limit."""
+    nothing = (kinds.demands == 0).all(axis=2)
+    endless = nothing[:, kinds.kind_of] & allowed & ~nothing.all(axis=1)[:, None] & np.isinf(work)[:, None]
+    if bounded is not None:
+        endless &= ~bounded[:, None]
+    if endless.any():
+        n, i = (int(each[0]) for each in np.nonzero(endless))
+        raise InvalidInstance(
+            f'user "{users[n]}" demands nothing on "{servers[i]}" and has no task limit, so it could run any number of tasks there; give '
+            "it a demand > 0 for some resource there, a speed of 0 (it cannot run there), or a finite number of tasks"
         )
 
 

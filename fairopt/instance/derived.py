@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairopt.errors import InvalidInstance
+from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.instance.by_server import differences
 from fairopt.instance.queues import Queue
-from fairopt.instance.ratios import lacking
+from fairopt.instance.ratios import lacks
 from fairopt.instance.selections import Selection
 from fairopt.instance.tree import Tree
 from fairopt.instance.units import amount
-from fairopt.validation import BoolArray, FloatArray
+from fairopt.validation import BoolArray, FloatArray, IntArray
 from fairopt.wording import did_you_mean, joined
 
 __all__ = ["Derived"]
@@ -27,7 +28,9 @@ class Derived:
     __slots__ = ()
 
     capacities: FloatArray
-    demands: FloatArray
+    demands_by_kind: FloatArray
+    kind_of: IntArray
+    speeds_given: FloatArray | None
     weights: FloatArray
     eligibility: BoolArray
     counts: FloatArray
@@ -73,6 +76,89 @@ class Derived:
         return self.resources[: self.n_server_resources]
 
     @property
+    def demands(self) -> FloatArray:
+        """Demand of one task, (users, resources).
+
+        Raises
+        ------
+        Unsupported
+            Demands differ by server: see `demands_by_kind` and `demands_of` (`fairopt.instance.by_server`).
+        """
+        if self.demands_by_kind.shape[1] > 1:
+            raise Unsupported(
+                f"{differences(self)}, and this needs one demand for all servers; use fairopt.solve with a notion that follows demands by "  # type: ignore[arg-type]
+                'server ("cdrf", "tsf", "drfh", "max-min", "proportional", "efficiency"), or read demands_of(users, servers)'
+            )
+        return self.demands_by_kind[:, 0]
+
+    def demands_of(self, users: IntArray, servers: IntArray) -> FloatArray:
+        """Return the demands of one task of each pair of a user and a row of servers, (pairs, resources).
+
+        >>> from fairopt.instance import Instance
+        >>> Instance([[8], [8]], [[[1], [2]]]).demands_of([0, 0], [0, 1]).tolist()
+        [[1.0], [2.0]]
+        """
+        if self.demands_by_kind.shape[1] == 1:
+            return np.asarray(self.demands_by_kind[users, 0])
+        return np.asarray(self.demands_by_kind[users, self.kind_of[servers]])
+
+    def demands_on(self, users: Any = slice(None), servers: Any = slice(None)) -> Any:
+        """Return the demands of some users on some rows of servers as the constructor takes them, as they were given.
+
+        They have the shape (users, resources) where they do not differ by server, else (users, servers, resources).
+        """
+        by_kind = self.given("demands_by_kind")[users]
+        return by_kind[:, 0] if by_kind.shape[1] == 1 else by_kind[:, self.kind_of[servers]]
+
+    def speeds_on(self, users: Any = slice(None), servers: Any = slice(None)) -> Any:
+        """Return the speeds of some users on some rows of servers as they were given, or None."""
+        return None if self.speeds_given is None else self.given("speeds_given")[users][:, servers]
+
+    @property
+    def speeds(self) -> FloatArray:
+        """The work that a task of each user does on each row of servers, (users, servers); 1 where none is given."""
+        shape = (self.n_users, self.n_servers)
+        return np.broadcast_to(np.float64(1), shape) if self.speeds_given is None else self.speeds_given
+
+    @property
+    def differs_by_server(self) -> bool:
+        """Do demands, or speeds, differ by server, or are there speeds other than 1?"""
+        return self.demands_by_kind.shape[1] > 1 or self.speeds_given is not None
+
+    def work(self, tasks: FloatArray) -> FloatArray:
+        """Return the work that tasks, (users, servers), do, (users,): sum over i of speed[n,i] x[n,i].
+
+        >>> from fairopt.instance import Instance
+        >>> Instance([[8], [8]], [[1]], speeds=[[1, 0.5]]).work(np.array([[8.0, 8.0]]))
+        array([12.])
+        """
+        return np.asarray((tasks if self.speeds_given is None else tasks * self.speeds_given).sum(axis=1))
+
+    def usage(self, tasks: FloatArray) -> FloatArray:
+        """Return what tasks, (users, servers), take of the resources of servers, (servers, M)."""
+        by_kind = self.demands_by_kind[:, :, : self.n_server_resources]
+        if by_kind.shape[1] == 1:
+            return tasks.T @ by_kind[:, 0]
+        used = np.zeros((self.n_servers, self.n_server_resources), np.result_type(tasks, by_kind))
+        for k in range(by_kind.shape[1]):
+            used[self.kind_of == k] = tasks[:, self.kind_of == k].T @ by_kind[:, k]
+        return used
+
+    def held_of(self, tasks: FloatArray) -> FloatArray:
+        """Return what tasks, (users, servers), take of each resource by user, (users, resources)."""
+        by_kind = self.demands_by_kind
+        parts = [tasks[:, self.kind_of == k].sum(axis=1)[:, None] * by_kind[:, k] for k in range(by_kind.shape[1])]
+        return np.asarray(sum(parts[1:], parts[0]))
+
+    def usage_of_shared(self, tasks: FloatArray) -> FloatArray:
+        """Return what tasks, (users, servers), take of the resources of the whole cluster, (shared,)."""
+        by_kind = self.demands_by_kind[:, :, self.n_server_resources :]
+        if by_kind.shape[1] == 1:
+            return np.asarray(tasks.sum(axis=1) @ by_kind[:, 0])
+        parts = [tasks[:, self.kind_of == k].sum(axis=1) @ by_kind[:, k] for k in range(by_kind.shape[1])]
+        return np.asarray(sum(parts[1:], parts[0]))
+
+    @property
     def server_demands(self) -> FloatArray:
         """Demands of the resources of servers, (users, M)."""
         return self.demands[:, : self.n_server_resources]
@@ -112,16 +198,21 @@ class Derived:
         if self.rates_per_server is not None:
             return self.rates_per_server
         rho = np.full((self.n_users, self.n_servers), np.inf, dtype=self.capacities.dtype)
-        for r in range(self.n_server_resources):  # one resource at a time, to avoid an array (users, servers, resources)
-            users = np.flatnonzero(self.demands[:, r] > 0)
-            rho[users] = np.minimum(rho[users], self.capacities[:, r] / self.demands[users, r, None])
+        for k in range(self.demands_by_kind.shape[1]):
+            rows: Any = slice(None) if self.demands_by_kind.shape[1] == 1 else np.flatnonzero(self.kind_of == k)
+            demands, capacities = self.demands_by_kind[:, k], self.capacities[rows]
+            there = rho[:, rows]
+            for r in range(self.n_server_resources):  # one resource at a time, to avoid an array (users, servers, resources)
+                users = np.flatnonzero(demands[:, r] > 0)
+                there[users] = np.minimum(there[users], capacities[:, r] / demands[users, r, None])
+            rho[:, rows] = there
         return rho
 
     @property
     def unconstrained_rates(self) -> FloatArray:
         """Gamma without placement constraints, (users, servers): 0 where a demanded resource is missing, inf for no demand."""
         if self.rates_per_server is not None:
-            return np.where(lacking(self.capacities, self.server_demands), 0, self.rates_per_server * self.counts)
+            return np.where(lacks(self.capacities, self.demands_by_kind, self.kind_of), 0, self.rates_per_server * self.counts)
         gamma = self.rates_of_one
         empty = self.counts == 0
         gamma[:, ~empty] *= self.counts[~empty]
@@ -140,7 +231,8 @@ class Derived:
         limited: BoolArray = at_once < np.inf
         if not limited.any():
             return limited
-        limited &= (self.server_demands > 0).any(axis=1) | (self.rates_per_server is not None)
+        of_servers = self.demands_by_kind[:, :, : self.n_server_resources]
+        limited &= (of_servers > 0).any(axis=(1, 2)) | (self.rates_per_server is not None)
         limited[limited] = at_once[limited] < self.eligibility[limited] @ self.counts
         return limited
 
@@ -154,7 +246,7 @@ class Derived:
         """Which users demand nothing, of any resource or named limit, (users,). All their (finitely many) tasks fit on any server."""
         if self.rates_per_server is not None:
             return np.zeros(self.n_users, bool)
-        zero_demand: BoolArray = (self.demands == 0).all(axis=1)
+        zero_demand: BoolArray = (self.demands_by_kind == 0).all(axis=(1, 2))
         for selection in self.selections:
             if selection.resource < 0:
                 zero_demand &= ~selection.counted
@@ -178,7 +270,7 @@ class Derived:
         >>> fo.Instance([[20]], [[1, 1], [1, 0]], users=["L", "C"], resources=["cpu", "ansys"], shared={"ansys": 0}).unservable_in_words
         'no server is eligible for L (the cluster has no ansys)'
         """
-        missing = (self.demands[~self.servable] > 0).any(axis=0) & (self.total_capacity == 0)
+        missing = (self.demands_by_kind[~self.servable] > 0).any(axis=(0, 1)) & (self.total_capacity == 0)
         why = f" (the cluster has no {joined([self.resources[r] for r in np.flatnonzero(missing)], 3)})" if missing.any() else ""
         return f"no server is eligible for {joined(self.unservable, 5)}{why}"
 

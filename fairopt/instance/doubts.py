@@ -53,14 +53,15 @@ def _too_large(instance: Instance) -> BoolArray:
     """Return whose tasks are too large for every server where they may run, (users,)."""
     there = np.flatnonzero(instance.counts > 0)
     large = np.zeros(instance.n_users, bool)
-    capacities, demands = instance.capacities[there], instance.server_demands * (1 - FITS)
-    fits_everywhere = (demands <= capacities.min(axis=0, initial=np.inf)).all(axis=1)
+    capacities, demands = instance.capacities[there], instance.demands_by_kind[:, :, : instance.n_server_resources] * (1 - FITS)
+    fits_everywhere = (demands <= capacities.min(axis=0, initial=np.inf)).all(axis=(1, 2))
     for users in _parts(np.flatnonzero(instance.servable & (instance.tasks > 0) & ~fits_everywhere), there.size):
         fits = instance.eligibility[np.ix_(users, there)]
         for r in range(instance.n_server_resources):
-            fits &= capacities[:, r] >= demands[users, r, None]
+            fits &= capacities[:, r] >= demands[users, :, r][:, instance.kind_of[there]]
         large[users] = ~fits.any(axis=1)
-    beyond = (instance.shared_demands * (1 - FITS) > instance.shared_capacity).any(axis=1)
+    of_cluster = instance.demands_by_kind[:, :, instance.n_server_resources :].min(axis=1)
+    beyond = (of_cluster * (1 - FITS) > instance.shared_capacity).any(axis=1)
     return np.asarray(large | (beyond & instance.servable & (instance.tasks > 0)))
 
 
@@ -71,10 +72,11 @@ def _of_large_tasks(instance: Instance, users: IntArray) -> Iterator[str]:
     n = int(users[0])
     of_servers = instance.capacities[instance.eligibility[n] & (instance.counts > 0)].max(axis=0)
     largest = np.concatenate([of_servers, instance.shared_capacity])
-    excess = np.divide(instance.demands[n], largest, out=np.zeros(largest.size), where=largest > 0)
+    asked = instance.demands_by_kind[n].min(axis=0)  # wherever that is least
+    excess = np.divide(asked, largest, out=np.zeros(largest.size), where=largest > 0)
     r = int(excess.argmax())
     resource = instance.resources[r]
-    asks, has = (bare_amount(float(each[r]), resource, instance.units.get(resource, ""), 6) for each in (instance.demands[n], largest))
+    asks, has = (bare_amount(float(each[r]), resource, instance.units.get(resource, ""), 6) for each in (asked, largest))
     why = f"{named(resource)} {asks} of at most {has}" if excess[r] > 1 else "each lacks some of what it needs"
     whose = "" if users.size == 1 else f"of {named(instance.users[n])}, "
     names = joined([named(instance.users[k]) for k in users.tolist()], _MOST)
@@ -86,7 +88,7 @@ def _of_little_use(instance: Instance, users: BoolArray) -> Iterator[str]:
     """Yield a sentence on the resources that can only be used to a small part, because others end before."""
     there = np.flatnonzero(instance.counts > 0)
     asking = np.flatnonzero(users & instance.servable & ~instance.zero_demand)
-    demanded = (instance.server_demands[asking] > 0).any(axis=0)
+    demanded = (instance.demands_by_kind[asking, :, : instance.n_server_resources] > 0).any(axis=(0, 1))
     most: FloatArray = np.zeros(instance.n_server_resources)
     for some in _parts(asking, there.size):
         eligible = instance.eligibility[np.ix_(some, there)]
@@ -95,7 +97,8 @@ def _of_little_use(instance: Instance, users: BoolArray) -> Iterator[str]:
         for r in range(instance.n_server_resources):
             capacity = np.broadcast_to(instance.capacities[there, r], eligible.shape)
             taken = np.zeros(eligible.shape)
-            np.divide(instance.demands[some, r, None], capacity, out=taken, where=eligible & (capacity > 0))
+            demands = instance.demands_by_kind[some, :, r][:, instance.kind_of[there]]
+            np.divide(demands, capacity, out=taken, where=eligible & (capacity > 0))
             np.maximum(ends_first, taken, out=ends_first)
             of_one.append(taken)
         for r, taken in enumerate(of_one):

@@ -46,14 +46,18 @@ def merge_exactly(instance: Instance, pair_data: ExactArray | None = None, by_we
     weightless = exact.weights == 0 if one_weight else np.zeros(exact.n_users, bool)
     pull[weightless] = Fraction(1)
     at_once = np.where(exact.limited, exact.parallelism, np.inf)
-    user_keys: list[npt.NDArray[Any]] = [exact.demands, exact.eligibility, (exact.tasks / pull)[:, None], (at_once / pull)[:, None]]
-    server_keys: list[npt.NDArray[Any]] = [exact.capacities, exact.eligibility.T]
+    of_tasks = exact.demands_by_kind.reshape(exact.n_users, -1)
+    user_keys: list[npt.NDArray[Any]] = [of_tasks, exact.eligibility, (exact.tasks / pull)[:, None], (at_once / pull)[:, None]]
+    server_keys: list[npt.NDArray[Any]] = [exact.capacities, exact.eligibility.T, exact.kind_of[:, None]]
+    if exact.speeds_given is not None:
+        user_keys.append(exact.speeds_given)
+        server_keys.append(exact.speeds_given.T)
     for keys, of_limits in zip((user_keys, server_keys), limit_keys(exact, pull), strict=True):
         keys += of_limits
     if not (one_weight and by_weight):
         user_keys.append(exact.weights.reshape(exact.n_users, -1))
     if exact.is_tree:
-        user_keys += [exact.tree.user_node[:, None], weightless[:, None], (exact.guarantees / pull)[:, None]]
+        user_keys += [exact.tree.user_node[:, None], weightless[:, None], (exact.guarantees / pull)[:, None], exact.tree.places[:, None]]
         server_keys += [np.isin(exact.servers, quota.servers)[:, None] for queue in exact.queues for quota in queue.quotas]
     if exact.rates_per_server is not None:
         known = np.where(exact.servable[:, None] & (exact.unconstrained_rates > 0), exact.rates_per_server, 0)
@@ -79,12 +83,13 @@ def merge_exactly(instance: Instance, pair_data: ExactArray | None = None, by_we
         weights[weightless[first_user]] = 0
     merged = Instance(
         exact.capacities[first_server],
-        exact.demands[first_user],
+        exact.demands_on(first_user, first_server),
         weights=weights,
         eligibility=exact.eligibility[np.ix_(first_user, first_server)],
         counts=counts,
         tasks=_sums(exact.tasks, user_group),
         rates=None if exact.rates_per_server is None else exact.rates_per_server[np.ix_(first_user, first_server)],
+        speeds=exact.speeds_on(first_user, first_server),
         parallelism=_sums(at_once, user_group),
         guarantees=_sums(exact.guarantees, user_group),
         queues=on_rows(exact, first_server[server_group].tolist()),

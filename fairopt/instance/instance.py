@@ -68,8 +68,9 @@ class Instance(Derived, ShowsItself):
     ----------
     capacities : array (servers, resources of servers)
         Capacity of *one* server of the row, finite, >= 0, in any unit (one per resource).
-    demands : array (users, resources)
-        Demand of one task in the same units, finite, >= 0. Columns: the resources of servers, then those that are ``shared``.
+    demands : array (users, resources) or (users, servers, resources)
+        Demand of one task in the same units, finite, >= 0. Columns: the resources of servers, then those that are ``shared``. With three
+        dimensions a task takes other amounts on other rows of servers (`fairopt.instance.by_server`).
     weights : array (users,) or (users, resources), optional
         Priorities (entitlements) among the users of a queue, >= 0; default 1. 0: nothing beyond the guarantee. Weights per resource, > 0,
         only for the notions that accept them.
@@ -117,6 +118,10 @@ class Instance(Derived, ShowsItself):
         ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be equal and in the same order; nothing is
         aligned by guess.
 
+    speeds : array (users, servers), optional
+        The work that a task does on each row of servers, finite, >= 0; default 1. 0: the user cannot run there. Also a mapping by user,
+        and by server. Notions that follow speeds compare work, sum over i of speed[n,i] x[n,i]; ``tasks`` limits tasks.
+
     rules : sequence of Rule or str, optional
         Linear conditions of any sign, ``"x[vision] >= 2 * x[course]"``, which every allocation obeys (`fairopt.Rule`).
 
@@ -136,7 +141,9 @@ class Instance(Derived, ShowsItself):
     """
 
     capacities: FloatArray
-    demands: FloatArray
+    demands_by_kind: FloatArray
+    kind_of: IntArray
+    speeds_given: FloatArray | None
     shared_capacity: FloatArray
     weights: FloatArray
     eligibility: BoolArray
@@ -184,10 +191,11 @@ class Instance(Derived, ShowsItself):
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
         rules: Sequence[Rule | str] | None = None,
+        speeds: npt.ArrayLike | Mapping[str, Any] | None = None,
     ) -> None:
         fields = fields_of(
             *(capacities, demands, weights, eligibility, counts, tasks, rates, parallelism, guarantees, queues, queue_of),
-            *(shared, limits, hosts, attributes, owners, units, users, servers, resources, rules),
+            *(shared, limits, hosts, attributes, owners, units, users, servers, resources, rules, speeds),
         )
         for name, value in fields.items():
             if isinstance(value, np.ndarray):
@@ -217,7 +225,7 @@ class Instance(Derived, ShowsItself):
         view = object.__new__(Instance)
         for name in self.__slots__:
             value = getattr(self, name)
-            if isinstance(value, np.ndarray) and value.dtype != bool:
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f":
                 value = fractions_of(self.given(name))
                 value.setflags(write=False)
             object.__setattr__(view, name, value)
@@ -229,6 +237,8 @@ class Instance(Derived, ShowsItself):
 
     def given(self, name: str) -> Any:
         """Return the array ``name`` as it was given: in fractions if its floats are rounded."""
+        if name == "demands":
+            return self.demands_on() if self.demands_by_kind.shape[1] == 1 else self.demands
         return (self._written or {}).get(name, getattr(self, name))
 
     @property
@@ -252,6 +262,7 @@ class Instance(Derived, ShowsItself):
         units: Any = None,
         shared: Any = None,
         limits: Any = None,
+        on: Any = None,
     ) -> Instance:
         """Return the instance that pandas frames describe; their columns are those of the tables of a folder.
 
@@ -270,6 +281,9 @@ class Instance(Derived, ShowsItself):
             A row for each resource of the whole cluster: ``name`` (or the index) and ``capacity``. With it, ``servers`` may be None.
         limits : DataFrame, optional
             A row for each named limit: ``name`` (or the index), bound, resource, users, queues, servers and each.
+        on : DataFrame, optional
+            A row for each user and servers where its tasks take other amounts or do other work: ``user`` (or the index), servers, speed, a
+            column per resource.
 
         Raises
         ------
@@ -286,7 +300,7 @@ class Instance(Derived, ShowsItself):
         """
         more = {"queues": queues, "limits": limits, "eligibility": eligibility, "rates": rates, "weights": weights, "units": units}
         frames = {} if servers is None and shared is not None else {"servers": servers}
-        more["shared"] = shared
+        more |= {"shared": shared, "on": on}
         frames |= {"users": users} | {name: frame for name, frame in more.items() if frame is not None}
         made: Instance = import_module("fairopt.formats.tables").from_frames(frames)  # formats are a floor above
         return made
@@ -380,7 +394,7 @@ class Instance(Derived, ShowsItself):
         return plain_data(self)
 
     def to_frame(
-        self, of: Literal["users", "servers", "shared", "queues", "limits", "eligibility", "rates", "weights", "units"] = "users"
+        self, of: Literal["users", "servers", "shared", "queues", "limits", "on", "eligibility", "rates", "weights", "units"] = "users"
     ) -> pd.DataFrame:
         """Return a table that `from_frame` reads: users, servers, or, where the instance has them, queues, matrices and units.
 

@@ -108,7 +108,7 @@ def changed_queues(given: Mapping[str, Any], present: Sequence[Queue]) -> list[Q
     queues = {queue.name: queue for queue in present}
     for name, change in _changes(given, queues, Queue, '{"weight": 2}'):
         now = queues[name].given
-        arguments = {word: getattr(now, word) for word in ("parent", "weight", "guarantee", "limit", "lending_limit", "tier", "quotas")}
+        arguments = {word: getattr(now, word) for word in now.__dataclass_fields__ if word != "name"}
         _check_words("queues", name, change, list(arguments))
         for word, value in change.items():
             if word in ("guarantee", "limit", "lending_limit") and isinstance(value, Mapping):

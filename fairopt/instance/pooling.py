@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.errors import InvalidInstance
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.limits import Limit
 from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import safe_ratio
@@ -27,6 +28,7 @@ def pooled(instance: Instance) -> Instance:
         raise InvalidInstance(
             "the instance gives rates, a speed for each user and server, which do not add up to the capacity of one pool; leave rates out"
         )
+    refuse_by_server(instance, "one pool has one demand and no speeds", "leave these out")
     if instance.in_fractions:
         instance = instance.exact
     total, demands = instance.total_capacity, instance.demands
@@ -66,7 +68,7 @@ def _without_groups(queue: Queue, instance: Instance) -> Queue:
         if not elsewhere.any() or (most and not shared):
             limit[resource] = min(limit.get(resource, np.inf), most + elsewhere.sum())
     limit = {r: max(amount, guarantee.get(r, 0)) for r, amount in limit.items()}
-    return Queue(queue.name, queue.parent, queue.weight, guarantee, limit, lending, queue.tier)
+    return Queue(queue.name, queue.parent, queue.weight, guarantee, limit, lending, queue.tier, order=queue.order)
 
 
 def _of_the_pool(selection: Selection, instance: Instance) -> Limit:

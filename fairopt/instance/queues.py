@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,10 @@ from fairopt.instance.tolerances import SAME
 from fairopt.validation import RANGE, RANGE_OF_WEIGHTS, FloatArray, in_range, is_number, is_whole_number
 from fairopt.wording import contrast, did_you_mean, joined, written
 
-__all__ = ["Queue", "Quota", "amounts", "misfits"]
+__all__ = ["ORDERS", "Order", "Queue", "Quota", "amounts", "misfits", "unknown_order"]
+
+Order: TypeAlias = Literal["fair", "listed"]
+ORDERS: tuple[str, ...] = get_args(Order)
 
 _NONE: Mapping[str, float] = MappingProxyType({})
 _AS_FLOATS: Mapping[tuple[str, str], Fraction] = MappingProxyType({})
@@ -105,6 +108,10 @@ class Queue:
         The surplus goes to queues of the highest tier first. Queues below have the tier of the nearest queue above that has one.
     quotas : sequence of Quota
         Guarantees and limits on groups of servers.
+    order : {"fair", "listed"}
+        How the queue divides what it gets. "fair": by weights. "listed": first come, first served, in the order of the instance: a child
+        rises only once all children before it have stopped; the weights of the children do not count, except that 0 still gives nothing
+        beyond a guarantee. A listed queue holds users or queues, not both.
 
     Raises
     ------
@@ -126,6 +133,7 @@ class Queue:
     lending_limit: Mapping[str, float]
     tier: int
     quotas: tuple[Quota, ...]
+    order: Order
     _written = _AS_FLOATS  # numbers that were given as fractions which their floats do not mean; no field of the dataclass
 
     def __init__(
@@ -138,6 +146,7 @@ class Queue:
         lending_limit: Mapping[str, float] = _NONE,
         tier: int = 0,
         quotas: Sequence[Quota] = (),
+        order: Order = "fair",
     ) -> None:
         if not isinstance(name, str) or not name.strip():
             raise InvalidInstance(f"the name of a queue must be a string that is not blank, got {written(name)}")
@@ -153,11 +162,14 @@ class Queue:
         for quota in quotas:
             if not isinstance(quota, Quota):
                 raise InvalidInstance(f"{where}: its quotas must be a list of fairopt.Quota, got {quota!r}")
+        if not isinstance(order, str) or order not in ORDERS:
+            raise InvalidInstance(f"{where}: {unknown_order(order)}")
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "parent", parent)
         object.__setattr__(self, "weight", float(weight))
         object.__setattr__(self, "tier", int(tier))
         object.__setattr__(self, "quotas", tuple(quotas))
+        object.__setattr__(self, "order", order)
         _take(self, where, guarantee, limit, lending_limit, weight=weight)
 
     def __eq__(self, other: object) -> bool:
@@ -191,7 +203,7 @@ class Queue:
 
     @property
     def limits_alone(self) -> Queue:
-        """The queue with its limits, and nothing else that says who gets what: no guarantee, lending limit, weight or tier."""
+        """The queue with its limits, and nothing else that says who gets what: no guarantee, lending limit, weight, tier or order."""
         given = self.given
         quotas = [Quota(quota.servers, limit=quota.limit, name=quota.name) for quota in given.quotas if quota.limit]
         return Queue(self.name, self.parent, limit=given.limit, quotas=quotas)
@@ -207,6 +219,8 @@ class Queue:
             del plain["weight"]
         if self.tier == 0:
             del plain["tier"]
+        if self.order == "fair":
+            del plain["order"]
         if self.quotas:
             plain["quotas"] = [
                 {key: value for key, value in _as_data(quota).items() if value not in ({}, "", joined(quota.servers, 3))}
@@ -256,6 +270,15 @@ def _as_data(thing: Queue | Quota) -> dict[str, Any]:
 
 def _made(kind: type[Any], values: dict[str, Any]) -> Any:
     return kind(**values)
+
+
+def unknown_order(order: object) -> str:
+    """Return the message on an order that there is not.
+
+    >>> unknown_order("fifo")
+    'there is no order "fifo" of a queue; use "fair" (by weights) or "listed" (first come, first served)'
+    """
+    return f'there is no order {written(order)} of a queue; use "fair" (by weights) or "listed" (first come, first served)'
 
 
 def _is_number(value: object) -> bool:

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.instance.fractions import ExactArray, fractions_of
-from fairopt.validation import BoolArray, FloatArray
+from fairopt.validation import BoolArray, FloatArray, IntArray
 
-__all__ = ["lacking", "safe_ratio"]
+__all__ = ["lacking", "lacks", "safe_ratio"]
 
 
 def safe_ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArray:
@@ -42,3 +42,14 @@ def lacking(capacities: FloatArray, demands: FloatArray) -> BoolArray:
     """Return where a server lacks a resource that a user demands, (users, servers)."""
     lacking: BoolArray = (demands > 0).astype(np.float32) @ (capacities == 0).astype(np.float32).T > 0  # how many resources are missing
     return lacking
+
+
+def lacks(capacities: FloatArray, demands_by_kind: FloatArray, kind_of: IntArray) -> BoolArray:
+    """Return where a server lacks a resource that a user demands there, (users, servers), for demands by kind of server."""
+    m = capacities.shape[1]
+    if demands_by_kind.shape[1] == 1:
+        return lacking(capacities, demands_by_kind[:, 0, :m])
+    found: BoolArray = np.zeros((len(demands_by_kind), len(capacities)), bool)
+    for k in range(demands_by_kind.shape[1]):
+        found[:, kind_of == k] = lacking(capacities[kind_of == k], demands_by_kind[:, k, :m])
+    return found

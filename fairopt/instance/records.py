@@ -8,6 +8,7 @@ import numpy as np
 
 from fairopt.instance.fractions import ExactArray, plain
 from fairopt.instance.hosts import folded
+from fairopt.instance.ratios import lacks
 from fairopt.instance.units import bare_amount, unit_in_name
 from fairopt.validation import BoolArray, FloatArray
 from fairopt.wording import plural
@@ -20,7 +21,8 @@ __all__ = ["confined", "labelled_arrays", "plain_data", "summary"]
 
 def plain_data(instance: Instance) -> dict[str, Any]:
     """Return an instance in the schema of its files; defaults are left out."""
-    given = {name: instance.given(name) for name in ("capacities", "demands", "weights", "tasks", "parallelism", "guarantees")}
+    given = {name: instance.given(name) for name in ("capacities", "weights", "tasks", "parallelism", "guarantees")}
+    given["demands"] = instance.given("demands_by_kind")[:, 0]
     rates = instance.given("rates_per_server")
     servers = [_server(instance, i, given["capacities"][i]) for i in range(instance.n_servers)]
     users = [
@@ -29,6 +31,10 @@ def plain_data(instance: Instance) -> dict[str, Any]:
     if rates is not None:
         for user, row in zip(users, rates, strict=True):
             user["rates"] = dict(zip(instance.servers, map(plain, row.tolist()), strict=True))
+    if instance.differs_by_server:
+        for n, user in enumerate(users):
+            if overrides := _overrides(instance, n):
+                user["on"] = overrides
     queues = {"queues": [queue.to_dict() for queue in instance.queues]} if instance.queues else {}
     limits = {"limits": [limit.to_dict() for limit in instance.limits]} if instance.limits else {}
     units = {resource: unit for resource, unit in instance.units.items() if unit != unit_in_name(resource)}
@@ -37,6 +43,20 @@ def plain_data(instance: Instance) -> dict[str, Any]:
     shared = {"shared": dict(zip(instance.shared, amounts, strict=True))} if instance.shared else {}
     rules = {"rules": [rule.text for rule in instance.rules]} if instance.rules else {}
     return {**document, "servers": servers, **shared, **queues, **limits, **rules, "users": users}
+
+
+def _overrides(instance: Instance, n: int) -> list[dict[str, Any]]:
+    """Return where the demand of a user differs from that on the first kind of servers, or its speed from 1."""
+    by_kind, speeds = instance.given("demands_by_kind")[n], instance.speeds_on()
+    found: dict[Any, tuple[list[str], dict[str, Any]]] = {}
+    for i, server in enumerate(instance.servers):
+        there, usual = by_kind[instance.kind_of[i]].tolist(), by_kind[0].tolist()
+        demand = {r: plain(a) for r, a, b in zip(instance.resources, there, usual, strict=True) if a != b}
+        speed = {} if speeds is None or speeds[n, i] == 1 else {"speed": plain(speeds[n].tolist()[i])}
+        entry = {**({"demand": demand} if demand else {}), **speed}
+        if entry:
+            found.setdefault(repr(entry), ([], entry))[0].append(server)
+    return [{"servers": servers, **entry} for servers, entry in found.values()]
 
 
 def _server(instance: Instance, i: int, capacity: FloatArray | ExactArray) -> dict[str, Any]:
@@ -84,11 +104,18 @@ def labelled_arrays(instance: Instance) -> dict[str, tuple[tuple[str, ...], np.n
         "capacities": (("server", of_servers), instance.capacities),
         **({"shared_capacity": (("shared",), instance.shared_capacity)} if instance.shared else {}),
         "counts": (("server",), instance.counts),
-        "demands": (("user", "resource"), instance.demands),
+        **_labelled_demands(instance),
         "weights": (("user", *per_resource), instance.weights),
         "eligibility": (("user", "server"), instance.eligibility),
         "tasks": (("user",), instance.tasks),
     }
+
+
+def _labelled_demands(instance: Instance) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    speeds = {} if instance.speeds_given is None else {"speeds": (("user", "server"), instance.speeds_given)}
+    if instance.demands_by_kind.shape[1] == 1:
+        return {"demands": (("user", "resource"), instance.demands), **speeds}
+    return {"demands": (("user", "server", "resource"), instance.demands_by_kind[:, instance.kind_of]), **speeds}
 
 
 def summary(instance: Instance) -> str:
@@ -124,6 +151,11 @@ def summary(instance: Instance) -> str:
         notes.append(plural(len(instance.limits), "named limit"))
     if instance.rates_per_server is not None:
         notes.append("rates given")
+    kinds = instance.demands_by_kind.shape[1]
+    if kinds > 1:
+        notes.append(f"demands differ between {kinds} kinds of servers")
+    if instance.speeds_given is not None:
+        notes.append("speeds given")
     return f"Instance({'; '.join(notes)})"
 
 
@@ -139,6 +171,10 @@ def confined(instance: Instance) -> BoolArray:
     """
     found: BoolArray = np.zeros(instance.n_users, bool)
     some = np.flatnonzero(~instance.eligibility.all(axis=1))
+    if instance.demands_by_kind.shape[1] > 1:
+        able_to = ~lacks(instance.capacities, instance.demands_by_kind[some], instance.kind_of) & (instance.counts > 0)
+        found[some] = (able_to & ~instance.eligibility[some]).any(axis=1)
+        return found
     on_servers = np.array([resource not in instance.shared for resource in instance.resources])
     patterns, which = np.unique((instance.demands[some] > 0) & on_servers, axis=0, return_inverse=True)
     for number, asked in enumerate(patterns):

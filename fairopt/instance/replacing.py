@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["changed_arguments"]
 
-_OF_USERS = ("demands", "weights", "eligibility", "tasks", "rates", "parallelism", "guarantees", "queue_of", "owners", "users")
+_OF_USERS = ("demands", "weights", "eligibility", "tasks", "rates", "speeds", "parallelism", "guarantees", "queue_of", "owners", "users")
+_NO_ARGUMENTS = frozenset(  # what an instance makes of its arguments
+    {"rates_per_server", "demands_by_kind", "kind_of", "speeds_given", "placement", "shared_capacity", "selections", "_units", "_written"}
+)
 
 
 def changed_arguments(instance: Instance, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,11 +41,8 @@ def changed_arguments(instance: Instance, changes: Mapping[str, Any]) -> dict[st
     TypeError
         The constructor has no such argument.
     """
-    arguments = {
-        name: instance.given(name)
-        for name in instance.__slots__
-        if name not in ("rates_per_server", "placement", "shared_capacity", "selections", "_units", "_written")
-    }
+    arguments = {name: instance.given(name) for name in instance.__slots__ if name not in _NO_ARGUMENTS}
+    arguments |= {"demands": instance.demands_on(), "speeds": instance.speeds_on()}
     arguments |= {"rates": instance.given("rates_per_server"), "eligibility": instance.placement, "units": instance.units}
     arguments["shared"] = dict(zip(instance.shared, instance.given("shared_capacity").tolist(), strict=True))
     if "resources" in changes:  # others than before may have no unit
@@ -124,6 +124,9 @@ def _by_label(instance: Instance, name: str, given: Mapping[str, Any]) -> Any:
         return changed_by_label(name, given, instance)
     if name in ("users", "servers", "resources"):
         raise InvalidInstance(f"{name} cannot be a mapping; give all labels as a list")
+    if name == "speeds":
+        present = instance.speeds if instance.speeds_given is None else instance.speeds_on()
+        return changed_rows(name, given, present, instance.users, "user", instance.servers, "server")
     present = instance.given({"rates": "rates_per_server", "eligibility": "placement"}.get(name, name))
     if present is None and name == "rates":
         raise InvalidInstance("the instance has no rates, so that they cannot be changed by label; give an array (users, servers)")

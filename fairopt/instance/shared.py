@@ -211,9 +211,9 @@ def changed_shared(instance: Instance, changes: Mapping[str, Any], arguments: di
     for name, blank in (("demands", 0), ("weights", 1)):
         whole = name in changes and not isinstance(changes[name], Mapping)
         values = changed[name]
-        if not whole and np.ndim(values) == 2:
-            more = np.full((len(values), len(added)), blank, values.dtype)
-            changed[name] = np.concatenate([values[:, kept], more], axis=1)
+        if not whole and np.ndim(values) >= 2:
+            more = np.full((*values.shape[:-1], len(added)), blank, values.dtype)
+            changed[name] = np.concatenate([values[..., kept], more], axis=-1)
     return changed
 
 
@@ -221,7 +221,7 @@ def needs_no_server(instance: Instance) -> BoolArray:
     """Return which users demand nothing of servers, (users,): their tasks run anywhere."""
     if instance.rates_per_server is not None:
         return np.zeros(instance.n_users, bool)
-    return np.asarray((instance.server_demands == 0).all(axis=1))
+    return np.asarray((instance.demands_by_kind[:, :, : instance.n_server_resources] == 0).all(axis=(1, 2)))
 
 
 def within_shared(instance: Instance, tasks: FloatArray, part: Any = 1) -> FloatArray:
@@ -248,7 +248,7 @@ def limit_name(resource: str) -> str:
 
 def shared_prices(instance: Instance, by_name: Mapping[str, Any]) -> npt.NDArray[Any]:
     """Return prices of limits, by their names, of the resources of the cluster, (shared,); 0 of those that have none."""
-    prices = np.zeros(len(instance.shared), instance.demands.dtype)
+    prices = np.zeros(len(instance.shared), instance.demands_by_kind.dtype)
     prices[:] = [by_name.get(limit_name(name), 0) for name in instance.shared]
     return prices
 

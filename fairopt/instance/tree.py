@@ -20,7 +20,7 @@ from fairopt.instance.queues import Queue
 from fairopt.validation import BoolArray, FloatArray, IntArray
 from fairopt.wording import brief, did_you_mean, joined
 
-__all__ = ["MOST_LEVELS", "Tree", "circle", "circular", "deepest", "too_deep"]
+__all__ = ["MOST_LEVELS", "Tree", "apart", "circle", "circular", "deepest", "mixed", "too_deep"]
 
 MOST_LEVELS = 100  # of queues below the root; the trees of real clusters have a dozen
 
@@ -88,6 +88,11 @@ class Tree:
                 there = f"there are {joined(names, 5)}" if names else "there are no queues"
                 raise InvalidInstance(f'{user}: there is no queue "{name}"{hint}; {there}')
             node[n] = place[name]
+        for k, queue in enumerate(queues, 1):
+            inside, children = np.flatnonzero(node == k), np.flatnonzero(parent == k)
+            if queue.order == "listed" and inside.size and children.size:
+                user = str(inside[0] + 1) if users is None else users[inside[0]]
+                raise InvalidInstance(f'queue "{queue.name}": {mixed(user, names[children[0] - 1])}')
         return cls(tuple(queues), parent, depth, node)
 
     @property
@@ -145,6 +150,48 @@ class Tree:
         return tiers
 
     @cached_property
+    def listed(self) -> BoolArray:
+        """Which nodes have the order "listed", (nodes,)."""
+        return np.array([False, *(queue.order == "listed" for queue in self.queues)])
+
+    def in_turn(self, users: BoolArray, nodes: BoolArray) -> tuple[BoolArray, BoolArray]:
+        """Return whose turn it is among these users, (users,), and nodes, (nodes,): in a listed queue that of the first child alone.
+
+        >>> fifo = Tree.of([Queue("fifo", order="listed")], ["fifo", "fifo", None])
+        >>> fifo.in_turn(np.array([True, True, True]), np.array([False, True]))[0]
+        array([ True, False,  True])
+        """
+        if not self.listed.any():
+            return users, nodes
+        turns = []
+        for children, above in ((users, self.user_node), (nodes, self.parent)):
+            waits = np.flatnonzero(children & self.listed[above] & (above >= 0))
+            turn = children.copy()
+            turn[waits] = False
+            turn[waits[np.unique(above[waits], return_index=True)[1]]] = True
+            turns.append(turn)
+        return turns[0], turns[1]
+
+    @cached_property
+    def places(self) -> IntArray:
+        """The place of each user in a listed queue, (users,): users of one place are alike as far as the tree says; 0 in other queues."""
+        return np.where(self.listed[self.user_node], np.arange(self.user_node.size) + 1, 0)
+
+    def before(self, user: int) -> IntArray:
+        """Return the users who come before a user in a listed queue at or above it, the nearest queue first."""
+        found: list[IntArray] = []
+        if self.listed[self.user_node[user]]:
+            found.append(np.flatnonzero((self.user_node == self.user_node[user]) & (np.arange(self.user_node.size) < user)))
+        child = int(self.user_node[user])
+        while child > 0:
+            above = int(self.parent[child])
+            if self.listed[above]:
+                earlier = np.flatnonzero((self.parent == above) & (np.arange(self.n_nodes) < child))
+                found.append(np.flatnonzero(self.below[earlier].any(axis=0)))
+            child = above
+        return np.concatenate([*found, np.empty(0, np.int64)])
+
+    @cached_property
     def below(self) -> BoolArray:
         """Which users are below each node, at any depth, (nodes, users)."""
         below = np.zeros((self.n_nodes, self.user_node.size), bool)
@@ -169,6 +216,19 @@ class Tree:
     def users_of(self, node: int) -> IntArray:
         """Return the users right below a node."""
         return np.flatnonzero(self.user_node == node)
+
+
+def apart(several: BoolArray, queue_of: Sequence[str | None], queues: Sequence[Queue]) -> BoolArray:
+    """Return which users become queues of their own, (users,): those who stand for ``several``, and who is with one in a listed queue.
+
+    A listed queue holds users or queues, not both.
+
+    >>> apart(np.array([True, False, False]), ["fifo", "fifo", None], [Queue("fifo", order="listed")])
+    array([ True,  True, False])
+    """
+    mixed = {queue_of[n] for n in np.flatnonzero(several).tolist()} | {queue.parent for queue in queues}
+    mixed &= {queue.name for queue in queues if queue.order == "listed"}
+    return np.asarray(several | np.array([home in mixed for home in queue_of], bool)) if mixed else several
 
 
 def circle(parents: Mapping[str, str | None]) -> list[str]:
@@ -206,6 +266,14 @@ def deepest(parents: Mapping[str, str | None]) -> tuple[str, int]:
     depth = _depths(np.array([-1, *(0 if parent is None else place[parent] for parent in parents.values())], dtype=np.int64))
     lowest = int(depth.argmax())
     return [*parents, ""][lowest - 1], int(depth[lowest])
+
+
+def mixed(user: str, queue: str) -> str:
+    """Return the message on a listed queue that holds a user and a queue."""
+    return (
+        f'its order is "listed", but it holds both user "{brief(user)}" and queue "{brief(queue)}", and which comes first is not known; '
+        "put the users into a queue of their own"
+    )
 
 
 def too_deep(name: str, levels: int) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["UNITS", "plot_simulation"]
 
 _LINES = 7  # users with a panel of their own; one panel for all others
+_LIMITS = 4  # named limits that are drawn, the fullest
 _ACROSS = 4  # panels of users beside each other
 _ROUNDING = 1e-12  # drawn instead of anything smaller
 UNITS = ((3 * 86_400.0, 86_400.0, "days"), (3 * 3_600.0, 3_600.0, "hours"), (0.0, 1.0, "seconds"))
@@ -74,7 +75,7 @@ def plot_simulation(
     length = float(np.ptp(series.times)) if series.times.size else 0.0
     _, unit, word = next(entry for entry in UNITS if length >= entry[0])
     times = series.times / unit
-    _steps(top, times, series.utilization, short_labels(simulation.cluster.resources))
+    _steps(top, times, *_used(simulation))
     exact = None if series.exact_shares is None else columns(series.exact_shares)
     _users(middle, times, columns(series.dominant_shares), names, exact, across)
     middle[0].annotate(
@@ -110,6 +111,14 @@ def plot_simulation(
     text = f"{simulation.scheduler} ({simulation.kind}): {where}, {plural(simulation.trace.n_jobs, 'job')}"
     page.headline(text, title)
     return page.figure
+
+
+def _used(simulation: Simulation) -> tuple[FloatArray, list[str]]:
+    """Return the parts in use of resources and of the fullest named limits, (K, columns), and their names."""
+    series, limits = simulation.series, simulation.cluster.limits
+    fullest = np.sort(np.argsort(-series.limit_use.mean(axis=0), kind="stable")[:_LIMITS]) if series.times.size else np.arange(0)
+    names = [*simulation.cluster.resources, *(f"limit {limits[k].name}" for k in fullest)]
+    return np.hstack([series.utilization, series.limit_use[:, fullest]]), short_labels(names)
 
 
 def _steps(axes: Axes, times: FloatArray, values: FloatArray, names: list[str]) -> None:

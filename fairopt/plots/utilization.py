@@ -95,7 +95,7 @@ def layers_of(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
         return ("time",), (time if apart else time.sum(axis=0, keepdims=True))[:, :, None]
     if not apart:
         return instance.server_resources, allocation.utilization[None]
-    usage = allocation.tasks[:, :, None] * instance.server_demands[:, None, :]
+    usage = np.stack([instance.usage(np.where(own, allocation.tasks, 0)) for own in np.eye(instance.n_users, dtype=bool)[:, :, None]])
     return instance.server_resources, np.divide(usage, instance.row_capacity, out=np.zeros_like(usage), where=instance.row_capacity > 0)
 
 
@@ -104,7 +104,7 @@ def layers_of_cluster(allocation: Allocation) -> FloatArray:
     instance = allocation.instance
     if instance.n_users > len(COLOURS):
         return allocation.shared_utilization[None]
-    usage = allocation.tasks_per_user[:, None] * instance.shared_demands
+    usage = instance.held_of(allocation.tasks)[:, instance.n_server_resources :]
     return np.divide(usage, instance.shared_capacity, out=np.zeros_like(usage), where=instance.shared_capacity > 0)
 
 

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from fairopt.instance import IntArray
 from fairopt.instance.fractions import rational
 from fairopt.program.exact import ExactProgram, exact_rows
+from fairopt.program.limits import LimitKind
 from fairopt.program.program import Program
 from fairopt.program.tree_filling import Part
 
@@ -26,7 +27,7 @@ Rows = list[tuple[IntArray, Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AgentProgram:
-    """Maximise t subject to A z <= b, and sum of worth z >= start + rate t for each agent; z, t >= 0. All coefficients are >= 0.
+    """Maximise t subject to A z <= b, and sum of worth z >= start + rate t for each agent; z, t >= 0. All coefficients but rules' are >= 0.
 
     Attributes
     ----------
@@ -37,6 +38,8 @@ class AgentProgram:
         Number of columns: those of the tasks come first.
     exact : bool
         In rationals?
+    rules : frozenset of int
+        Limits of any sign, whose coefficients and bounds may be below 0.
     """
 
     limits: Rows
@@ -44,6 +47,7 @@ class AgentProgram:
     agents: Rows
     n_pairs: int
     exact: bool
+    rules: frozenset[int] = frozenset()
     _matrices: list[sp.csr_array] = field(default_factory=list, init=False, repr=False)
 
     @property
@@ -80,11 +84,13 @@ class AgentProgram:
         """Return the largest value that each column can take by itself, (columns,); inf without a limit."""
         if not self.exact:
             best, matrix = np.full(self.n_pairs, np.inf), self.matrix
-            np.minimum.at(best, matrix.indices, np.repeat(self.bounds, np.diff(matrix.indptr)) / matrix.data)
+            room = np.repeat(self.bounds, np.diff(matrix.indptr)) / matrix.data
+            others = np.repeat(~np.isin(np.arange(len(self.limits)), list(self.rules)), np.diff(matrix.indptr))
+            np.minimum.at(best, matrix.indices[others], room[others])
             return best
         largest: list[Any] = [float("inf")] * self.n_pairs
-        for (columns, values), bound in zip(self.limits, self.bounds.tolist(), strict=True):
-            for column, value in zip(columns.tolist(), values.tolist(), strict=True):
+        for k, ((columns, values), bound) in enumerate(zip(self.limits, self.bounds.tolist(), strict=True)):
+            for column, value in () if k in self.rules else zip(columns.tolist(), values.tolist(), strict=True):
                 room = bound / value
                 if isinstance(largest[column], float) or room < largest[column]:
                     largest[column] = room
@@ -109,6 +115,8 @@ class Builder:
         self.agents: Rows = []
         self.width = program.n_pairs
         self.one: Any = rational(1) if self.exact else 1.0
+        names = program.program if isinstance(program, ExactProgram) else program
+        self.rules = frozenset(np.flatnonzero(names.limits.kinds == LimitKind.RULE).tolist())
 
     def column(self) -> int:
         """Add a column, and return its number."""
@@ -133,7 +141,7 @@ class Builder:
 
     def done(self) -> AgentProgram:
         """Return the program."""
-        return AgentProgram(self.rows, self._numbers(self.bounds), self.agents, self.width, self.exact)
+        return AgentProgram(self.rows, self._numbers(self.bounds), self.agents, self.width, self.exact, self.rules)
 
     def _numbers(self, values: Any) -> Any:
         if not self.exact:

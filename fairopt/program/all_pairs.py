@@ -35,6 +35,8 @@ def has_all_pairs(instance: Instance, sharing: str) -> bool:
     """Are all users eligible everywhere, with positive demands and weights and no limits of their own, and are there many pairs?"""
     if sharing != "rdm" or instance.n_users * instance.n_servers < _MANY:
         return False
+    if instance.differs_by_server:
+        return False
     if instance.is_tree or instance.weights.ndim > 1 or instance.shared or instance.limits:
         return False
     endless = bool(np.isinf(instance.tasks).all() and np.isinf(instance.parallelism).all())

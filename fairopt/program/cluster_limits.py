@@ -1,10 +1,12 @@
 """The columns and limits that all notions share: the eligible pairs of an instance, and what its servers and users allow.
 
-sum_n d[n,r] x[n,i] <= counts[i] c[i,r]       for each server i and resource r    resource division, "rdm"
+sum_n d[n,i,r] x[n,i] <= counts[i] c[i,r]     for each server i and resource r    resource division, "rdm"
 sum_n x[n,i] / gamma[n,i] <= 1                for each server i                   time division, "tdm"
-sum_n,i d[n,r] x[n,i] <= S[r]                 for each resource r of the cluster, under both
+sum_n,i d[n,i,r] x[n,i] <= S[r]               for each resource r of the cluster, under both
 sum_i x[n,i] <= T[n]                          for each user n with finitely many tasks
 sum_i x[n,i] / rho[n,i] <= P[n]               for each user n with limited parallelism, rho[n,i] = gamma[n,i] / counts[i]
+
+d[n,i,r] is d[n,r] on every server, unless demands are given by server.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ def eligible_pairs(instance: Instance) -> tuple[IntArray, IntArray]:
 def sharing_limits(instance: Instance, users: IntArray, servers: IntArray, sharing: str) -> Limits:
     """Return all limits of an allocation: resources or time of each server, those of the cluster, tasks and parallelism of each user."""
     of_servers = capacity_limits if sharing == "rdm" else time_limits
-    return Limits.stack([of_servers(instance, users, servers), shared_limits(instance, users), user_limits(instance, users, servers)])
+    return Limits.stack([part(instance, users, servers) for part in (of_servers, shared_limits, user_limits)])
 
 
 def user_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
@@ -38,7 +40,7 @@ def user_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limit
 def capacity_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
     """sum_n d[n,r] x[n,i] <= counts[i] c[i,r], a row for each server i and resource r that some column uses."""
     k, m = instance.n_servers, instance.n_server_resources
-    values = instance.server_demands[users]
+    values = instance.demands_of(users, servers)[:, :m]
     used = values > 0
     rows = (servers[:, None] * m + np.arange(m))[used]
     ends = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
@@ -56,12 +58,12 @@ def time_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limit
     return Limits.of(LimitKind.TIME, matrix, np.ones(instance.n_servers), np.arange(instance.n_servers))
 
 
-def shared_limits(instance: Instance, users: IntArray) -> Limits:
+def shared_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
     """sum_n,i d[n,r] x[n,i] <= S[r], a row for each resource r of the cluster."""
     first = instance.n_server_resources
     if first == instance.n_resources:
         return Limits.none(users.size)
-    values = instance.shared_demands[users].T
+    values = instance.demands_of(users, servers)[:, first:].T
     rows, columns = np.nonzero(values > 0)
     matrix = _by_rows(values[rows, columns].astype(np.float64), rows, columns, (values.shape[0], users.size))
     return Limits.of(LimitKind.SHARED, matrix, instance.shared_capacity, first + np.arange(values.shape[0]))

@@ -198,6 +198,11 @@ class ExactProgram:
         )
 
     @property
+    def rules(self) -> frozenset[int]:
+        """The limits of any sign, by position."""
+        return frozenset(np.flatnonzero(self.program.limits.kinds == LimitKind.RULE).tolist())
+
+    @property
     def indptr(self) -> IntArray:
         """Where the entries of each limit begin, (limits + 1,)."""
         return np.asarray(self.program.limits.matrix.indptr, np.int64)
@@ -251,41 +256,42 @@ def exact_rows(
     matrix = limits.matrix
     data, bounds = np.empty(matrix.nnz, dtype=object), np.empty(len(limits), dtype=object)
     row_capacity = instance.row_capacity
-    demands, one = rationals(instance.demands), rational(1)
+    demands, one = rationals(instance.demands_by_kind), rational(1)
+    kind = np.append(instance.kind_of, 0)[np.minimum(servers, instance.n_servers)]  # see `stack_rows`
     of_one = rates = None
     of_rules = {
         name_of(each.rule.text, each.rule.sense, sign): (sign, each) for each in rule_rows(instance) for sign in SIGNS[each.rule.sense]
     }
     bounds_of_slices = iter(() if slices is None else slices.tolist())
-    for k, (kind, keys) in enumerate(zip(limits.kinds.tolist(), limits.keys.tolist(), strict=True)):
+    for k, (sort, keys) in enumerate(zip(limits.kinds.tolist(), limits.keys.tolist(), strict=True)):
         span = slice(int(matrix.indptr[k]), int(matrix.indptr[k + 1]))
         pairs = matrix.indices[span]
         values: Any
-        if kind == LimitKind.CAPACITY:
-            values, bound = demands[users[pairs], keys[1]], row_capacity[keys[0], keys[1]]
-        elif kind == LimitKind.TIME:
+        if sort == LimitKind.CAPACITY:
+            values, bound = demands[users[pairs], kind[pairs], keys[1]], row_capacity[keys[0], keys[1]]
+        elif sort == LimitKind.TIME:
             rates = instance.rates if rates is None else rates
             values, bound = rationals([1 / rates[users[p], servers[p]] for p in pairs]), 1
-        elif kind == LimitKind.TASKS:
+        elif sort == LimitKind.TASKS:
             values, bound = one, instance.tasks[keys[0]]
-        elif kind == LimitKind.PARALLELISM:
+        elif sort == LimitKind.PARALLELISM:
             of_one = instance.rates_of_one if of_one is None else of_one
             values, bound = rationals([1 / of_one[users[p], servers[p]] for p in pairs]), instance.parallelism[keys[0]]
-        elif kind == LimitKind.SLICE:
+        elif sort == LimitKind.SLICE:
             if slices is None:
                 raise Unsupported(
                     f'"{program.name}" gives no slices in fractions; leave exact out, or give them as rows of the kind LimitKind.NAMED'
                 )
             values, bound = one, next(bounds_of_slices)
-        elif kind == LimitKind.SHARED:
-            values, bound = demands[users[pairs], keys[0]], instance.shared_capacity[keys[0] - instance.n_server_resources]
-        elif kind == LimitKind.QUEUE and (row := rows_of_queues[keys[0]]) is not None:
-            values, bound = demands[users[pairs], row.resource], row.bound
-        elif kind == LimitKind.RULE and (known := of_rules.get(program.queue_limits[keys[0]])) is not None:
+        elif sort == LimitKind.SHARED:
+            values, bound = demands[users[pairs], kind[pairs], keys[0]], instance.shared_capacity[keys[0] - instance.n_server_resources]
+        elif sort == LimitKind.QUEUE and (row := rows_of_queues[keys[0]]) is not None:
+            values, bound = demands[users[pairs], kind[pairs], row.resource], row.bound
+        elif sort == LimitKind.RULE and (known := of_rules.get(program.queue_limits[keys[0]])) is not None:
             sign, rule = known
             values = rationals(rule.coefficients(instance, users[pairs], servers[pairs]) * sign)
             bound = rule.rule.bound * sign
-        elif kind == LimitKind.LIMIT and (row := rows_of_queues[keys[0]]) is not None:
+        elif sort == LimitKind.LIMIT and (row := rows_of_queues[keys[0]]) is not None:
             values, bound = rationals(row.coefficients(instance.demands, users[pairs], servers[pairs])), row.bound
         else:
             values, bound = rationals(fractions_of(matrix.data[span])), fraction_of(limits.bounds[k])

@@ -19,8 +19,8 @@ on its way is 0 (below a guarantee that is not yet met, only the weights below t
 
     first     those below a guarantee: some such task adds to a guarantee of the child, or of a node below it, that is not yet met;
               from there on, only such tasks are considered; of these children, the one with the smallest use / guarantee
-    then      those of the highest tier (tiers divide only what no guarantee asks for)
-    then      the one with the smallest share / weight
+    then      those of the highest tier (tiers divide only what no guarantee asks for; who demands nothing that counts is below all)
+    then      the one with the smallest share / weight; in a queue of the order "listed" the first
 
 *Use / guarantee.* Of a leaf it is its tasks over its guaranteed tasks. Of a queue it is the largest part of the cluster in what its users
 hold, over the largest part of the cluster in what it is guaranteed. Both count the guaranteed resources, summed over the groups of servers
@@ -36,6 +36,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+
+import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 
@@ -104,6 +106,8 @@ class Queues:
     ----------
     parent, weights : arrays (nodes,)
         Node 0 is the root, whose parent is -1.
+    listed : bool array (nodes,)
+        Whose children come one after the other: the nodes in their order, the leaves in theirs.
     leaf : int array (users,)
     leaf_parent, leaf_weights, leaf_tiers, leaf_guarantees : arrays (leaves,)
         The guarantee of a leaf is a number of tasks.
@@ -125,10 +129,20 @@ class Queues:
         The account of the nearest queue above that keeps a part, or the last of its keeping; -1 for that one, and for others.
     rows : bool array (accounts, rows)
     counted : bool array (accounts, users)
+    by_row : four arrays (entries,), optional
+        Of accounts of limits in which a task counts differently from row to row: account, user, row and what a task counts there. These
+        accounts are ``counted`` for nobody.
+    last : bool array (users,), optional
+        Who demands nothing that counts, and so is of a tier below all others. ``parts`` of these are 0.
+    plain_parts : array (users, resources), optional
+        With ``last`` and ``parts``: parts of the cluster that one task takes where all resources count once, as they do in the lower tiers.
+    plain_worths : array (users,), optional
+        With ``last``: the share of one task there.
     """
 
     parent: IntArray
     weights: FloatArray
+    listed: BoolArray
     leaf: IntArray
     leaf_parent: IntArray
     leaf_weights: FloatArray
@@ -147,6 +161,21 @@ class Queues:
     above: IntArray
     rows: BoolArray
     counted: BoolArray
+    by_row: tuple[IntArray, IntArray, IntArray, FloatArray] | None = None
+    last: BoolArray | None = None
+    plain_parts: FloatArray | None = None
+    plain_worths: FloatArray | None = None
+
+    @property
+    def tiers(self) -> IntArray:
+        """The tier of each user, (users,): of its leaf, and below all of those if it comes last."""
+        tiers = self.leaf_tiers[self.leaf]
+        return tiers if self.last is None else np.where(self.last, tiers - int(np.ptp(self.leaf_tiers)) - 1, tiers)
+
+    @property
+    def lowest_tier(self) -> int:
+        """The lowest tier of users who do not come last."""
+        return int(self.leaf_tiers.min(initial=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,6 +196,8 @@ class Filling:
         Divided by the weights; not divided if there are queues.
     order : int array (users,)
         The users in the order in which ties between shares are broken.
+    scored : int, optional
+        How many of the resources placements look at; the others, behind them, are limits of each server. Default: all.
     held : int array (users, single servers), optional
         Tasks that already run, and go on running; default none. They count in the shares and in ``tasks``.
     queues : Queues, optional
@@ -181,3 +212,9 @@ class Filling:
     order: IntArray
     held: IntArray | None = None
     queues: Queues | None = None
+    scored: int | None = None
+
+    @property
+    def n_scored(self) -> int:
+        """How many of the resources placements look at."""
+        return int(self.capacities.shape[1]) if self.scored is None else self.scored

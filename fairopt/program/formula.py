@@ -22,7 +22,7 @@ import numpy as np
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Total, Tradeoff
 from fairopt.program.nested import Nested
-from fairopt.program.text import kept_sentences, limit_name, tree_rows
+from fairopt.program.text import kept_sentences, stated_limits, tree_rows
 from fairopt.program.tree_filling import TreeFilling
 from fairopt.wording import in_latex, plural, printable
 
@@ -33,6 +33,7 @@ __all__ = ["Formula", "index", "latex_of", "letter", "mathml_of", "number", "ope
 
 _GREEK = {"φ": r"\varphi"}
 _SIGNS = {"≤": r"\le", "≥": r"\ge", "∑": r"\sum", "⋅": r"\cdot", "…": r"\dots"}
+_SENSES = {"<=": "≤", "==": "=", ">=": "≥"}
 _LISTED = 8  # weights
 _LEFT = ' style="text-align: left"'
 
@@ -160,13 +161,12 @@ def _lines(program: Program, lines: int | None, terms: int | None) -> Iterator[L
         yield head, row(index(_U, words(program.users[n])), operator("="), total)
         head = ""
     yield from _more(program.members.size, lines, "utility", "utilities")
-    head, matrix = "subject to", program.limits.matrix
-    for k in range(len(program.limits))[:lines]:
-        span = slice(matrix.indptr[k], matrix.indptr[k + 1])
-        left = _sum(program, matrix.data[span], matrix.indices[span].astype(np.int64), terms)
-        yield head, space(row(left, operator("≤"), number(program.limits.bounds[k])), words(f"({limit_name(program, k)})"))
+    head, limits = "subject to", stated_limits(program)
+    for limit in limits[:lines]:
+        left = _sum(program, limit.coefficients, limit.columns, terms)
+        yield head, space(row(left, operator(_SENSES[limit.sense]), number(limit.bound)), words(f"({limit.name})"))
         head = ""
-    yield from _more(len(program.limits), lines, "limit", "limits")
+    yield from _more(len(limits), lines, "limit", "limits")
     yield from (("", words(sentence.replace("<=", "≤"))) for sentence in kept_sentences(program, lines))
     whole = ", whole numbers" if program.integral else ""
     users, servers = plural(program.members.size, "user"), plural(len(program.servers), "server")
@@ -181,12 +181,14 @@ def _more(total: int, shown: int | None, one: str, many: str) -> Iterator[Line]:
 
 def _sum(program: Program, coefficients: FloatArray, columns: IntArray, terms: int | None) -> Formula:
     """Return a sum over pairs."""
-    parts = []
+    parts = list[Formula]()
     for value, p in zip(coefficients[:terms], columns[:terms], strict=True):
         x = index(_X, words(program.users[program.pair_users[p]]), words(program.servers[program.pair_servers[p]]))
-        parts.append(x if value == 1 else product(number(value), x))
-    hidden = len(columns) - len(parts)
-    return listed([*parts, words(f"… ({plural(hidden, 'more term')})")] if hidden else parts or [number(0)], "+")
+        term = x if abs(value) == 1 else product(number(abs(value)), x)
+        parts += [operator("-" if value < 0 else "+"), term] if parts or value < 0 else [term]
+    if hidden := len(columns) - len(columns[:terms]):
+        parts += [operator("+"), words(f"… ({plural(hidden, 'more term')})")]
+    return row(*(parts or [number(0)]))
 
 
 @singledispatch

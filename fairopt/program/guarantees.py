@@ -39,7 +39,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.fractions import rational
-from fairopt.instance.tolerances import DIGITS, SAME
+from fairopt.instance.tolerances import DIGITS, NOTHING, SAME
 from fairopt.program.agents import AgentProgram, Builder, extra_rows, limits_of, sparse
 from fairopt.program.exact import ExactProgram
 from fairopt.program.limits import LimitKind, Limits
@@ -96,26 +96,38 @@ def _shortfalls(builder: Builder, program: Any, goal: TreeFilling, promise: Prom
     return lacking, total
 
 
-def _own_guarantees(goal: TreeFilling, promises: Sequence[Promise]) -> Iterator[Promise]:
-    """Yield the guarantees of users who rise for nothing else, because a weight above them is 0: nothing beyond it counts."""
-    risen, others = np.zeros(goal.weights.size, np.int64), np.zeros(goal.weights.size, bool)
-    for part in goal.parts:
-        if part.guarantees:
-            risen += part.users
-        else:
-            others |= part.users
-    for promise in promises:
-        n = promise.owner - goal.tree.n_nodes
-        if n >= 0 and risen[n] == 1 and not others[n]:
-            yield promise
+def _caps(program: Any, goal: TreeFilling, promises: Sequence[Promise]) -> Iterator[tuple[IntArray, Any, Any]]:
+    """Yield limits on users who rise for no guarantee but one, and not in the surplus, because a weight above them is 0.
+
+    Nothing beyond that guarantee counts: neither more than it, or than inner guarantees gave, nor on other servers than it names.
+    Each limit has columns, coefficients and a bound.
+    """
+    last = np.zeros(goal.weights.size, np.int64)  # the last part in which each user rises
+    for number, part in enumerate(goal.parts):
+        last[part.users] = number
+    users = program.program.pair_users if isinstance(program, ExactProgram) else program.pair_users
+    for owner, number in dict.fromkeys((promise.owner, promise.part) for promise in promises):
+        mine = goal.parts[number].of(goal.tree, owner)
+        if mine is None or mine.owners is None or not (only := mine.users & (last == number)).any():
+            continue
+        inner = [each for part in goal.parts[:number] if (each := part.of(goal.tree, owner)) is not None]
+        before = [(row, bound) for each in inner for row, bound in zip(each.rows, extra_rows(program, each)[1], strict=True)]
+        rows, bounds = extra_rows(program, mine)
+        for k in np.flatnonzero(mine.owners == owner).tolist():
+            columns, values = rows[k]
+            keep = only[users[columns]]
+            given = sum(
+                (bound for row, bound in before if row.resource == mine.rows[k].resource and (row.users & only).any()), bounds[k] * 0
+            )
+            if keep.any():
+                yield columns[keep], values[keep], max(bounds[k], given)
 
 
 def parts_program(program: Any, goal: TreeFilling, promises: Sequence[Promise], units: Sequence[Any]) -> tuple[AgentProgram, list[Any]]:
     """Return the program of the parts, and where its agents start: first the groups of promises, then the parts."""
     builder, start = Builder(program), list[Any]()
-    for promise in _own_guarantees(goal, promises):
-        for columns, values, guarantee in groups_of(program, goal, promise):
-            builder.limit(columns.tolist(), values.tolist(), guarantee)
+    for columns, values, most in _caps(program, goal, promises):
+        builder.limit(columns.tolist(), values.tolist(), most)
     parts = []
     for promise, unit in zip(promises, units, strict=True):
         lacking, total = _shortfalls(builder, program, goal, promise, False)
@@ -134,9 +146,8 @@ def completion(
     """Return the program of the completions y, and where the agents behind the users start, the groups of promises."""
     builder, start = Builder(program), list[Any]()
     builder.users(program)
-    for promise in _own_guarantees(goal, promises):
-        for columns, values, guarantee in groups_of(program, goal, promise):
-            builder.limit(columns.tolist(), values.tolist(), guarantee)
+    for columns, values, most in _caps(program, goal, promises):
+        builder.limit(columns.tolist(), values.tolist(), most)
     for promise, floor in zip(promises, floors, strict=True):
         if not floor > 0:
             continue
@@ -223,6 +234,8 @@ def raised_limits(program: Any, part: Part, x: Any) -> tuple[list[Any], IntArray
         max(bound, used if exact else used * (1 + SAME)) if shares else bound
         for bound, used, shares in zip(bounds, use, of_shares.tolist(), strict=True)
     ]
+    if not names.down_closed:  # rules may force a node to hold more than its shares say
+        given, of_shares = list(bounds), np.zeros(len(extra), bool)
     others = np.flatnonzero(~of_shares)
     capacities = _capacities(program, part) if others.size else []
     over = any(use[k] > bounds[k] + (0 if exact else MET * (bounds[k] or capacities[k])) for k in others.tolist())
@@ -243,7 +256,8 @@ def ample(program: Any, alone: TreeFilling) -> Any:
     of_kept = names.limits.of_kinds(LimitKind.QUEUE) & (names.limits.keys[:, 0] >= len(names.queue_limits) - len(names.kept_rows))
     for k in np.flatnonzero(of_servers | of_kept).tolist():
         columns, values = rows[k]
-        bounds[k] = max(bounds[k], 2 * sum((v * most[c] for c, v in zip(columns.tolist(), values.tolist(), strict=True)), zero))
+        wide = 2 * sum((v * most[c] for c, v in zip(columns.tolist(), values.tolist(), strict=True)), zero)
+        bounds[k] = max(bounds[k], wide) if names.down_closed else bounds[k] + wide
     if isinstance(program, ExactProgram):
         numbers = np.empty(len(bounds), object)
         numbers[:] = bounds
@@ -291,12 +305,28 @@ class Floors:
         """The floor of each promise."""
         return [part * unit for part, unit in zip(self.parts, self.units, strict=True)]
 
+    def priced(self, stage: Stage) -> dict[str, Any]:
+        """Return the floors that have a price in the proof of a stage, by the name of their guarantee.
+
+        A price is that of a group of servers, and behind those of the limits (`completion`). What is rounding beside the largest is none.
+        """
+        kept = [(promise.name, floor, len(promise.rows)) for promise, floor in zip(self.promises, self.amounts, strict=True) if floor > 0]
+        if not stage.floors or stage.prices is None or not kept:
+            return {}
+        exact, first, paid = stage.prices.dtype == object, stage.prices.size - sum(groups for *_, groups in kept), list[Any]()
+        for _, floor, groups in kept:
+            price = sum(stage.prices[first : first + groups].tolist())
+            paid.append(price if exact else price * floor)
+            first += groups
+        least = 0 if exact else NOTHING * max(paid)
+        return {name: floor for (name, floor, _), value in zip(kept, paid, strict=True) if value > least}
+
 
 def alone_in(program: Program, goal: TreeFilling, owner: int) -> tuple[Program, IntArray]:
     """Return the program of filling one guaranteed node alone, over the columns of its users, and the positions of these columns."""
     alone = goal.alone(owner)
     users = np.any([part.users for part in alone.parts], axis=0)
-    columns = np.flatnonzero(users[program.pair_users])
+    columns = np.flatnonzero(users[program.pair_users] | (not program.down_closed))  # rules may force others to hold something
     parts = tuple(replace(part, extra=_of_columns(part.extra, columns, every_row=True)) for part in alone.parts if part.extra is not None)
     return (
         replace(

@@ -79,7 +79,7 @@ class WholePlacement:
         limits = Limits.stack(
             [
                 capacity_limits(instance, users, servers),
-                shared_limits(instance, users),
+                shared_limits(instance, users, servers),
                 stack_rows(instance.demands, rows, users, servers),
                 parallelism_limits(instance, users, servers),
                 _large_tasks(instance, users, servers),

@@ -75,7 +75,9 @@ def promises_of(goal: TreeFilling) -> tuple[Promise, ...]:
         for (owner, resource), rows in rows_of.items():
             if owner not in rising:
                 mine = [each.of(tree, owner) for each in goal.parts[: number + 1]]
-                rising[owner] = np.any([each.users for each in mine if each is not None], axis=0)
+                rising[owner] = np.any([np.zeros_like(part.users), *(each.users for each in mine if each is not None)], axis=0)
+            if not rising[owner].any():  # nobody there can have more than nothing
+                continue
             node = tree.parent[owner] if owner < tree.n_nodes else tree.user_node[owner - tree.n_nodes]
             kept = rows if resource >= 0 else rows[:1]
             found.append(Promise(part.names[kept[0]], owner, number, int(inside[max(node, 0)]), rising[owner], tuple(kept)))

@@ -132,6 +132,8 @@ def guarantees_of(instance: Instance, tree: Tree, node: int) -> Iterator[Row]:
 def queue_limits(instance: Instance, users: IntArray, servers: IntArray) -> tuple[Limits, tuple[str, ...]]:
     """Return the limits of queues and the named limits over these pairs, and the names that their keys number."""
     rows = list(limit_rows(instance))
+    if not rows:
+        return Limits.none(users.size), ()
     return stack_rows(instance.demands, rows, users, servers), tuple(row.name for row in rows)
 
 

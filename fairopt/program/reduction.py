@@ -132,7 +132,7 @@ def _of_users(program: Program) -> list[Any]:
     goal: Any = program.goal
     found = [goal.weights[:, None]]
     if isinstance(goal, TreeFilling | Nested):
-        found.append(goal.tree.user_node[:, None])
+        found += [goal.tree.user_node[:, None], goal.tree.places[:, None]]
     if isinstance(goal, TreeFilling):
         found += [] if goal.takes is None else [goal.takes]
         for part in goal.parts:

@@ -7,8 +7,10 @@ v[m], from the innermost, w its weight, and S[c] the sum of the gains below a ch
 
     l[1] = Delta[n] / w[n],       s[j] = sum over children c of v[j] of min(S[c], w[c] l[j]),       l[j+1] = s[j] / w[v[j]],
 
-and T[n] = l[m+1]; of a user in the root, l[1]. (Where guarantees are met, it ends at the guaranteed node, with its rate in place of a
-weight.) T is concave in the gains, as sums and minima of such functions are.
+and T[n] = l[m+1]; of a user in the root, l[1]. In a queue of the order "listed" the children before that of n have all their gains by then
+and those after it nothing, so s[j] is the sum of S[c] over the children before it, plus s[j-1] (plus Delta[n], where n is the child).
+(Where guarantees are met, it ends at the guaranteed node, with its rate in place of a weight.) T is concave in the gains, as sums and
+minima of such functions are.
 
 *The filling is the leximin of the stop times.* The smallest T is largest at the first level, the fewest users stop there, and so on, by the
 same reasoning as in `fairopt.solvers.leximin.levels`. In a list without queues T is the share by weight.
@@ -64,17 +66,21 @@ def stop_times(goal: TreeFilling, part: Part, rising: BoolArray, gains: FloatArr
             times[n] = own[n] / part.user_rates[n]
             continue
         level, node = own[n] / weights[n], int(tree.user_node[n])
+        held, child = float(own[n]), -1
         while node:
             users = tree.users_of(node)
             users = users[rising[users]]
             queues = tree.children(node)
             queues = queues[active[queues]]
-            held = float(
-                np.minimum(own[users], weights[users] * level).sum() + np.minimum(sums[queues], tree.weights[queues] * level).sum()
-            )
+            if tree.listed[node]:
+                held += float(own[users[users < n]].sum() + sums[queues[queues < child]].sum())
+            else:
+                held = float(
+                    np.minimum(own[users], weights[users] * level).sum() + np.minimum(sums[queues], tree.weights[queues] * level).sum()
+                )
             if part.node_rates is not None and part.node_rates[node] > 0:
                 level = held / float(part.node_rates[node])
                 break
-            level, node = held / float(tree.weights[node]), int(tree.parent[node])
+            child, level, node = node, held / float(tree.weights[node]), int(tree.parent[node])
         times[n] = level
     return times

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fairopt.instance import FloatArray, IntArray, shared
+from fairopt.instance.rules import Sense
 from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Separate, Total, Tradeoff
 from fairopt.program.limits import LimitKind
 from fairopt.program.nested import Nested
+from fairopt.program.rule_limits import rule_of
 from fairopt.program.tree_filling import TreeFilling
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from fairopt.program import Program
 
-__all__ = ["kept_sentences", "limit_name", "lines_of", "tree_rows"]
+__all__ = ["StatedLimit", "kept_sentences", "limit_name", "lines_of", "stated_limits", "tree_rows"]
 
 
 def limit_name(program: Program, row: int) -> str:
@@ -46,6 +48,33 @@ def limit_name(program: Program, row: int) -> str:
     return f"slice of {program.users[first]} @ {program.servers[second]}"
 
 
+class StatedLimit(NamedTuple):
+    """A limit as it is read: a rule with its sense, the two rows of an equation as one."""
+
+    name: str
+    columns: IntArray
+    coefficients: FloatArray
+    sense: Sense
+    bound: float
+
+
+def stated_limits(program: Program) -> list[StatedLimit]:
+    """Return the limits as they are read; the first coefficient of a rule is above 0."""
+    limits, matrix, stated = program.limits, program.limits.matrix, list[StatedLimit]()
+    for k in range(len(limits)):
+        span = slice(matrix.indptr[k], matrix.indptr[k + 1])
+        name, columns, values, bound = limit_name(program, k), matrix.indices[span].astype(np.int64), matrix.data[span], limits.bounds[k]
+        sense: Sense = "<="
+        if limits.kinds[k] == LimitKind.RULE:
+            if name != rule_of(name) and stated[-1].name == rule_of(name):
+                stated[-1] = stated[-1]._replace(sense="==")
+                continue
+            if values.size and values[0] < 0:
+                values, bound, sense = -values, -bound + 0.0, ">="
+        stated.append(StatedLimit(name, columns, values, sense, float(bound)))
+    return stated
+
+
 def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator[str]:
     """Yield the lines of the text, with at most ``lines`` lines in a block and ``terms`` terms in a sum (None: all)."""
     yield f"{program.name}: {program.title}"
@@ -64,15 +93,12 @@ def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator
             yield f"  {name:<{width}} = {_sum_text(program, program.utilities[own], own, terms)}"
     yield from _more(len(rows), lines, "utility", "utilities")
     yield "subject to"
-    shown = range(len(program.limits))[:lines]
-    names = [limit_name(program, row) for row in shown]
-    width = max(map(len, names), default=0)
-    matrix = program.limits.matrix
-    for row, name in zip(shown, names, strict=True):
-        span = slice(matrix.indptr[row], matrix.indptr[row + 1])
-        left = _sum_text(program, matrix.data[span], matrix.indices[span].astype(np.int64), terms)
-        yield f"  {name:<{width}} : {left} <= {program.limits.bounds[row]:.6g}"
-    yield from _more(len(program.limits), lines, "limit", "limits")
+    limits = stated_limits(program)
+    width = max((len(limit.name) for limit in limits[:lines]), default=0)
+    for limit in limits[:lines]:
+        left = _sum_text(program, limit.coefficients, limit.columns, terms)
+        yield f"  {limit.name:<{width}} : {left} {limit.sense} {limit.bound:.6g}"
+    yield from _more(len(limits), lines, "limit", "limits")
     yield from (f"  {sentence}" for sentence in kept_sentences(program, lines))
     whole = ", whole numbers" if program.integral else ""
     pairs, users = plural(program.n_pairs, "eligible pair"), plural(program.members.size, "user")
@@ -212,12 +238,16 @@ def _(goal: TreeFilling, program: Program, lines: int | None) -> Iterator[str]:
 
 
 def _sum_text(program: Program, coefficients: FloatArray, columns: IntArray, terms: int | None) -> str:
+    shown = list(zip(coefficients[:terms].tolist(), columns[:terms].tolist(), strict=True))
     parts = [
-        f"{'' if value == 1 else f'{value:.6g} '}x[{program.users[program.pair_users[p]]}, {program.servers[program.pair_servers[p]]}]"
-        for value, p in zip(coefficients[:terms], columns[:terms], strict=True)
+        f"{'-' if value < 0 else '+'} {'' if abs(value) == 1 else f'{abs(value):.6g} '}"
+        f"x[{program.users[program.pair_users[p]]}, {program.servers[program.pair_servers[p]]}]"
+        for value, p in shown
     ]
-    hidden = len(columns) - len(parts)
-    return " + ".join(parts) + (f" + ... ({plural(hidden, 'more term')})" if hidden else "")
+    if hidden := len(columns) - len(parts):
+        parts.append(f"+ ... ({plural(hidden, 'more term')})")
+    text = " ".join(parts)
+    return f"-{text[2:]}" if text.startswith("- ") else text.removeprefix("+ ") or "0"
 
 
 def _more(total: int, shown: int | None, one: str, many: str) -> Iterator[str]:

@@ -10,7 +10,9 @@ with the shares S that the parts before it gave. At each moment the users who ri
     queue_share="dominant"    m[v] = max_r V[r],   V = sum of w[c] e[c] over rising children,   e[v] = V / m[v],
                               e[n] = parts of the cluster that a unit of n's share takes                (Bhattacharya et al. 2013, H-DRF)
 
-A node rises while a user below it does. With one resource both are the same.
+A node rises while a user below it does. With one resource both are the same. In a queue of the order "listed" the first of its children
+that are not stopped rises alone, at rate R; the others wait for it. (This does not apply to guaranteed nodes in the part of their own
+guarantees.)
 
 *One level:* maximise t such that a feasible x has s[n] >= S[n] + rate[n] t for users who rise and s[n] >= S[n] for the others. The prices
 of this program show which users are stopped. They stay stopped for the rest of the part, and the rates of the others are computed anew. A
@@ -30,6 +32,7 @@ All of this is written for floats and for fractions (arrays of objects): in frac
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -168,9 +171,9 @@ class TreeFilling(Objective):
             return 'with guarantees="clamp" siblings wait for each other; use guarantees="surplus"'
         if self.takes is None or not self.parts:
             return ""
-        tree, rises = self.tree, np.any([part.users for part in self.parts], axis=0)
-        for node in tree.children(0):
-            takes = self.takes[tree.below[node] & rises]
+        tree = self.tree
+        for node, part in product(tree.children(0), self.parts):
+            takes = self.takes[tree.below[node] & part.users]
             if len(takes) < 2:
                 continue
             largest = takes.max(axis=1)
@@ -293,7 +296,8 @@ class TreeCourse:
         self.t: float = 0
         self.shares, self.rising = shares, rising.copy()
         self.inside = goal.inside(part)  # whose rates come from their parents
-        # Under a clamp: users and nodes that rise, or would rise if their queue did not wait.
+        self.tops = np.zeros(goal.tree.n_nodes, bool) if part.node_rates is None else part.node_rates > 0  # whose guarantees are met
+        # Users and nodes that rise, or would rise if their queue did not wait: under a clamp, and in a queue of the order "listed".
         self.first_users, self.first_nodes = np.zeros(rising.size, bool), np.zeros(goal.tree.n_nodes, bool)
         self.renew(caught_up=False)
 
@@ -304,10 +308,22 @@ class TreeCourse:
         active[0] = False
         if goal.clamp:
             self._join(active, caught_up)
-            self.rate = goal.rates(self.part, self.first_users, self.first_nodes)
         else:
-            self.rate = goal.rates(self.part, self.rising, active)
+            self.first_users, self.first_nodes = self.rising, active
+        self._in_turn(active)
+        self.rate = goal.rates(self.part, self.first_users, self.first_nodes)
         self.node_rate = goal.node_rates(self.rate) if goal.clamp else np.zeros(goal.tree.n_nodes, dtype=self.rate.dtype)
+
+    def _in_turn(self, active: BoolArray) -> None:
+        """In a queue of the order "listed", let the first child alone rise; the others rise only for guarantees of their own."""
+        tree = self.goal.tree
+        if not tree.listed.any():
+            return
+        own = self.part.user_rates > 0 if self.part.user_rates is not None else np.zeros(self.rising.size, bool)
+        users, nodes = tree.in_turn(self.rising & ~own, active & self.inside & ~self.tops)
+        listed_users, listed_nodes = tree.listed[tree.user_node] & ~own, tree.listed[tree.parent] & self.inside & ~self.tops
+        self.first_users = np.where(listed_users, users, self.first_users)
+        self.first_nodes = np.where(listed_nodes, nodes, self.first_nodes)
 
     def _join(self, active: BoolArray, caught_up: bool) -> None:
         """Under a clamp, let the children with the smallest share / weight rise where none does, and those that siblings have reached."""
@@ -375,7 +391,8 @@ class TreeCourse:
         """
         goal, tree = self.goal, self.goal.tree
         level_users, level_nodes = self._levels()
-        waiting_users, waiting_nodes = self.rising & ~self.first_users, goal.active(self.rising) & self.inside & ~self.first_nodes
+        waiting_users = self.rising & ~self.first_users & ~tree.listed[tree.user_node]  # in a listed queue nobody catches up
+        waiting_nodes = goal.active(self.rising) & self.inside & ~self.first_nodes & ~tree.listed[tree.parent]
         next_level, wait = (np.full(tree.n_nodes, np.inf, dtype=level_users.dtype) for _ in range(2))
         np.minimum.at(next_level, tree.user_node[waiting_users], level_users[waiting_users])
         np.minimum.at(next_level, tree.parent[waiting_nodes], level_nodes[waiting_nodes])

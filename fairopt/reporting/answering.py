@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from fairopt.analysis.explanation.queues import reached_limits
 from fairopt.reporting.bars import Axis, axis_html, bar, sign
 from fairopt.reporting.complaints import Complaint, asked, complaints, none_of
 from fairopt.reporting.findings import Findings
@@ -60,6 +61,8 @@ def answered(findings: Findings, *, one_page: bool = False) -> Answered | None:
         f"{found.notion.title} ({found.name}): {plural(row.tasks, 'task')} in all{of_the_most(row.efficiency, allocation.instance)}.",
         "In use: " + joined([f"{percent(part, 1)} of {thing}" for thing, part in row.use.items()], 8) + ".",
     ]
+    if reached := [stop.words(allocation.instance) for stop in reached_limits(allocation) if stop.row.selection is not None]:
+        says.append(f"Limits that stop users: {joined(reached, 6)}.")
     wrong = complaints(found)
     whose = answer.table.columns[0].title.replace(", ", " and ")
     table = replace(answer.table, title=f"What each {whose} gets under {found.name}")

@@ -23,6 +23,7 @@ __all__ = ["Complaint", "asked", "complaints", "none_of"]
 
 _MOST = 5  # complaints of one kind; the others are counted
 _SAME = 1e-7  # relative: less is missing by rounding
+_OPEN = "Does not apply: "  # how the statement of a property begins that is not defined here
 _TITLES = {"sharing-incentive": "Less than by weight", "envy-freeness": "Envy"}
 
 
@@ -51,7 +52,7 @@ def asked(found: OfNotion) -> list[Complaint]:
 
 
 def none_of(found: OfNotion) -> str:
-    """Return the sentence where there is no complaint: which promises the allocation keeps; "" if none could be judged."""
+    """Return the sentence where there is no complaint: which promises the allocation keeps, or why none is judged; "" without a reason."""
     judged = {} if found.audit.value is None else dict(found.audit.value.items())
     kept = {
         "guarantees": "every guarantee is met, as far as its users ask for it",
@@ -65,7 +66,11 @@ def none_of(found: OfNotion) -> str:
         }
     promised = found.allocation is not None and _promises(found.allocation)
     holds = [text for name, text in kept.items() if name in judged and judged[name].holds and (promised or name != "guarantees")]
-    return f"Nobody has reason to complain: {joined(holds)}." if holds else ""
+    if holds:
+        return f"Nobody has reason to complain: {joined(holds)}."
+    said = judged["envy-freeness"].statement if "envy-freeness" in judged else ""
+    why = said.removeprefix(_OPEN).replace("it compares", "slices and envy compare", 1)
+    return f"Whether anyone has reason to complain is not judged: {why}" if said.startswith(_OPEN) else ""
 
 
 def _promises(allocation: Allocation) -> bool:

@@ -32,6 +32,7 @@ __all__ = ["write_history_page"]
 _WORDS = {
     "owner": "Owners",
     "queue": "Queues",
+    "limit": "Resources of the cluster and named limits: parts in use",
     "window": "Windows",
     "hour": "By hour of the day: mean shares, all owners together",
     "worst": "The worst times: owners with the largest shortfall and the largest surplus (mean shares)",

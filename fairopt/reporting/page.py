@@ -28,7 +28,7 @@ from fairopt.reporting.data import MOST_ROWS, data
 from fairopt.reporting.findings import Findings, Outcome
 from fairopt.reporting.library import library
 from fairopt.reporting.tables.frontiers import frontier_table
-from fairopt.reporting.tables.instance import server_table, shared_table, user_table
+from fairopt.reporting.tables.instance import limit_table, rule_table, server_table, shared_table, user_table
 from fairopt.reporting.tables.phrases import counted
 from fairopt.reporting.tables.reports import (
     certificate_table,
@@ -111,6 +111,8 @@ def write_page(findings: Findings, *, title: str, date: datetime.date, commands:
         servers=server_table(findings.instance),
         shared=shared_table(findings.instance),
         users=user_table(findings.instance),
+        limits=limit_table(findings.instance),
+        rules=rule_table(findings.instance),
         tables=_tables(findings),
         has_regret=any(row.regret is not None for row in findings.schedules),
         legend=users if len(users) <= COLOURED else (),

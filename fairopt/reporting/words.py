@@ -37,6 +37,8 @@ def about_instance(findings: Findings) -> list[str]:
             "user may not run on every server that has its resources",
             "users may not run on every server that has their resources",
         ),
+        (len(instance.limits), "limit holds beside the capacities", "limits hold beside the capacities"),
+        (len(instance.rules), "rule must hold", "rules must hold"),
         (int(np.isfinite(instance.tasks).sum()), "user has a task limit", "users have a task limit"),
         (
             int(instance.limited.sum()),
@@ -67,7 +69,7 @@ def about_notion(found: OfNotion) -> list[str]:
 def _by_tree(found: OfNotion) -> list[str]:
     """Return what holds among the children of each queue: users of different queues are not compared."""
     verdicts = found.audit.value
-    return [verdicts[name].statement for name in PROMISES if verdicts is not None and name in verdicts]
+    return [verdicts[name].statement for name in PROMISES if verdicts is not None and name in verdicts and verdicts[name].holds is not None]
 
 
 def _by_weight(row: Row, allocation: Allocation) -> list[str]:

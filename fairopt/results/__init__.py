@@ -87,7 +87,8 @@ def options_of(notion: Any) -> dict[str, Any]:
         return {name: plain(value) for name, value in options.items()} if isinstance(options, Mapping) else {}
     fields = [each.name for each in dataclasses.fields(notion)]
     own = [name for name in getattr(notion, "__dict__", ()) if name not in fields]  # of a class with an __init__ of its own
-    return {name: plain(getattr(notion, name)) for name in (*fields, *own) if not name.startswith("_")}
+    silent = {each.name for each in dataclasses.fields(notion) if "if given" in each.metadata and getattr(notion, each.name) is None}
+    return {name: plain(getattr(notion, name)) for name in (*fields, *own) if not name.startswith("_") and name not in silent}
 
 
 def finite(value: Any) -> Any:

@@ -14,6 +14,6 @@ from __future__ import annotations
 from fairopt.scheduling.arguments import check_single_servers, placement_of, planned
 from fairopt.scheduling.arrays import filling_of
 from fairopt.scheduling.greedy import Record, schedule
-from fairopt.scheduling.queues import queues_of
+from fairopt.scheduling.queues import queues_of, server_limits
 
-__all__ = ["Record", "check_single_servers", "filling_of", "placement_of", "planned", "queues_of", "schedule"]
+__all__ = ["Record", "check_single_servers", "filling_of", "placement_of", "planned", "queues_of", "schedule", "server_limits"]

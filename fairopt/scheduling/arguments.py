@@ -9,7 +9,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import Instance
-from fairopt.instance.shared import refuse_shared
+from fairopt.instance.shared import needs_no_server
 from fairopt.models import CRITERIA, NOTIONS, Notion
 from fairopt.program.filling import Filling, Measure, Rule
 from fairopt.solvers import PLACEMENTS, Chooser, Placement
@@ -32,15 +32,13 @@ def check_single_servers(instance: Instance) -> None:
 
 
 def check_placeable(instance: Instance, placement: Placement | Chooser) -> None:
-    """Refuse rules that compare servers by a demand, where somebody demands nothing of servers; and slots where something else counts.
+    """Refuse rules that compare servers by a demand, where somebody demands nothing of servers.
 
     Raises
     ------
     Unsupported
     """
-    if getattr(placement, "slots", None) is not None:
-        refuse_shared(instance, "slots are cut from servers", 'use another placement, such as "first-fit", or leave them out')
-    nothing = np.flatnonzero(instance.servable & ~instance.zero_demand & (instance.server_demands == 0).all(axis=1))
+    nothing = np.flatnonzero(instance.servable & ~instance.zero_demand & needs_no_server(instance))
     if nothing.size and isinstance(placement, Placement) and placement.rule > Rule.SMALLEST_SHARE:
         raise Unsupported(
             f'user "{instance.users[nothing[0]]}" demands nothing of servers, so this placement has nothing to compare them by; '

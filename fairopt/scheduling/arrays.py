@@ -21,21 +21,37 @@ _ENDLESS = np.iinfo(np.int64).max // 4  # tasks of a user without a limit
 
 
 def filling_of(
-    instance: Instance, chosen: Notion, sharing: Sharing, ties: str, first_block: bool = False, queues: Queues | None = None
+    instance: Instance,
+    chosen: Notion,
+    sharing: Sharing,
+    ties: str,
+    first_block: bool = False,
+    queues: Queues | None = None,
+    each_server: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[Filling, BoolArray]:
-    """Return the arrays of progressive filling, and which users have a task that fits on no server. These take part only to block."""
+    """Return the arrays of progressive filling, and which users have a task that fits on no server. These take part only to block.
+
+    ``each_server`` are limits of each server, as `fairopt.scheduling.queues.server_limits` returns them.
+    """
     exact = instance.capacities.dtype == object
     one_more = 1 if exact else 1 + FITS
     if sharing == "tdm":
         capacities = np.full((instance.n_servers, 1), fractions_of(1) if exact else 1.0)
         demands = time_of_a_task(instance)[:, :, None]
     else:
-        capacities, demands = instance.capacities, instance.server_demands[:, None, :]
+        by_kind = instance.demands_by_kind[:, :, : instance.n_server_resources]
+        capacities, demands = instance.capacities, by_kind if by_kind.shape[1] == 1 else by_kind[:, instance.kind_of]
+    scored = capacities.shape[1]
+    if each_server is not None:
+        width = max(demands.shape[1], each_server[1].shape[1])
+        of_limits = [np.broadcast_to(each, (each.shape[0], width, each.shape[2])) for each in (demands, each_server[1])]
+        capacities, demands = np.concatenate([capacities, each_server[0]], axis=1), np.concatenate(of_limits, axis=2)
     fits = instance.eligibility.copy()
     for r in range(capacities.shape[1]):  # one resource at a time, to avoid an array (users, servers, resources)
         fits &= (demands[:, :, r] <= capacities[:, r] * one_more).astype(bool)
-    for amount, demand in zip(instance.shared_capacity, instance.shared_demands.T, strict=True):
-        fits &= (demand <= amount * one_more).astype(bool)[:, None]
+    of_cluster = instance.demands_by_kind[:, :, instance.n_server_resources :]
+    for r, amount in enumerate(instance.shared_capacity):
+        fits &= (of_cluster[:, :, r] <= amount * one_more).astype(bool)[:, instance.kind_of]
     takes_part = instance.servable & ~instance.zero_demand & (instance.tasks > 0).astype(bool)
     too_large = takes_part & ~fits.any(axis=1)
     if not first_block:
@@ -50,6 +66,7 @@ def filling_of(
         criterion=_criterion(instance, chosen, takes_part, fits, weighted=queues is None),
         order=order_of_ties(instance, ties),
         queues=queues,
+        scored=scored,
     ), too_large
 
 
@@ -64,7 +81,7 @@ def order_of_ties(instance: Instance, ties: str) -> IntArray:
     """Return the users in the order in which ties are broken: by index, or by the largest part of a resource that a task takes."""
     if ties != "largest-demand":
         return np.arange(instance.n_users)
-    largest = safe_ratio(instance.demands, instance.total_capacity).max(axis=1).tolist()
+    largest = safe_ratio(instance.demands_by_kind.max(axis=1), instance.total_capacity).max(axis=1).tolist()
     if instance.capacities.dtype != object:
         largest = [float(f"{part:.12g}") for part in largest]  # those that differ by rounding stay in order
     return np.array(sorted(range(instance.n_users), key=lambda n: -largest[n]), np.int64)

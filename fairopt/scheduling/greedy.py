@@ -35,6 +35,7 @@ from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import single_servers
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.fractions import fractions_of
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import CERTIFIED, FITS
@@ -43,7 +44,7 @@ from fairopt.program.filling import Criterion, Filling, Measure
 from fairopt.scheduling.arguments import check_first_block, check_placeable, check_single_servers, planned
 from fairopt.scheduling.arrays import filling_of, order_of_ties, time_of_a_task
 from fairopt.scheduling.in_fractions import answer_in_fractions, check_placements, fill_exactly, seen_exactly
-from fairopt.scheduling.queues import queues_of
+from fairopt.scheduling.queues import queues_of, server_limits
 from fairopt.solvers import Chooser, Filled, Placement, fill
 from fairopt.solving import checked
 from fairopt.validation import check_yes_or_no
@@ -109,7 +110,8 @@ def schedule(
 
     In a tree of queues, the user is found by a walk from the root down, among the children below which a task can be placed within all
     limits. At each node the walk takes a child below a guarantee first (its own, or one of a node below it), the one with the smallest
-    use / guarantee (`fairopt.program.filling`); else, of those of the highest tier, the one with the smallest share / weight. So guarantees
+    use / guarantee (`fairopt.program.filling`); else, of those of the highest tier, the one with the smallest share / weight, or in a queue
+    of the order "listed" the first in the instance. So guarantees
     of 20 and 10 in a pool of 15 give 10 and 5, as in Spark, Hadoop's FairSharePolicy and HTCondor. A child of weight 0 takes part only
     below a guarantee. Shares count what is guaranteed, as YARN does and ``fairopt.solve(..., guarantees="clamp")``: "surplus", the default
     of `solve`, differs.
@@ -174,6 +176,9 @@ def schedule(
     started = time.perf_counter()
     how_placed, name, own = planned(criterion, placement=placement, ties=ties, seed=seed, stop=stop, **options)
     chosen, how = checked(instance, own, sharing, {})
+    if instance.limits or instance.shared_capacity.size:
+        what = "a greedy schedule counts tasks that are the same everywhere in named limits and resources of the cluster"
+        refuse_by_server(instance, what, "use fairopt.solve, or leave these out")
     refuse_rules(instance, "a greedy schedule obeys none", "use fairopt.solve, or leave the rules out")
     check_placeable(instance, how_placed)
     if instance.limited.any():
@@ -189,7 +194,8 @@ def schedule(
     asked = instance.exact if exact else instance
     prepared = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
     seen = seen_exactly(instance, how_placed) if exact else prepared
-    filling, too_large = filling_of(seen, chosen, how, "index", stop == "first-block", queues_of(asked, seen, chosen))
+    queues = queues_of(asked, seen, chosen)
+    filling, too_large = filling_of(seen, chosen, how, "index", stop == "first-block", queues, server_limits(asked))
     filling = dataclasses.replace(filling, order=order_of_ties(asked, ties))  # by demands of resources, also with slots
     too_large |= instance.servable & ~seen.servable & (instance.tasks > 0)  # no server has even one slot
     if stop == "first-block":

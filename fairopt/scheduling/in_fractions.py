@@ -18,6 +18,7 @@ from fairopt.instance.fractions import fractions_of
 from fairopt.models import Sharing
 from fairopt.program.filling import Filling
 from fairopt.program.queue_limits import limit_rows
+from fairopt.scheduling.queues import server_limits
 from fairopt.solvers import Chooser, Filled, Placement, fill_in_fractions, seconds_expected
 from fairopt.wording import figure
 
@@ -35,16 +36,21 @@ def seen_exactly(instance: Instance, placement: Placement | Chooser) -> Instance
     placement.prepare(instance)  # what it refuses
     largest = [
         max((c for c, count in zip(exact.capacities[:, r], exact.counts, strict=True) if count > 0), default=0)
-        for r in range(exact.n_resources)
+        for r in range(exact.n_server_resources)
     ]
     slot = [Fraction(value) / slots for value in largest]
     whole = [min((floor(c / slot[r]) for r, c in enumerate(row) if c > 0 and slot[r]), default=0) for row in exact.capacities]
-    needed = [max((ceil(d / slot[r]) if slot[r] else 1 for r, d in enumerate(row) if d), default=0) for row in exact.demands]
+    least = np.where(exact.zero_demand, 0, 1).tolist()  # slots of a task that anything counts
+    needed = [
+        max((ceil(d / slot[r]) if slot[r] else 1 for r, d in enumerate(row) if d), default=least[n])
+        for n, row in enumerate(exact.server_demands)
+    ]
+    enough = np.asarray((exact.shared_demands <= exact.shared_capacity).astype(bool).all(axis=1))
     return Instance(
         [[number] for number in whole],
         [[number] for number in needed],
         weights=instance.given("weights"),
-        eligibility=instance.eligibility,
+        eligibility=instance.eligibility & enough[:, None],
         counts=instance.given("counts"),
         tasks=np.where(instance.servable, instance.given("tasks"), 0),  # 0 also where no server has a resource that the user demands
         users=instance.users,
@@ -87,8 +93,17 @@ def check_placements(instance: Instance, filled: Filled, sharing: Sharing) -> No
         if sharing == "tdm":
             used[i, 0] = used.get((i, 0), Fraction(0)) + number / (exact.rates[n, row[i]] / exact.counts[row[i]])
             continue
-        for r, d in enumerate(exact.server_demands[n]):
+        for r, d in enumerate(exact.demands_of(n, row[i])[: exact.n_server_resources]):
             used[i, r] = used.get((i, r), Fraction(0)) + number * d
+    limits = server_limits(exact)
+    if limits is not None:
+        bounds, counted = limits
+        held: dict[tuple[int, int], Fraction] = {}
+        for n, i, number in zip(*pairs.tolist(), numbers.tolist(), strict=True):
+            for k, each in enumerate(counted[n, row[i] if counted.shape[1] > 1 else 0]):
+                held[i, k] = held.get((i, k), Fraction(0)) + number * each
+        if any(amount > bounds[row[i], k] for (i, k), amount in held.items()):
+            raise CertificateError("the tasks on a server exceed a limit of each server")
     for (i, r), amount in used.items():
         if amount > (1 if sharing == "tdm" else exact.capacities[row[i], r]):
             raise CertificateError(f'the tasks on "{exact.servers[row[i]]}" exceed its capacity')
@@ -101,8 +116,8 @@ def check_placements(instance: Instance, filled: Filled, sharing: Sharing) -> No
     for limit in limit_rows(exact):
         if limit.used(exact.demands, tasks) > limit.bound:
             raise CertificateError(f'the tasks exceed the limit "{limit.name}"')
-    for name, amount, demand in zip(exact.shared, exact.shared_capacity, exact.shared_demands.T, strict=True):
-        if tasks.sum(axis=1) @ demand > amount:
+    for name, amount, used_of_cluster in zip(exact.shared, exact.shared_capacity, exact.usage_of_shared(tasks), strict=True):
+        if used_of_cluster > amount:
             raise CertificateError(f'the tasks exceed what the cluster has of "{name}"')
 
 

@@ -9,6 +9,9 @@ DRF (Metin, *Precomputed Dominant Resource Fairness*, section 3.4, algorithm 1) 
 and a few users with small shares get more (``fairopt reproduce pdrf-tables``). EDRF (Parkes, Procaccia and Shah 2015) repeats the step
 without the floor, in rounds. It gives the *exact* DRF of divisible tasks, ``fo.solve(instance, "drf")``.
 
+A resource of the cluster is one more resource of the pool. So is a named limit, of which tasks take what they count in it; but limits count
+in no share, as everywhere: w[n] is a dominant share of resources. Neither algorithm looks at anything but amounts and shares.
+
 >>> pool = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], resources=["cpu", "memory"])
 >>> precomputed_drf(pool).tasks_per_user
 array([3., 2.])
@@ -30,11 +33,11 @@ from fairopt.allocation import Allocation, ExactAnswer
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import CertificateError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance, safe_ratio
-from fairopt.instance.limits import refuse_limits
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
-from fairopt.instance.shared import refuse_shared
 from fairopt.instance.tolerances import CERTIFIED, FITS
 from fairopt.models import NOTIONS, ShareNotion
+from fairopt.program.queue_limits import limit_rows
 from fairopt.solvers import Cycle, fill_lowest_first, fill_lowest_in_fractions, precompute, precompute_in_fractions
 from fairopt.solving import solve
 from fairopt.validation import check_yes_or_no
@@ -51,7 +54,7 @@ class Round:
     level : float
         Dominant share divided by weight, at the end of the round, of every user who rose in it.
     saturated : tuple of str
-        The resources that became saturated.
+        The resources, and the rows of named limits, that became saturated.
     users : tuple of str
         The users who stop in this round: they demand a saturated resource. A user who reaches its task limit stops too, but no round lists
         this user.
@@ -110,17 +113,19 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
     share = _share_per_task(instance)
     server = int(np.argmax(instance.counts))
     can = instance.eligibility[:, server]
-    capacity, share = instance.total_capacity, np.where(can, share, 0.0)
+    capacity, demands, _ = _pool(instance, server)
+    can = can & ~(demands[:, capacity == 0] > 0).any(axis=1)
+    share = np.where(can, share, 0.0)
     answer = None
     if exact:
         trace, answer = _in_fractions(instance, server, cycles, finish)
         x, share = answer.tasks[:, server].astype(float), share.astype(float)
     else:
-        trace = precompute(capacity, instance.demands, share, instance.tasks, cycles)
+        trace = precompute(capacity, demands, share, instance.tasks, cycles)
         x = sum((cycle.tasks for cycle in trace), np.zeros(instance.n_users))
         x[can & instance.zero_demand] = np.floor(instance.tasks[can & instance.zero_demand])
         if finish:
-            x = fill_lowest_first(capacity, instance.demands, share, instance.tasks, x)
+            x = fill_lowest_first(capacity, demands, share, instance.tasks, x)
     tasks = np.zeros((instance.n_users, instance.n_servers))
     tasks[:, server] = x
     solved = time.perf_counter()
@@ -147,18 +152,19 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
 def _in_fractions(instance: Instance, server: int, cycles: int | None, finish: bool) -> tuple[list[Cycle], ExactAnswer]:
     """Return the cycles, and whole tasks and shares in fractions, of which no limit is exceeded."""
     exact = instance.exact
-    can, zero = exact.eligibility[:, server], Fraction(0)
+    bounds, needs, _ = _pool(exact, server)
+    can, zero = exact.eligibility[:, server] & ~(needs[:, bounds == 0] > 0).any(axis=1), Fraction(0)
     share = [each if ok else zero for each, ok in zip(_share_per_task(exact), can, strict=True)]
-    capacity, demands, limits = exact.total_capacity.tolist(), exact.demands.tolist(), exact.tasks.tolist()
+    capacity, demands, limits = bounds.tolist(), needs.tolist(), exact.tasks.tolist()
     trace = precompute_in_fractions(capacity, demands, share, limits, cycles)
     x = [sum((cycle.tasks[n] for cycle in trace), zero) for n in range(exact.n_users)]
     if finish:
         x = fill_lowest_in_fractions(capacity, demands, share, limits, x)
     for n in np.flatnonzero(can & exact.zero_demand):
         x[n] = Fraction(floor(limits[n]))
-    used = [sum((number * row[r] for number, row in zip(x, demands, strict=True)), zero) for r in range(exact.n_resources)]
+    used = [sum((number * row[r] for number, row in zip(x, demands, strict=True)), zero) for r in range(len(capacity))]
     if any(amount > most for amount, most in zip([*used, *x], [*capacity, *limits], strict=True)):
-        raise CertificateError("precomputed DRF in fractions exceeds the capacity or a number of tasks")
+        raise CertificateError("precomputed DRF in fractions exceeds the capacity, a limit or a number of tasks")
     tasks = np.full((exact.n_users, exact.n_servers), zero, dtype=object)
     tasks[:, server] = x
     shares = np.array([number * each for number, each in zip(x, share, strict=True)], object)
@@ -185,14 +191,14 @@ def edrf_rounds(instance: Instance) -> tuple[Round, ...]:
     """
     share = _share_per_task(instance)
     final = solve(instance, "drf")
-    capacity = instance.total_capacity
-    full = np.zeros(instance.n_resources, bool)
+    capacity, demands, columns = _pool(instance, int(np.argmax(instance.counts)))
+    full = np.zeros(len(columns), bool)
     rounds = []
     for level in final.levels:
         tasks = np.minimum(final.tasks_per_user, safe_ratio(level.value, share))
-        used = tasks @ instance.demands
+        used = tasks @ demands
         now = (used > 0) & (used >= capacity * (1 - FITS))
-        names = tuple(instance.resources[r] for r in np.flatnonzero(now & ~full))
+        names = tuple(columns[r] for r in np.flatnonzero(now & ~full))
         if not names:  # users who have all their tasks
             continue
         rounds.append(Round(level.value, names, level.users, tasks))
@@ -200,11 +206,27 @@ def edrf_rounds(instance: Instance) -> tuple[Round, ...]:
     return tuple(rounds)
 
 
+def _pool(instance: Instance, server: int) -> tuple[FloatArray, FloatArray, list[str]]:
+    """Return amounts of a pool, what a task of each user takes of them, (users, amounts), and their names.
+
+    They are the resources of the only server and of the cluster, and then the rows of named limits that count tasks there.
+    """
+    bounds, columns, names = [instance.total_capacity], [instance.demands], list(instance.resources)
+    for row in limit_rows(instance):
+        each = row.per_task(instance.demands)
+        each = each if each.ndim == 1 else each[:, server]
+        if row.servers[server] and (each > 0).any():
+            bounds.append(np.array([row.bound], instance.demands.dtype))
+            columns.append(each[:, None].astype(instance.demands.dtype))
+            names.append(row.name)
+    return np.concatenate(bounds), np.hstack(columns), names
+
+
 def _share_per_task(instance: Instance) -> FloatArray:
     """Return the dominant share of one task divided by the weight, (users,), for an instance of one server."""
     require_instance(instance)
+    refuse_by_server(instance, "precomputed DRF and EDRF place tasks that are the same everywhere", "use fairopt.solve, or leave this out")
     refuse_rules(instance, "precomputed DRF and EDRF obey none", "use fairopt.solve, or leave the rules out")
-    refuse_shared(instance, "precomputed DRF and EDRF do not count them", "use fairopt.solve, or leave them out")
     notion = NOTIONS["drf"]()
     assert isinstance(notion, ShareNotion)
     if instance.rates_per_server is not None:
@@ -216,7 +238,6 @@ def _share_per_task(instance: Instance) -> FloatArray:
             'precomputed DRF and EDRF do not support queues, guarantees or weights of 0; use schedule or solve with "drf", '
             "or leave them out"
         )
-    refuse_limits(instance.limits, "precomputed DRF or EDRF")
     notion.check(instance, "rdm")
     share = notion.share_per_task(instance)
     return share / instance.weights if instance.weights.ndim == 1 else share

@@ -13,18 +13,19 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.keeping import Keeping
-from fairopt.models import Notion
+from fairopt.models import Notion, ShareNotion
+from fairopt.models.share_notion import dominant_share
 from fairopt.program.filling import Kind, Measure, Queues
 from fairopt.program.kept_parts import KeptParts
 from fairopt.program.queue_limits import Row, guarantees_of, limit_rows
 
-__all__ = ["queues_of"]
+__all__ = ["queues_of", "server_limits"]
 
 
 def queues_of(
     instance: Instance, seen: Instance, chosen: Notion, leaf: IntArray | None = None, demands: FloatArray | None = None
 ) -> Queues | None:
-    """Return the tree of an instance, None for a flat list of users without named limits and resources of the cluster.
+    """Return the tree of an instance, None for a flat list without named limits, resources of the cluster and users who come last.
 
     Parameters
     ----------
@@ -42,9 +43,13 @@ def queues_of(
     Raises
     ------
     Unsupported
-        The criterion has no share that can be compared between queues. A task counts in a named limit as no account can count it.
+        The criterion has no share that can be compared between queues.
     """
-    if not (instance.is_tree or instance.limits or instance.shared_capacity.size):
+    share = getattr(chosen, "queue_share", None) or getattr(chosen, "default_queue_share", "sum")
+    counting = chosen.counting(seen) if isinstance(chosen, ShareNotion) else None
+    measured = isinstance(chosen, ShareNotion) and (chosen.counts_resources or (share == "dominant" and instance.is_tree))
+    last = counting.last if counting is not None and measured and counting.last.any() else None
+    if not (instance.is_tree or instance.limits or instance.shared_capacity.size or last is not None):
         return None
     if getattr(chosen, "tree", "filling") != "filling":
         raise Unsupported('a greedy schedule fills a tree of queues; tree="nested" is a reading of exact allocations, so leave tree out')
@@ -58,7 +63,7 @@ def queues_of(
     leaf = np.arange(instance.n_users) if leaf is None else leaf
     demands = instance.demands if demands is None else demands
     columns = _Columns(instance, demands, leaf)
-    accounts = [_Account(Kind.LIMIT, 0, columns.of(row), row.bound, row.servers, row.users) for row in limit_rows(instance)]
+    accounts, by_row = _of_limits(instance, columns, leaf)
     everywhere, everybody = np.ones(instance.n_servers, bool), np.ones(instance.n_users, bool)
     for r, amount in enumerate(instance.shared_capacity, instance.n_server_resources):
         accounts.append(_Account(Kind.LIMIT, 0, r, amount, everywhere, everybody))
@@ -68,16 +73,17 @@ def queues_of(
     kept = KeptParts.of(instance)
     for number, keeping in enumerate(() if kept is None else kept.keepings):
         accounts += _of_keeping(keeping, number, len(accounts))
-    share = getattr(chosen, "queue_share", None) or getattr(chosen, "default_queue_share", "sum")
+    plain_parts = safe_ratio(seen.demands, seen.total_capacity) if share == "dominant" else None
     return Queues(
         parent=tree.parent,
         weights=tree.weights,
+        listed=tree.listed,
         leaf=leaf,
         leaf_parent=tree.user_node,
         leaf_weights=instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users),
         leaf_tiers=tree.tiers[tree.user_node],
         leaf_guarantees=instance.guarantees,
-        parts=safe_ratio(seen.demands, seen.total_capacity) if share == "dominant" else None,
+        parts=plain_parts if counting is None or plain_parts is None else counting.weigh(plain_parts),
         demands=columns.demands,
         totals=np.append(instance.total_capacity, np.ones(columns.more, instance.capacities.dtype)),
         of_server=np.hstack([instance.capacities, np.zeros((instance.n_servers, columns.beyond_servers), instance.capacities.dtype)]),
@@ -90,7 +96,71 @@ def queues_of(
         above=np.array([each.above for each in accounts], np.int64),
         rows=np.array([each.rows for each in accounts], bool).reshape(-1, instance.n_servers),
         counted=np.array([each.users[leaf] for each in accounts], bool).reshape(-1, leaf.size),
+        by_row=by_row,
+        last=last,
+        plain_parts=None if last is None else plain_parts,
+        plain_worths=None if last is None else _plain_worths(seen, chosen),
     )
+
+
+def _plain_worths(seen: Instance, chosen: Notion) -> FloatArray:
+    """Return the share of a task of each user where all resources count once, (users,)."""
+    assert isinstance(chosen, ShareNotion)
+    return dominant_share(seen, seen.total_capacity) if chosen.counts_resources else np.asarray(chosen.criterion(seen).per_task)
+
+
+def server_limits(
+    instance: Instance, leaf: IntArray | None = None, demands: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the named limits of each server as resources of servers, which no placement looks at; None if there are none.
+
+    They are the bounds, (servers, limits), inf where a limit does not count, and what a task counts, (users, 1 or servers, limits);
+    ``leaf`` and ``demands`` as in `queues_of`.
+    """
+    selections = [selection for selection in instance.selections if selection.limit.each == "server"]
+    if not selections:
+        return None
+    leaf = np.arange(instance.n_users) if leaf is None else leaf
+    demands = instance.demands if demands is None else demands
+    bounds, columns = [], []
+    for selection in selections:
+        bound = np.full(instance.n_servers, np.inf, instance.capacities.dtype)
+        bound[selection.servers] = selection.limit.bound
+        each = (
+            selection.users[leaf] * demands[:, selection.resource]
+            if selection.resource >= 0
+            else selection.per_task(instance.demands)[leaf]
+        )
+        bounds.append(bound)
+        columns.append(each if each.ndim == 2 else each[:, None])
+    width = max(column.shape[1] for column in columns)
+    return np.stack(bounds, axis=1), np.stack([np.broadcast_to(column, (leaf.size, width)) for column in columns], axis=2)
+
+
+def _of_limits(
+    instance: Instance, columns: _Columns, leaf: IntArray
+) -> tuple[list[_Account], tuple[IntArray, IntArray, IntArray, FloatArray] | None]:
+    """Return the accounts of limits of queues and named limits, but those of each server, and the entries of those that count by row."""
+    accounts: list[_Account] = []
+    entries, order = [], np.argsort(leaf, kind="stable")
+    for row in limit_rows(instance):
+        selection = row.selection
+        if selection is not None and selection.limit.each == "server":
+            continue
+        if selection is None or not isinstance(selection.amounts, tuple):
+            accounts.append(_Account(Kind.LIMIT, 0, columns.of(row), row.bound, row.servers, row.users))
+            continue
+        owners, servers, amounts = selection.amounts
+        mine = row.users[owners] & row.servers[servers]
+        first, number = np.searchsorted(leaf[order], owners[mine]), np.bincount(leaf, minlength=instance.n_users)[owners[mine]]
+        place = np.repeat(np.arange(number.size), number)
+        user = order[np.arange(place.size) - np.repeat(np.cumsum(number) - number - first, number)]
+        entries.append((np.full(user.size, len(accounts)), user, servers[mine][place], amounts[mine][place]))
+        accounts.append(_Account(Kind.LIMIT, 0, 0, row.bound, row.servers, np.zeros(instance.n_users, bool)))
+    if not entries:
+        return accounts, None
+    account, users, rows, counted = (np.concatenate([entry[j] for entry in entries]) for j in range(4))
+    return accounts, (account, users, rows, counted.astype(instance.demands.dtype))
 
 
 class _Columns:
@@ -98,7 +168,7 @@ class _Columns:
 
     def __init__(self, instance: Instance, demands: FloatArray, leaf: IntArray) -> None:
         self.demands, self.leaf, self.instance, self.more = demands, leaf, instance, 0
-        self._of: dict[str, int] = {}
+        self._of: dict[int, int] = {}
 
     @property
     def beyond_servers(self) -> int:
@@ -110,20 +180,8 @@ class _Columns:
         if row.resource >= 0:
             return row.resource
         assert row.selection is not None
-        selection = row.selection
-        limit, amounts = selection.limit, selection.amounts
-        if isinstance(amounts, tuple):
-            raise Unsupported(
-                f'a greedy schedule counts a task alike on all servers, and limit "{limit.name}" does not; give one amount for each user, '
-                "or use solve with integral=True"
-            )
-        if limit.each == "server" and (self.instance.counts[selection.servers] > 1).any():
-            i = int(np.flatnonzero(selection.servers & (self.instance.counts > 1))[0])
-            raise Unsupported(
-                f'a greedy schedule counts the tasks on all servers of "{self.instance.servers[i]}" together, and limit "{limit.name}" is '
-                "one of each server; give each server a row of its own"
-            )
-        key = "" if amounts is None else limit.name
+        amounts = row.selection.amounts
+        key = 0 if amounts is None else id(row.selection)
         if key not in self._of:
             self._of[key] = self.demands.shape[1]
             added = np.ones(self.leaf.size, self.demands.dtype) if amounts is None else amounts[self.leaf]

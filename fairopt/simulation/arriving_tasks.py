@@ -8,6 +8,9 @@ capacity of the cluster in one resource r, d[n,r] the demand of a task of user n
     bound       max sum_n d[n,r] x[n] / C   over divisible allocations x with x[n] <= a[n], where a task may only use servers that can
                 hold a whole task
 
+Limits of queues, named limits and resources of the cluster hold as well: a task that would exceed one is turned away. The bound keeps named
+limits and resources of the cluster.
+
 The bound is a linear program over the distinct tasks and servers. It is solved and certified at every point. It is a *fluid bound*, a
 relaxation: no scheduler can allocate more, even if it knows the future tasks. Possibly no scheduler reaches it. A resource may come in
 *cards* (``cards="gpu"``). Then a task that demands less than one card lies on a single card, and a larger task takes whole cards. The bound
@@ -34,12 +37,12 @@ import numpy as np
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import number_distinct
-from fairopt.instance.limits import refuse_limits
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
-from fairopt.instance.shared import refuse_shared
 from fairopt.instance.tolerances import FITS, SAME
 from fairopt.results import plain
 from fairopt.simulation.arrival_curves import Arrivals
+from fairopt.simulation.stream_limits import without_queues
 from fairopt.solvers import Placement, check_arrivals, place_arrivals
 from fairopt.solving import solve
 from fairopt.specs import read_placement
@@ -116,7 +119,6 @@ def arrivals(
     Three tasks of 3 cores arrive first. No further task fits.
     """
     began = time.perf_counter()
-    refuse_limits(instance.limits if isinstance(instance, Instance) else (), "a simulation of arriving tasks")
     measured, carded = _checked(instance, resource, cards, until, step)
     chosen = {name: check_arrivals(instance, placement, carded) for name, placement in map(read_placement, placements)}
     numbers = list(dict.fromkeys(seeds))
@@ -161,8 +163,8 @@ def arrivals(
 def _checked(instance: Instance, resource: str, cards: str | None, until: float, step: float) -> tuple[int, int | None]:
     """Check the arguments; return the position of the resource and of the resource in cards."""
     require_instance(instance)
+    refuse_by_server(instance, "arriving tasks are the same everywhere", "use fairopt.solve, or leave this out")
     refuse_rules(instance, "arriving tasks are placed without them")
-    refuse_shared(instance, "arriving tasks are placed without them", "leave them out")
     for name in (resource, cards):
         if name is not None and name not in instance.resources:
             hint = did_you_mean(str(name), instance.resources)
@@ -260,7 +262,10 @@ class _Bound:
     def __init__(self, instance: Instance, resource: int) -> None:
         holds = _holds_a_whole_task(instance)
         self.users = np.flatnonzero((instance.demands[:, resource] > 0) & holds.any(axis=1))  # all other users contribute 0
-        self.shape = number_distinct([instance.demands[self.users], holds[self.users]]) if self.users.size else np.empty(0, np.int64)
+        alike = [instance.demands[self.users], holds[self.users]]
+        if instance.limits:  # which count users by name
+            alike.append(self.users[:, None])
+        self.shape = number_distinct(alike) if self.users.size else np.empty(0, np.int64)
         first = self.users[np.unique(self.shape, return_index=True)[1]]
         self.worth = instance.demands[first, resource]
         self.instance = (
@@ -273,6 +278,7 @@ class _Bound:
                 guarantees=None,
                 queues=None,  # without queues more fits: still a bound
                 queue_of=None,
+                limits=without_queues(instance, first),
                 users=[instance.users[n] for n in first],
             )
             if first.size
@@ -291,6 +297,7 @@ class _Bound:
 def _holds_a_whole_task(instance: Instance) -> BoolArray:
     """Return whether each server can hold at least one whole task of each user, (users, servers)."""
     holds = instance.eligibility.copy()
-    for r in range(instance.n_resources):
+    holds &= np.asarray((instance.shared_demands <= instance.shared_capacity * (1 + FITS)).all(axis=1))[:, None]
+    for r in range(instance.n_server_resources):
         holds &= instance.demands[:, r, None] <= instance.capacities[:, r] * (1 + FITS)
     return holds

@@ -30,6 +30,7 @@ import numpy as np
 
 from fairopt.errors import CertificateError, NoSolution, Unsupported
 from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.limits import refuse_limits
 from fairopt.models import Sharing
 from fairopt.simulation.flow_samples import MOST_SAMPLES, no_closer
 from fairopt.simulation.fluid import Flow, Optimum, tasks_of
@@ -91,6 +92,7 @@ def run_asynchronous(
             "servers that act alone do not support queues, guarantees or weights of 0, and the cluster has some; use a schedule such as "
             '"drfh:best-fit", or leave them out'
         )
+    refuse_limits(streams.limits, "a simulation of servers that act alone, which know only what is free on themselves,")
     run = _Run(streams, turns, sharing, until, step)
     known = run.follow(done, stopped, keeper)
     return run.followed(known)
@@ -290,6 +292,7 @@ class _Run:
         flow = Flow(
             times=kept["times"],
             **values,
+            limits=np.zeros((k, 0)),
             started=self.situation.started,
             finished=self.situation.finished,
             left=np.maximum(self.situation.left, 0.0),

@@ -30,10 +30,12 @@ import numpy as np
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.files.stores import packed, read_arrays
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.limits import Limit
 from fairopt.show.drawing import draw
 from fairopt.simulation.baselines.options import half_life_of
 from fairopt.simulation.records import mean, several_schedulers, slowdowns
 from fairopt.simulation.result import Simulation
+from fairopt.simulation.series import by_name, mean_over_time
 from fairopt.trace import Trace
 from fairopt.wording import plural
 
@@ -58,6 +60,8 @@ class Course:
     shares, running, waiting : arrays (K, users)
         Dominant shares, and numbers of tasks.
     utilization : array (K, resources)
+    limit_use : array (K, limits)
+        How full each named limit is.
     started, finished : arrays (jobs,)
         nan: not by the end.
     until : float
@@ -72,6 +76,7 @@ class Course:
     running: FloatArray
     waiting: FloatArray
     utilization: FloatArray
+    limit_use: FloatArray
     started: FloatArray
     finished: FloatArray
     until: float
@@ -83,7 +88,7 @@ class Course:
         series = found.series
         return cls(
             found.scheduler, found.kind, series.times, series.dominant_shares, series.running, series.waiting, series.utilization,
-            found.started, found.finished, found.until, found.complete,
+            series.limit_use, found.started, found.finished, found.until, found.complete,
         )  # fmt: skip
 
     def to_bytes(self) -> bytes:
@@ -91,7 +96,7 @@ class Course:
         return packed({name: getattr(self, name) for name in self.__slots__}, compressed=True)
 
     @classmethod
-    def from_file(cls, path: Path, users: int, resources: int, jobs: int) -> Course:
+    def from_file(cls, path: Path, users: int, resources: int, limits: int, jobs: int) -> Course:
         """Return what `to_bytes` wrote of a simulation of this size.
 
         Raises
@@ -101,10 +106,11 @@ class Course:
         try:
             values: dict[str, Any] = dict(read_arrays(path))
             moments = values["times"].size
+            values.setdefault("limit_use", np.zeros((moments, 0)))  # kept before limits were counted
             shapes = {
                 **dict.fromkeys(("name", "kind", "until", "complete"), ()),
                 **{"times": (moments,), "shares": (moments, users), "running": (moments, users), "waiting": (moments, users)},
-                **{"utilization": (moments, resources), "started": (jobs,), "finished": (jobs,)},
+                **{"utilization": (moments, resources), "limit_use": (moments, limits), "started": (jobs,), "finished": (jobs,)},
             }
             kinds = {"name": "U", "kind": "U", "complete": "b"}
             for name in cls.__slots__:
@@ -127,6 +133,14 @@ class Course:
     def most_used(self) -> FloatArray:
         """Return the utilization of the resource that is used most on average, at each sample, (K,)."""
         return np.asarray(self.utilization[:, int(np.argmax(self.lengths() @ self.utilization))])
+
+    def mean_limit_use(self, limits: Sequence[Limit]) -> dict[str, float]:
+        """Return the mean over time of how full each named limit is, by name."""
+        return by_name(limits, mean_over_time(self.times, self.limit_use))
+
+    def most_limit_use(self, limits: Sequence[Limit]) -> dict[str, float]:
+        """Return how full each named limit is at most, by name."""
+        return by_name(limits, self.limit_use.max(axis=0, initial=0.0))
 
     def shares_at(self, times: FloatArray) -> FloatArray:
         """Return the shares at other times, (times, users); 0 before the first sample and after the last."""

@@ -15,6 +15,7 @@ __all__ = ["MOST_SAMPLES", "Samples", "check_step", "no_closer"]
 
 MOST_SAMPLES = 1_000
 _MOST_STEPS = 1_000_000
+_COLUMNS = 5  # running, waiting, held, rows, limits
 
 
 def check_step(step: float, length: float) -> None:
@@ -31,26 +32,26 @@ class Samples:
     def __init__(self, streams: Streams, step: float | None) -> None:
         self.step, self.spacing = step, 0.0
         self.times: list[float] = []
-        self.kept: list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]] = []
+        self.kept: list[tuple[FloatArray, ...]] = []
         self.owner, self.users = streams.owner, len(streams.users)
         self.demands = streams.instance.demands
-        self.shape = streams.cluster.capacities.shape
+        self.shape, self.limits = streams.cluster.capacities.shape, len(streams.limits)
         self.origin: float | None = None
 
     def state(self) -> State:
         """Return the state, for `restore`."""
-        columns = {f"kept{j}": [kept[j] for kept in self.kept] for j in range(4)}
+        columns = {f"kept{j}": [kept[j] for kept in self.kept] for j in range(_COLUMNS)}
         origin = np.nan if self.origin is None else self.origin
         return columns | {"times": list(self.times), "spacing": self.spacing, "origin": origin}
 
     def restore(self, state: State) -> None:
         """Go back to a state."""
         self.times, self.spacing, origin = state["times"].tolist(), float(state["spacing"]), float(state["origin"])
-        self.kept = list(zip(*(state[f"kept{j}"] for j in range(4)), strict=True))
+        self.kept = list(zip(*(state[f"kept{j}"] for j in range(_COLUMNS)), strict=True))
         self.origin = None if np.isnan(origin) else origin
 
-    def interval(self, now: float, then: float, x: FloatArray, has: FloatArray, rows: FloatArray) -> None:
-        """Take the samples of the interval [now, then), in which nothing changes."""
+    def interval(self, now: float, then: float, x: FloatArray, has: FloatArray, rows: FloatArray, limits: FloatArray) -> None:
+        """Take the samples of the interval [now, then), in which nothing changes; ``limits`` says how full the named limits are."""
         self.origin = now if self.origin is None else self.origin
         if self.step is None:
             times = [now] if not self.times or now >= self.times[-1] + self.spacing else []
@@ -69,7 +70,7 @@ class Samples:
         columns = [np.bincount(self.owner, weights=x * demand, minlength=self.users) for demand in self.demands.T]
         held = np.asarray(np.stack(columns, axis=1), float)
         self.times += times
-        self.kept += [(running, waiting, held, rows)] * len(times)
+        self.kept += [(running, waiting, held, rows, limits)] * len(times)
         if self.step is None and len(self.times) > 2 * MOST_SAMPLES:
             self.spacing = (self.times[-1] - self.times[0]) / MOST_SAMPLES
             chosen = no_closer(self.times, self.spacing)
@@ -79,6 +80,7 @@ class Samples:
         """Return the samples that were kept."""
         k, m = len(self.times), self.demands.shape[1]
         shapes = {"running": (k, self.users), "waiting": (k, self.users), "held": (k, self.users, m), "rows": (k, *self.shape)}
+        shapes["limits"] = (k, self.limits)
         columns = {name: np.array([kept[j] for kept in self.kept]).reshape(shape) for j, (name, shape) in enumerate(shapes.items())}
         return {"times": np.array(self.times), **columns}
 

@@ -29,12 +29,14 @@ from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import number_distinct, on_rows
 from fairopt.instance.queues import Queue
 from fairopt.instance.tolerances import CERTIFIED, FITS
+from fairopt.instance.tree import apart
 from fairopt.models import Notion, Sharing
 from fairopt.simulation.flow_samples import Samples
 from fairopt.simulation.flow_state import SECTION, FlowKeeper
 from fairopt.simulation.keeping import Keeper, State
 from fairopt.simulation.repeated import Repeated, divided, in_turn, still_exact
 from fairopt.simulation.situation import Situation
+from fairopt.simulation.stream_limits import server_keys
 from fairopt.simulation.streams import Streams
 from fairopt.solving import solve
 from fairopt.specs import OwnScheduler
@@ -63,8 +65,10 @@ class Flow:
         Running tasks, and waiting tasks of unfinished jobs.
     held : array (K, users, resources)
         Resources that users hold.
-    rows : array (K, rows, resources)
+    rows : array (K, rows, resources of servers)
         Usage of each row of servers.
+    limits : array (K, limits)
+        How full each named limit is.
     started, finished : arrays (jobs,)
         Start and end of each job, in seconds; nan: not yet.
     left : array (jobs,)
@@ -82,6 +86,7 @@ class Flow:
     waiting: FloatArray
     held: FloatArray
     rows: FloatArray
+    limits: FloatArray
     started: FloatArray
     finished: FloatArray
     left: FloatArray
@@ -116,7 +121,7 @@ def run_fluid(
             break
         if moments and then > now:
             situation.left[active] -= rate * (then - now)
-            record.interval(now, then, x, has, rows)
+            record.interval(now, then, x, has, rows, optimum.limit_use)
         now = then
         situation.advance(now)
         active = situation.active
@@ -138,7 +143,8 @@ def run_fluid(
     if moments:
         if known > now and np.isfinite(known):
             situation.left[active] -= rate * (known - now)
-        record.interval(now, np.nextafter(known, np.inf) if np.isfinite(known) else np.nextafter(now, np.inf), x, has, rows)
+        last = np.nextafter(known, np.inf) if np.isfinite(known) else np.nextafter(now, np.inf)
+        record.interval(now, last, x, has, rows, optimum.limit_use)
     return Flow(
         **record.arrays(),
         started=situation.started,
@@ -178,6 +184,8 @@ class Optimum:
         self.solved, self.residual = 0, 0.0
         instance = streams.instance
         keys = [instance.capacities, instance.eligibility.T]
+        if streams.owners is not None:
+            keys += server_keys(streams.owners)
         if utility is not None and np.shape(utility)[1] > 1:
             keys.append(np.asarray(utility)[streams.owner].T)
         if streams.tree is not None:
@@ -190,6 +198,7 @@ class Optimum:
         self.limits = np.empty(0)
         self.x = np.zeros(streams.owner.size)
         self.rows = np.zeros(streams.cluster.capacities.shape)
+        self.limit_use = np.zeros(len(streams.limits))
         self.repeated: Repeated | None = None
         self.repeats_at: bytes | None = None  # the numbers of servers for which ``repeated`` was built
 
@@ -206,7 +215,7 @@ class Optimum:
             self.limits = limits
             return self.x, self.rows
         self.key, self.limits = key, limits
-        self.x, self.rows = np.zeros(active.size), np.zeros(self.rows.shape)
+        self._clear()
         if active.any() and (counts > 0).any():
             self._solve(np.flatnonzero(active), counts)
         return self.x, self.rows
@@ -219,11 +228,14 @@ class Optimum:
     def state(self) -> State:
         """Return the state, for `restore`; complete only if the allocation `is_afresh`."""
         counts = np.empty(0) if self.key is None else np.frombuffer(self.key[1])
-        return {"limits": self.limits, "x": self.x, "rows": self.rows, "counts": counts, "solved": self.solved, "residual": self.residual}
+        return {
+            **{"limits": self.limits, "x": self.x, "rows": self.rows, "limit_use": self.limit_use},
+            **{"counts": counts, "solved": self.solved, "residual": self.residual},
+        }
 
     def restore(self, state: State) -> None:
         """Go back to a state."""
-        self.limits, self.x, self.rows = state["limits"], state["x"], state["rows"]
+        self.limits, self.x, self.rows, self.limit_use = (state[name] for name in ("limits", "x", "rows", "limit_use"))
         self.key = ((self.limits > 0).tobytes(), state["counts"].tobytes()) if state["counts"].size else None
         self.solved, self.residual = int(state["solved"]), float(state["residual"])
 
@@ -267,10 +279,17 @@ class Optimum:
         """Keep the tasks of each stream on each group of servers."""
         self.solved += 1
         self.x = tasks.sum(axis=1)
-        usage = tasks.T @ self.streams.instance.demands
-        total = np.bincount(self.group, weights=counts)[self.group]
+        usage = tasks.T @ self.streams.instance.server_demands
+        of_groups = np.asarray(np.bincount(self.group, weights=counts), float)
+        total = of_groups[self.group]
         part = np.divide(counts, total, out=np.zeros(counts.size), where=total > 0)
         self.rows = usage[self.group] * part[:, None]  # a row takes its part of the usage of its group
+        if self.limit_use.size:
+            self.limit_use = self.streams.limit_use.of_tasks(tasks, self.first, of_groups)
+
+    def _clear(self) -> None:
+        """Nothing runs."""
+        self.x, self.rows, self.limit_use = np.zeros(self.x.size), np.zeros(self.rows.shape), np.zeros(self.limit_use.size)
 
     def _solve_again(self, repeated: Repeated, active: IntArray) -> FloatArray | None:
         """Solve from the last solution; return tasks, (streams, groups), or None if the solution or its certificate fails."""
@@ -325,6 +344,8 @@ def instance_at(streams: Streams, active: IntArray, tasks: FloatArray, counts: F
         eligibility=whole.eligibility[np.ix_(active, first)],
         counts=np.bincount(group, weights=counts),
         tasks=tasks,
+        shared=whole.shared,
+        limits=streams.limits_at(active, first, group),
         users=[whole.users[n] for n in active],
         servers=[whole.servers[i] for i in first],
         units=whole.units,
@@ -339,7 +360,7 @@ def _tree(streams: Streams, leaves: Instance, active: IntArray, tasks: FloatArra
     The guarantee of an owner is a number of tasks. Its streams have it one after the other, each at most for its own tasks.
     """
     owner = streams.owner[active]
-    several = np.bincount(owner, minlength=leaves.n_users) > 1
+    several = apart(np.bincount(owner, minlength=leaves.n_users) > 1, leaves.queue_of, leaves.queues)
     queues = list(on_rows(leaves, first[group].tolist()))
     names = {queue.name for queue in queues}
     queue_of: list[str | None] = list(leaves.queue_of)

@@ -43,7 +43,9 @@ def digest_of(*parts: object) -> str:
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, Trace | Instance):
-            values = [getattr(part, name, None) for name in part.__slots__ if name != "_units"]  # no answer depends on units
+            left_out = ("_units", "selections")  # no answer depends on units; what limits select, the limits say
+            values = [getattr(part, name, None) for name in part.__slots__ if name not in left_out]
+            values += [limit.to_dict() for limit in getattr(part, "limits", ())]
         else:
             values = [part]
         for value in values:

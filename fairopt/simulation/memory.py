@@ -103,7 +103,7 @@ class RememberedOptimum(Optimum):
         streams = self.streams
         past = self.usage.at(now)
         self.limits = tasks_of(streams, jobs)
-        self.x, self.rows = np.zeros(self.x.size), np.zeros(self.rows.shape)
+        self._clear()
         active = np.flatnonzero(self.limits)
         if active.size and (counts > 0).any():
             self._remember(active, counts, past)
@@ -160,6 +160,7 @@ class RememberedOptimum(Optimum):
         chosen = self.notion.restricted(streams.owner, self.first)
         chosen.check(instance, "rdm")
         assert isinstance(chosen, ShareNotion)
+        chosen.refuse_last(instance, "a memory compares what all users had; give every resource a weight > 0 in resource_weights")
         worth = chosen.share_per_task(instance)
         if worth.ndim == 2:
             raise Unsupported(

@@ -93,7 +93,7 @@ class RememberedTree(Optimum):
         """Return the tasks of each stream and the usage of each row of servers from now on."""
         past = self.usage.at(now)
         self.limits = tasks_of(self.streams, jobs)
-        self.x, self.rows = np.zeros(self.x.size), np.zeros(self.rows.shape)
+        self._clear()
         self.usage.rate = np.zeros(self.x.size)
         if self.limits.any() and (counts > 0).any():
             self._remember(counts, past * self.kept / self.gain)
@@ -126,6 +126,7 @@ class RememberedTree(Optimum):
             chosen = self.notion.restricted(streams.owner, self.first)
             chosen.check(instance, "rdm")
             assert isinstance(chosen, ShareNotion)
+            chosen.refuse_last(instance, "a memory compares what all users had; give every resource a weight > 0 in resource_weights")
             now = chosen.formulate(instance, sharing="rdm", integral=False)
         worth = chosen.share_per_task(instance)
         if worth.ndim == 2:

@@ -65,6 +65,8 @@ def one_scheduler(found: Simulation) -> dict[str, Any]:
         makespan_s=found.makespan,
         utilization=max((part for part in parts.values() if np.isfinite(part)), default=np.nan),
         utilization_of=parts,
+        limit_use=found.limit_use,
+        limit_most=found.limit_most,
         until_s=found.until,
         complete=found.complete,
         details=found.details,
@@ -127,6 +129,8 @@ def several_schedulers(found: SideBySide) -> dict[str, Any]:
             "mean_completion_s": float(took.mean()) if took.size else np.nan,
             "median_completion_s": float(np.median(took)) if took.size else np.nan,
             "utilization_of": dict(zip(found.cluster.resources, use.tolist(), strict=True)),
+            "limit_use": course.mean_limit_use(found.cluster.limits),
+            "limit_most": course.most_limit_use(found.cluster.limits),
             "until_s": course.until,
             "complete": course.complete,
         }
@@ -159,7 +163,7 @@ def _row(name: str, **known: Any) -> dict[str, Any]:
     row: dict[str, Any] = {"name": name, "scheduler": name}  # scheduler: until 1.0
     row |= {key: finite(known.get(key)) for key in keys}
     row |= {"half_life_s": finite(half_life_of(name)), "details": {key: finite(each) for key, each in (row["details"] or {}).items()}}
-    return row | {"utilization_of": {key: finite(each) for key, each in row["utilization_of"].items()}}
+    return row | {key: {name: finite(each) for name, each in known[key].items()} for key in ("utilization_of", "limit_use", "limit_most")}
 
 
 def _user(name: str, scheduler: str, row: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -121,6 +121,16 @@ class Simulation(ShowsItself):
         return dict(zip(self.cluster.resources, means.tolist(), strict=True))
 
     @property
+    def limit_use(self) -> dict[str, float]:
+        """Mean part of each named limit in use over the sampled time; of one with a row for each user, queue or server the fullest row."""
+        return self.series.mean_limit_use(self.cluster.limits)
+
+    @property
+    def limit_most(self) -> dict[str, float]:
+        """Largest part of each named limit in use at any sample."""
+        return self.series.most_limit_use(self.cluster.limits)
+
+    @property
     def jobs(self) -> pd.DataFrame:
         """One row per job: user, submission, tasks, ended tasks, first start, end, and the seconds between submission and end."""
         import pandas as pd
@@ -200,14 +210,15 @@ class Simulation(ShowsItself):
     def to_frame(self) -> pd.DataFrame:
         """Return the samples as a tidy table: ``time_s``, ``quantity``, ``of`` what, ``value``.
 
-        Quantities are utilization, share, running and waiting. Asynchronous servers add the exact share, and the distance and condition of
-        `regret`.
+        Quantities are utilization, limit (the part of a named limit in use), share, running and waiting. Asynchronous servers add the exact
+        share, and the distance and condition of `regret`.
         """
         import pandas as pd
 
         series, k = self.series, self.series.times.size
         tables: list[tuple[str, tuple[str, ...], FloatArray]] = [
             ("utilization", self.cluster.resources, series.utilization),
+            *([("limit", tuple(limit.name for limit in self.cluster.limits), series.limit_use)] if self.cluster.limits else []),
             ("share", self.users, series.dominant_shares),
             ("running", self.users, series.running),
             ("waiting", self.users, series.waiting),

@@ -149,7 +149,7 @@ class _Kept:
     def __init__(self, folder: Path, trace: Trace, cluster: Instance, until: float | None, step: float) -> None:
         self.store = Store(folder)
         self.digest = digest_of(trace, cluster, [until, step])
-        self.sizes = len(streams_of(trace, cluster).users), len(cluster.resources), len(trace.jobs)
+        self.sizes = len(streams_of(trace, cluster).users), len(cluster.resources), len(cluster.limits), len(trace.jobs)
 
     def part(self, name: str) -> str:
         """Return the part of a scheduler."""

@@ -50,8 +50,8 @@ import numpy as np
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.files.stores import Store
 from fairopt.instance import FloatArray, Instance, require_instance
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
-from fairopt.instance.shared import refuse_shared
 from fairopt.models import Notion
 from fairopt.registry import line_at_fault
 from fairopt.results import plain
@@ -171,8 +171,8 @@ def simulate(
     if not isinstance(trace, Trace):
         raise InvalidInstance(f"expected a Trace, got {type(trace).__name__}; build one with fairopt.Trace or fairopt.load_trace")
     require_instance(cluster)
+    refuse_by_server(cluster, "jobs of a simulation are the same everywhere", "use fairopt.solve, or leave this out")
     refuse_rules(cluster, "a simulation obeys none")
-    refuse_shared(cluster, "a simulation does not count them", "leave them out")
     if np.isfinite(cluster.parallelism).any():  # also for servers that are added later
         raise Unsupported(
             "a simulation cannot limit how many servers a user is on at once; "

@@ -7,14 +7,17 @@ instance that is solved or filled. The owner of a stream is the user of the trac
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from fairopt.clusters.shapes import labels_of
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import number_distinct
-from fairopt.instance.limits import refuse_limits
+from fairopt.instance.limits import Limit
 from fairopt.program.events import Change
+from fairopt.simulation.stream_limits import LimitUse, by_streams, explicit
 from fairopt.trace import Trace
 from fairopt.wording import did_you_mean, joined, plural
 
@@ -23,7 +26,7 @@ __all__ = ["Streams", "streams_of"]
 _KIND = {"leave": Change.LEAVE, "join": Change.JOIN, "remove": Change.REMOVE, "add": Change.ADD}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Streams:
     """A trace on a cluster, with its jobs grouped into streams.
 
@@ -43,8 +46,9 @@ class Streams:
         The stream of each job.
     present : bool array (users,)
         Whether the user is present at the beginning.
-    tree : Instance or None
-        The cluster with all servers that ever exist, whose users are the owners; None if they are a flat list with weights.
+    owners : Instance or None
+        The cluster with all servers that ever exist, whose users are the owners; None if they are a flat list with weights, and nothing but
+        servers limits them.
     times, changes, subjects, amounts : arrays (events,)
         As in `fairopt.program.events.Work`, for all jobs.
     """
@@ -57,7 +61,7 @@ class Streams:
     owner: IntArray
     stream: IntArray
     present: BoolArray
-    tree: Instance | None
+    owners: Instance | None
     times: FloatArray
     changes: IntArray
     subjects: IntArray
@@ -67,6 +71,37 @@ class Streams:
     def job_owner(self) -> IntArray:
         """The user of each job, by position in ``users``."""
         return self.owner[self.stream]
+
+    @property
+    def tree(self) -> Instance | None:
+        """The instance of the owners if they are a tree, None if they are a flat list with weights."""
+        return self.owners if self.owners is not None and self.owners.is_tree else None
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """The named limits."""
+        return () if self.owners is None else self.owners.limits
+
+    @cached_property
+    def limit_use(self) -> LimitUse:
+        """How full the named limits are."""
+        selections = () if self.owners is None else self.owners.selections
+        return LimitUse(selections, self.owner, self.instance.demands)
+
+    def limits_at(self, active: IntArray, first: IntArray, group: IntArray) -> list[Limit]:
+        """Return the named limits over these streams and groups of rows of servers, of which ``first`` has a row of each."""
+        if self.owners is None or not self.owners.limits:
+            return []
+        names, servers = self.instance.users, self.instance.servers
+        streams: dict[str, list[str]] = {name: [] for name in self.users}
+        for n in active.tolist():
+            streams[self.users[self.owner[n]]].append(names[n])
+        of_rows = {server: [servers[i]] if first[group[i]] == i else [] for i, server in enumerate(servers)}
+        return by_streams(self._explicit, streams, servers=of_rows)
+
+    @cached_property
+    def _explicit(self) -> list[Limit]:
+        return [] if self.owners is None else explicit(self.owners)
 
     def counts_over_time(self) -> tuple[FloatArray, FloatArray]:
         """Return times, starting with -inf, and the number of servers of each row from each time on, (times, rows)."""
@@ -89,7 +124,6 @@ def streams_of(trace: Trace, cluster: Instance) -> Streams:
         raise Unsupported("the cluster gives rates, so its servers are shared by time; a simulation divides resources: leave the rates out")
     if cluster.weights.ndim == 2:
         raise Unsupported("the cluster gives a weight per resource; a simulation takes one per user, shape (users,)")
-    refuse_limits(cluster.limits, "a simulation")
     demands = trace.demands[:, _columns(trace, cluster)]
     users, weights, placement = _users(trace, cluster)
     position = {name: n for n, name in enumerate(users)}
@@ -116,26 +150,30 @@ def streams_of(trace: Trace, cluster: Instance) -> Streams:
     if (counts < 0).any():
         row = int(np.argwhere(counts < 0)[0, 1])
         raise InvalidInstance(f'the events remove more servers of "{cluster.servers[row]}" than there are; correct their numbers')
+    owners = _owners(trace, cluster, users, counts.max(axis=0), demands)
+    names = labels_of([users[n] for n in owner], demands[first], list(cluster.resources))
+    instance = Instance(
+        cluster.capacities,
+        demands[first],
+        weights=weights[owner],
+        eligibility=allowed,
+        counts=counts.max(axis=0),
+        shared=cluster.shared,
+        users=names,
+        servers=cluster.servers,
+        units=cluster.units,
+        resources=cluster.resources,
+    )
     return Streams(
         trace=trace,
         cluster=cluster,
         users=users,
         weights=weights,
-        instance=Instance(
-            cluster.capacities,
-            demands[first],
-            weights=weights[owner],
-            eligibility=allowed,
-            counts=counts.max(axis=0),
-            users=[f"{j + 1} of {users[n]}" for j, n in enumerate(owner)],
-            servers=cluster.servers,
-            units=cluster.units,
-            resources=cluster.resources,
-        ),
+        instance=instance,
         owner=owner,
         stream=stream,
         present=present,
-        tree=_tree(trace, cluster, users, counts.max(axis=0), demands),
+        owners=owners,
         times=times,
         changes=changes,
         subjects=subjects,
@@ -143,11 +181,12 @@ def streams_of(trace: Trace, cluster: Instance) -> Streams:
     )
 
 
-def _tree(trace: Trace, cluster: Instance, users: tuple[str, ...], counts: FloatArray, demands: FloatArray) -> Instance | None:
-    """Return the tree that the users of a simulation are in, None if they are a flat list; ``demands`` are those of the jobs."""
+def _owners(trace: Trace, cluster: Instance, users: tuple[str, ...], counts: FloatArray, demands: FloatArray) -> Instance | None:
+    """Return the instance whose users are those of a simulation, None for a flat list; ``demands`` are those of the jobs."""
+    across = bool(cluster.limits) or bool(cluster.shared_capacity.size)
     if users == cluster.users:
-        return cluster.replace(counts=counts) if cluster.is_tree else None
-    if not cluster.queues:
+        return cluster.replace(counts=counts) if cluster.is_tree or across else None
+    if not cluster.queues and not across:
         return None
     first = np.unique(trace.user, return_index=True)[1]
     return Instance(
@@ -156,6 +195,9 @@ def _tree(trace: Trace, cluster: Instance, users: tuple[str, ...], counts: Float
         counts=counts,
         queues=cluster.queues,
         queue_of=trace.queue_of,
+        shared=cluster.shared,
+        limits=cluster.limits,
+        attributes=cluster.attributes,
         users=users,
         servers=cluster.servers,
         units=cluster.units,

@@ -5,6 +5,7 @@ interval k, and
 
     leximin over n of  (sum over i, k of s[n] x[n,i,k]) / phi[n]                     s[n]: the share of a task
     sum_n d[n,r] x[n,i,k] <= c[i,r] (seconds of servers i in k)                      for each i, r and k
+    the same of what is over several servers, for its amount or bound times L[k]     for each resource of the cluster, named limit, and k
     sum_i x[n,i,k] <= T[n,k] L[k]                                                    for each n and k: a limit per user and time
     sum over i, k of x[n,i,k] <= W[n]                                                for each n: the work that it submits
 
@@ -23,9 +24,9 @@ import scipy.sparse as sp
 
 from fairopt.certificate import Certificate
 from fairopt.errors import Unsupported
-from fairopt.instance import FloatArray, Instance, IntArray, require_instance
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.rule_rows import refuse_rules
-from fairopt.instance.shared import refuse_shared
 from fairopt.instance.tolerances import CERTIFIED, TINY
 from fairopt.models.share_notion import ShareNotion
 from fairopt.program import Feature, Leximin, LimitKind, Limits, Program
@@ -121,8 +122,8 @@ def period_bound(
     [100.0, 100.0]
     """
     require_instance(cluster)
+    refuse_by_server(cluster, "the bound of a period counts tasks", "use fairopt.solve, or leave this out")
     refuse_rules(cluster, "the bound of a period obeys none")
-    refuse_shared(cluster, "the bound of a period does not count them", "leave them out")
     check_seconds("until", until)
     check_whole_number("intervals", intervals, 1, meaning=", into which the period is cut")
     _, chosen = read_notion(notion)
@@ -164,10 +165,12 @@ def _program(streams: Streams, notion: ShareNotion, times: FloatArray) -> tuple[
     instance = instance_at(streams, everybody, most, streams.instance.counts, group, group)
     one.check(instance, "rdm")
     assert isinstance(one, ShareNotion)
+    one.refuse_last(instance, "the bound adds up a whole period; give every resource a weight > 0 in resource_weights")
     if one.share_per_task(instance).ndim == 2:
         raise Unsupported(f'the share of a task under "{one.name}" depends on the server; use "drfh", "asset" or "tsf"')
     single = one.formulate(instance.replace(tasks=None), sharing="rdm", integral=False)
-    capacity, rows = single.limits, streams.instance.n_servers
+    single_limits, rows = single.limits, streams.instance.n_servers
+    of_servers, server, across = _rows_of_one_moment(instance, single)
     changed, counts = streams.counts_over_time()
     blocks, of_users, names = [], [], []
     bounds: list[FloatArray] = []
@@ -175,9 +178,9 @@ def _program(streams: Streams, notion: ShareNotion, times: FloatArray) -> tuple[
     users: list[IntArray] = []
     servers: list[IntArray] = []
     for k in range(parts.size):
-        blocks.append(capacity.matrix)
+        blocks.append(single_limits.matrix)
         available = _servers(changed, counts, times[k], times[k + 1]) / np.maximum(streams.instance.counts, TINY)
-        bounds.append(capacity.bounds * available[capacity.keys[:, 0]] * parts[k])
+        bounds.append(single_limits.bounds * np.append(available, 1.0)[server] * parts[k])
         users.append(single.pair_users)
         servers.append(single.pair_servers + k * rows)
         here = np.flatnonzero(trace.submit < times[k + 1])
@@ -186,9 +189,13 @@ def _program(streams: Streams, notion: ShareNotion, times: FloatArray) -> tuple[
         names += [f"{single.users[m]} from {times[k]:g} s" for m in range(n)]
     pair_users, pair_servers = np.concatenate(users), np.concatenate(servers)
     order = np.lexsort((pair_servers, pair_users))
-    keys = np.concatenate([capacity.keys + np.array([k * rows, 0]) for k in range(parts.size)])
-    kinds = np.full(keys.shape[0], int(LimitKind.CAPACITY))
-    of_servers = Limits(sp.csr_array(sp.csr_array(sp.block_diag(blocks))[:, order]), np.concatenate(bounds), kinds, keys)
+    keys = np.tile(single_limits.keys, (parts.size, 1))
+    keys[np.tile(of_servers, parts.size), 0] += np.repeat(np.arange(parts.size), of_servers.sum()) * rows
+    other = np.tile(~of_servers, parts.size)
+    keys[other, 0] = len(names) + np.arange(other.sum())
+    names += [f"{name} from {time:g} s" for time in times[:-1] for name in across]
+    kinds = np.where(other, int(LimitKind.NAMED), int(LimitKind.CAPACITY))
+    of_moments = Limits(sp.csr_array(sp.csr_array(sp.block_diag(blocks))[:, order]), np.concatenate(bounds), kinds, keys)
     by_time = sp.csr_array(sp.csr_array(sp.block_diag(of_users))[:, order])
     of_times = Limits.of(LimitKind.NAMED, by_time, np.concatenate(limits_of_users), np.arange(by_time.shape[0]))
     work = np.bincount(streams.stream, weights=np.minimum(trace.job_work, 1e15), minlength=n) / length
@@ -201,11 +208,25 @@ def _program(streams: Streams, notion: ShareNotion, times: FloatArray) -> tuple[
         pair_users=pair_users[order],
         pair_servers=pair_servers[order],
         utilities=np.concatenate([single.utilities] * parts.size)[order],
-        limits=Limits.stack([of_servers, of_times, of_work]),
+        limits=Limits.stack([of_moments, of_times, of_work]),
         goal=Leximin(instance.weights),
         queue_limits=tuple(names),
     )
     return program, length
+
+
+def _rows_of_one_moment(instance: Instance, program: Program) -> tuple[BoolArray, IntArray, list[str]]:
+    """Return which limits are capacities of servers, and the names of the others; with which row of servers each limit grows, -1: none."""
+    limits = program.limits
+    of_servers = limits.kinds == LimitKind.CAPACITY
+    names = [
+        f"{instance.resources[key]} of the cluster" if kind == LimitKind.SHARED else program.queue_limits[key]
+        for kind, key in zip(limits.kinds[~of_servers].tolist(), limits.keys[~of_servers, 0].tolist(), strict=True)
+    ]
+    each = {row.name: int(np.argmax(row.servers)) for one in instance.selections if one.limit.each == "server" for row in one.rows()}
+    server = np.where(of_servers, limits.keys[:, 0], -1)
+    server[~of_servers] = [each.get(name, -1) for name in names]
+    return np.asarray(of_servers), server, names
 
 
 def _servers(changed: FloatArray, counts: FloatArray, begin: float, end: float) -> FloatArray:

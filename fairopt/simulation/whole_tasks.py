@@ -10,8 +10,9 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import number_distinct
+from fairopt.models import ShareNotion
 from fairopt.program.events import Change, Work
-from fairopt.scheduling import check_single_servers, filling_of, planned, queues_of
+from fairopt.scheduling import check_single_servers, filling_of, planned, queues_of, server_limits
 from fairopt.simulation.keeping import Keeper
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import Placement, run_events
@@ -58,9 +59,12 @@ def run_whole_tasks(
     instance = prepared if first.size == prepared.n_users else _part(prepared, first)
     notion = notion.restricted(streams.owner[first])
     chosen, sharing = checked(instance, notion, None, {})
-    tree, demands = streams.tree, streams.instance.demands[first]
-    queues = None if tree is None else queues_of(tree, instance, chosen, streams.owner[first], demands)
-    filling, too_large = filling_of(instance, chosen, sharing, ties, queues=queues)
+    owners, demands = streams.owners, streams.instance.demands[first]
+    if owners is None and isinstance(chosen, ShareNotion) and chosen.last(instance).any():
+        owners = _flat(streams)
+    queues = None if owners is None else queues_of(owners, instance, chosen, streams.owner[first], demands)
+    each_server = None if owners is None else server_limits(owners, streams.owner[first], demands)
+    filling, too_large = filling_of(instance, chosen, sharing, ties, queues=queues, each_server=each_server)
     too_large = (too_large | ~instance.servable)[alike]
     takes_part = ~too_large[streams.stream]
     events = (streams.changes != Change.SUBMIT) | takes_part[np.where(streams.changes == Change.SUBMIT, streams.subjects, 0)]
@@ -90,6 +94,23 @@ def run_whole_tasks(
     return start, server, known, too_large
 
 
+def _flat(streams: Streams) -> Instance:
+    """Return the instance of the owners where they are a flat list; of each the demands of its first stream."""
+    instance = streams.instance
+    demands = np.zeros((len(streams.users), instance.n_resources))
+    owners, first = np.unique(streams.owner, return_index=True)
+    demands[owners] = instance.demands[first]
+    return Instance(
+        instance.capacities,
+        demands,
+        counts=instance.counts,
+        weights=streams.weights,
+        users=streams.users,
+        servers=instance.servers,
+        resources=instance.resources,
+    )
+
+
 def _alike(streams: Streams, prepared: Instance, rank: IntArray) -> tuple[IntArray, IntArray]:
     """Number the groups of streams that the placement cannot tell apart, and return the first stream of each group.
 
@@ -97,7 +118,7 @@ def _alike(streams: Streams, prepared: Instance, rank: IntArray) -> tuple[IntArr
     schedule is the same: jobs of one stream start in the order of submission, and so do jobs of equal streams of one owner.
     """
     numbers = np.column_stack([streams.owner, rank, prepared.demands, prepared.tasks])
-    if streams.tree is not None:  # amounts of queues are of the resources
+    if streams.owners is not None:  # amounts of queues, of limits and of the cluster are of the resources
         numbers = np.column_stack([numbers, streams.instance.demands])
     alike = number_distinct([numbers, np.packbits(prepared.eligibility, axis=1)])
     return alike, np.unique(alike, return_index=True)[1]
@@ -111,6 +132,7 @@ def _part(instance: Instance, users: IntArray) -> Instance:
         weights=instance.weights[users],
         eligibility=instance.eligibility[users],
         counts=instance.counts,
+        shared=instance.shared,
         tasks=instance.tasks[users],
         users=[instance.users[n] for n in users],
         servers=instance.servers,

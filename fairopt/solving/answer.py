@@ -12,10 +12,11 @@ import numpy as np
 from fairopt.allocation import Level
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import Merging, best_server
-from fairopt.instance.fractions import rounding
+from fairopt.instance.fractions import from_rational, rational, rounding
 from fairopt.instance.tolerances import CERTIFIED, NOTHING
 from fairopt.program import LimitKind, Program, Solution, TreeFilling
 from fairopt.program.limits import ACROSS_SERVERS
+from fairopt.program.rule_limits import rule_of
 from fairopt.solving.tree_prices import prices_at_events
 
 __all__ = ["every_level", "levels_of", "prices_of", "queue_prices_by_stage", "queue_prices_of", "shares_of", "unexpanded"]
@@ -80,8 +81,12 @@ def _of_queues(program: Program, prices: FloatArray | None) -> dict[str, float]:
         return {}
     own = prices[: len(limits)]
     spent = own * limits.bounds if own.dtype != object else own
-    rows = np.flatnonzero(limits.of_kinds(LimitKind.NAMED, *ACROSS_SERVERS) & (spent > rounding(NOTHING, own) * spent.max(initial=0)))
-    return {program.limit_name(int(row)): _number(own[row]) for row in rows}
+    priced = limits.of_kinds(LimitKind.NAMED, *ACROSS_SERVERS) & (spent > rounding(NOTHING, own) * spent.max(initial=0))
+    if not program.down_closed:
+        size = np.maximum(np.abs(limits.bounds), abs(limits.matrix) @ np.where(np.isfinite(program.largest()), program.largest(), 0.0))
+        ruled = own.astype(float) * size
+        priced |= (limits.kinds == LimitKind.RULE) & (ruled > NOTHING * ruled.max(initial=0.0))
+    return {rule_of(program.limit_name(int(row))): _number(own[row]) for row in np.flatnonzero(priced)}
 
 
 def _number(value: Any) -> Any:
@@ -98,7 +103,7 @@ def queue_prices_of(program: Program, solution: Solution, by_stage: list[dict[st
 
 def queue_prices_by_stage(program: Program, solution: Solution) -> list[dict[str, float]]:
     """Return the prices of the limits of queues that have one at each stage, by name."""
-    if not program.limits.of_kinds(LimitKind.NAMED, *ACROSS_SERVERS).any():
+    if not program.limits.of_kinds(LimitKind.NAMED, LimitKind.RULE, *ACROSS_SERVERS).any():
         return [{} for _ in solution.stages]
     found = [_of_queues(program, stage.prices) for stage in solution.stages]
     if program.goal.is_filling and not program.integral:
@@ -130,12 +135,16 @@ def levels_of(
         names = program.users if merging is None else merging.original.users
         users = tuple(names[n] for n in np.flatnonzero(members).tolist())
         alike = same is not None and levels and title == levels[-1].part and abs(stage.value - levels[-1].value) <= same * stage.value
+        kept = {} if solution.promised is None else solution.promised.priced(stage)
+        floors: dict[str, Any] = {
+            name: float(amount) if isinstance(amount, float) else from_rational(rational(amount)) for name, amount in kept.items()
+        }
         if alike:  # proved in two steps, one level all the same
-            together = levels[-1].queue_prices | of_queues
-            levels[-1] = dataclasses.replace(levels[-1], users=levels[-1].users + users, queue_prices=together)
+            of_limits, floors = levels[-1].queue_prices | of_queues, levels[-1].floors | floors
+            levels[-1] = dataclasses.replace(levels[-1], users=levels[-1].users + users, queue_prices=of_limits, floors=floors)
             continue
         prices = None if stage.prices is None else _spread_prices(program, stage.prices[: len(program.limits)], merging, sharing)
-        levels.append(Level(_number(stage.value), users, prices, title, of_queues))
+        levels.append(Level(_number(stage.value), users, prices, title, of_queues, floors))
     return tuple(levels)
 
 

@@ -6,17 +6,27 @@ import numpy as np
 
 from fairopt.errors import NoSolution
 from fairopt.program import LimitKind, Program
+from fairopt.program.rule_limits import rule_of
 from fairopt.solvers import contradiction
+from fairopt.solvers.backend import Deadline
 from fairopt.wording import figure, joined
 
 __all__ = ["with_contradiction"]
 
 
-def with_contradiction(program: Program, error: NoSolution) -> NoSolution:
+def with_contradiction(program: Program, error: NoSolution, deadline: Deadline) -> NoSolution:
     """Return the error of a program in which nothing is feasible, with what contradicts what; any other error as it is."""
     if not error.known.get("infeasible"):
         return error
-    names = contradiction(program)
+    try:
+        names = contradiction(program, deadline)
+    except NoSolution:
+        return NoSolution("no allocation obeys the rules; which of them contradict each other was not found in time", {})
+    if not names and program.integral:
+        rules = dict.fromkeys(rule_of(program.limit_name(int(k))) for k in np.flatnonzero(program.limits.kinds == LimitKind.RULE))
+        listed = joined([f'"{rule}"' for rule in rules], len(rules))
+        one = len(rules) == 1
+        return NoSolution(f"no whole tasks obey the {'rule' if one else 'rules'} {listed}; divisible tasks do, without integral", {})
     if not names:
         return NoSolution("no allocation was found that obeys the rules; the rules may leave no room but rounding", {})
     bounds = {program.limit_name(k): program.limits.bounds[k] for k in np.flatnonzero(program.limits.kinds != LimitKind.RULE).tolist()}

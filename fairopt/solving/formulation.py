@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import logging
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, require_instance
 from fairopt.instance.aggregation import expand
 from fairopt.instance.rule_rows import refuse_rules, rule_rows
 from fairopt.models import NOTIONS, Notion, ShareNotion, Sharing, Stated, default_sharing
-from fairopt.program import Feature, LimitKind, Program
+from fairopt.program import Feature, LimitKind, Limits, Program
 from fairopt.program.rule_limits import obeying
-from fairopt.wording import did_you_mean, figure
+from fairopt.solving.kept_guarantees import refuse_whole, with_guarantees
+from fairopt.wording import did_you_mean, figure, joined, named
 
 __all__ = [
     "Source",
@@ -31,8 +34,12 @@ __all__ = [
     "with_utility",
 ]
 
+log = logging.getLogger(__name__)
+
 _MOST_WHOLE_PAIRS = 2_000_000
-_RULED = (Feature.LEXIMIN, Feature.TOTAL)
+_OBEYING = 'a notion that does, such as "drfh", "max-min", "proportional" or "efficiency"'
+_RULED_WHOLE = (Feature.LEXIMIN, Feature.TOTAL)
+_RULED = (Feature.LEXIMIN, Feature.TOTAL, Feature.TREE, Feature.NESTED, Feature.ALPHA_FAIR)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -144,10 +151,13 @@ def formulate(
     """
     chosen, how = checked(instance, notion, sharing, options)
     if integral:
-        refuse_rules(instance, "no engine finds whole tasks that obey them", "leave integral or the rules out")
+        if (instance.counts != 1).any():
+            refuse_rules(instance, "the program of whole tasks names single servers", "give each server a row, or use fairopt.solve")
+        refuse_whole(instance, chosen)
         instance, row = expanded(instance)
         chosen = with_utility(chosen, None if chosen.utility is None else columns(chosen.utility, row))
-    program = with_rules(chosen.formulate(instance, sharing=how, integral=integral), chosen, instance)
+    ruled, _ = with_guarantees(instance, chosen, how)
+    program = with_rules(chosen.formulate(instance, sharing=how, integral=integral), chosen, ruled)
     object.__setattr__(program, "source", Source(chosen, instance, how, program))  # not a copy, which would have tables written out
     return program
 
@@ -282,15 +292,41 @@ def with_rules(program: Program, notion: Notion, instance: Instance, row: IntArr
     Raises
     ------
     Unsupported
-        The goal of a program with rules is no leximin of users and no sum, or its tasks are whole.
+        The goal of a program with rules is none that obeys them, or its tasks are whole.
     """
     whole = isinstance(notion, Stated) and notion.program is not None  # it has them already
     program = program if whole else obeying(program, instance, row)
-    if not program.down_closed and (program.integral or program.goal.feature not in _RULED):
-        name = program.limit_name(int(np.flatnonzero(program.limits.kinds == LimitKind.RULE)[0]))
-        what = "no engine finds whole tasks that obey them" if program.integral else f'"{program.name}" obeys none'
-        raise Unsupported(f'the program has the rule "{name}", and {what}; use divisible tasks and a leximin of users or a sum')
-    return program
+    if program.down_closed:
+        return program
+    own = notion.notion if isinstance(notion, Stated) else notion
+    by_worth = program.goal.feature is Feature.ALPHA_FAIR
+    name = program.limit_name(int(np.flatnonzero(program.limits.kinds == LimitKind.RULE)[0]))
+    if program.goal.feature not in _RULED or (by_worth and not isinstance(own, ShareNotion)):
+        raise Unsupported(f'the program has the rule "{name}", and "{program.name}" obeys none; use {_OBEYING}')
+    if program.integral and (whole or program.goal.feature not in _RULED_WHOLE):
+        what = "a program of yours" if whole else "this goal" if by_worth else "a tree of queues"
+        raise Unsupported(f'the program has the rule "{name}", and no engine finds whole tasks of {what} that obey it; leave integral out')
+    return _of_able_users(program) if by_worth else program
+
+
+def _of_able_users(program: Program) -> Program:
+    """Return the program without users who can have nothing under its rules, whose worth in the goal would be minus infinity."""
+    from fairopt.solvers import able_users
+
+    able = able_users(program)
+    left_out = [name for name, there in zip(program.users, able | ~program.can_run, strict=True) if not there]
+    if not left_out:
+        return program
+    log.warning("%s can have nothing under the rules: no part in the goal", joined([named(name) for name in left_out], 5))
+    kept = able[program.pair_users]
+    limits = program.limits
+    return dataclasses.replace(
+        program,
+        pair_users=program.pair_users[kept],
+        pair_servers=program.pair_servers[kept],
+        utilities=program.utilities[kept],
+        limits=Limits(sp.csr_array(limits.matrix[:, kept]), limits.bounds, limits.kinds, limits.keys),
+    )
 
 
 def _check_rules(notion: Notion, instance: Instance) -> None:
@@ -305,10 +341,7 @@ def _check_rules(notion: Notion, instance: Instance) -> None:
     notion = notion.notion if isinstance(notion, Stated) else notion
     obeys = isinstance(notion, ShareNotion) and notion.goal(np.ones(instance.n_users)).feature in _RULED
     if not obeys:
-        refuse_rules(instance, f'"{notion.name}" obeys none', 'use "drfh", "max-min", "efficiency" or another such notion')
-    if instance.is_tree and notion.goal(np.ones(instance.n_users)).in_shares:  # type: ignore[attr-defined]
-        what = f'"{notion.name}" fills a tree of queues or guarantees, which obeys none yet'
-        refuse_rules(instance, what, "leave the rules, or queues, guarantees and weights of 0 out")
+        refuse_rules(instance, f'"{notion.name}" obeys none', f"use {_OBEYING}")
     free = instance.zero_demand
     for row in rule_rows(instance):
         if (row.users & free).any():

@@ -22,21 +22,24 @@ from fairopt.instance import Instance
 from fairopt.instance.aggregation import Merging
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rational, rationals
+from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Equilibrium, Feature, Solution, Stage, Tradeoff
 from fairopt.program.checking import check_program
 from fairopt.program.exact import ExactProgram
 from fairopt.program.exact_reduction import ExactReduction
-from fairopt.solvers import EXACT_GOALS, seconds_of_a_level, solve_exactly
+from fairopt.solvers import EXACT_GOALS, seconds_of_a_level
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.alternatives import best_alternative
 from fairopt.solving.answer import every_level, levels_of, prices_of, queue_prices_by_stage, queue_prices_of
 from fairopt.solving.contradictions import with_contradiction
 from fairopt.solving.enclosures import DIGITS, answer_in_floats, enclose, in_floats_above, is_enclosed
 from fairopt.solving.formulation import with_rules
+from fairopt.solving.kept_guarantees import with_guarantees
+from fairopt.solving.kept_rows import within_kept
 from fairopt.wording import duration, plural
 
-__all__ = ["ENGINE", "fraction", "solve_in_fractions", "within_kept"]
+__all__ = ["ENGINE", "fraction", "solve_in_fractions"]
 
 ENGINES: dict[type[Any], str] = {Equilibrium: "rational-equations", AlphaFair: "rational-newton", Tradeoff: "rational-newton"}
 MOST_SECONDS = 1800.0  # that a level may take, by benchmarks/in_fractions.py
@@ -61,6 +64,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     if question.solver is not None:
         raise Unsupported(f'exact=True has an engine of its own, so there is no choice of solver; leave "{question.solver}" out')
     started = time.perf_counter()
+    given, (instance, _) = instance, with_guarantees(instance, notion, sharing, exact=True, deadline=deadline)
     utility = notion.exact_utility
     merging = _merged(instance, notion, utility)
     small = merging.instance
@@ -69,7 +73,10 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     structure = floats.formulate(small, sharing=sharing, integral=False)
     if not notion.is_symmetric:
         check_program(structure)
-    program = reduced.in_fractions(small.exact, with_rules(structure, notion, instance))
+    structure = with_rules(structure, notion, instance)
+    program = reduced.in_fractions(small.exact, structure)
+    if is_enclosed(program) and not structure.down_closed:
+        refuse_rules(instance, f'"{notion.name}" in fractions obeys none', "leave exact or the rules out")
     choice = program.goal.feature is Feature.DISJUNCTIVE
     if type(program.goal) not in EXACT_GOALS and not is_enclosed(program) and not choice:
         raise Unsupported(f'"{notion.name}" has no answer in fractions with these options; leave exact out')
@@ -92,7 +99,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
             else:
                 solution = reduction.spread(within_kept(reduction.program, deadline)[1])
         except NoSolution as error:
-            raise with_contradiction(program.program, error) from None
+            raise with_contradiction(program.program, error, deadline) from None
         solved = time.perf_counter()
         prove(program, solution)
     pairs = _table(program, solution.x)
@@ -107,7 +114,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     exact = ExactAnswer(tasks, shares, values, radius, prices, levels, of_queues, steps)
     return Allocation.of(
         question,
-        instance,
+        given,
         solver=ENGINES.get(type(program.goal), ENGINE),
         sharing=sharing,
         certificate=_certificate(program, radius, solution.gap),
@@ -116,17 +123,6 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         | ({} if solution.gap is None else {"gap": solution.gap}),
         exact=exact,
     )
-
-
-def within_kept(program: ExactProgram, deadline: Deadline) -> tuple[ExactProgram, Solution]:
-    """Solve with more and more rows of what queues keep, until the answer exceeds none; return the last program and its answer."""
-    solution = solve_exactly(program, deadline, lambda: answer_in_floats(program, deadline))
-    longer = program.with_broken(*solution.points)
-    if longer is None:
-        return program, solution
-    found, last = within_kept(longer, deadline)
-    more = {name: getattr(last, name) + getattr(solution, name) for name in ("iterations", "programs_solved")}
-    return found, replace(last, **more)
 
 
 def _certificate(program: ExactProgram, radius: Fraction, gap: float | None) -> Certificate:
@@ -208,7 +204,7 @@ def _priced(
 
     def proved(stages: Sequence[Stage]) -> tuple[Solution, tuple[Level, ...], Any]:
         numbers = (replace(stage, value=fraction(stage.value), prices=fractions(stage.prices)) for stage in stages)
-        exact = Solution(from_rationals(solution.x), tuple(numbers), prices=fractions(solution.prices))
+        exact = Solution(from_rationals(solution.x), tuple(numbers), prices=fractions(solution.prices), promised=solution.promised)
         by_stage: Any = queue_prices_by_stage(names, exact)
         return exact, levels_of(names, exact, merging, sharing, by_stage, same=None), by_stage
 

@@ -20,7 +20,6 @@ from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.instance.aggregation import merge, unmerged
 from fairopt.instance.remarks import remarks
-from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import CERTIFIED
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Program
@@ -38,6 +37,7 @@ from fairopt.solving.answer import (
 )
 from fairopt.solving.contradictions import with_contradiction as why_nothing
 from fairopt.solving.formulation import checked, columns, expanded, question_of, with_rules, with_utility
+from fairopt.solving.kept_guarantees import refuse_whole, with_guarantees
 from fairopt.solving.policy import Found, find, find_by_classes, other_engines
 from fairopt.validation import check_time_limit, check_tolerance, check_whole_number, check_yes_or_no
 from fairopt.wording import SMALLER_RATIOS
@@ -157,12 +157,12 @@ def solve(
             log.warning("%s: no tasks there, and no part in the goal", instance.unservable_in_words)
         for remark in remarks(instance):
             log.warning("%s", remark)
-    if integral:
-        refuse_rules(instance, "no engine finds whole tasks that obey them", "leave integral or the rules out")
+        refuse_whole(instance, chosen)
     if exact:
         from fairopt.solving.fractions import solve_in_fractions
 
         return solve_in_fractions(instance, chosen, how, deadline, question)
+    given, (instance, of_stages) = instance, with_guarantees(instance, chosen, how, deadline=deadline)
     alpha = chosen.merge_alpha if chosen.treats_alike(instance) and not instance.rules else None
     if integral:
         small, row = expanded(instance)
@@ -192,7 +192,7 @@ def solve(
         if integral and "tasks" in error.known:  # of the pairs of single servers
             error.known["tasks"] = unexpanded(instance, program.table(error.known["tasks"]), row, chosen.utility)
             error.known["solver"] = engines[0].name
-        raise why_nothing(program, error) from None
+        raise why_nothing(program, error, deadline) from None
     if not found.certificate.worst <= tolerance:
         from fairopt.solving.small_fractions import in_small_fractions
 
@@ -203,7 +203,7 @@ def solve(
     pairs = program.table(solution.x)
     tasks = unexpanded(instance, pairs, row, chosen.utility) if merging is None else merging.spread(pairs, chosen.utility)
     excess = Certificate(allocation_excess(instance, tasks, how), 0.0, 0.0, whole_tasks=integral)
-    certificate = Certificate.combine([found.certificate, excess])
+    certificate = Certificate.combine([found.certificate, excess, *of_stages])
     _require(certificate, program, engines, tolerance)
     certified = time.perf_counter()
 
@@ -213,7 +213,7 @@ def solve(
     levels = every_level(levels_of(program, solution, merging, how, by_stage), program, merging, instance, shares)
     return Allocation.of(
         question,
-        instance,
+        given,
         solver=found.engine or engines[0].name,
         sharing=how,
         tasks=tasks,
@@ -231,8 +231,6 @@ def solve(
 
 def _check_whole(program: Program) -> None:
     """Refuse whole tasks in a tree where the order that they need is not defined, or has no closed form."""
-    if not program.down_closed:
-        raise Unsupported(f'no engine finds whole tasks of "{program.name}" that obey its rules; leave integral or the rules out')
     if reason := program.goal.no_whole_tasks:
         raise Unsupported(f"no engine finds whole tasks in this tree: {reason}, leave integral out, or use a greedy schedule")
 

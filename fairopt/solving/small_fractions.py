@@ -19,7 +19,8 @@ from fairopt.models import Notion
 from fairopt.program import Program, Solution, Stage
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level
 from fairopt.solvers.backend import Deadline
-from fairopt.solving.fractions import ENGINE, fraction, within_kept
+from fairopt.solving.fractions import ENGINE, fraction
+from fairopt.solving.kept_rows import within_kept
 from fairopt.solving.policy import Found
 
 __all__ = ["in_small_fractions", "is_small"]

@@ -17,8 +17,8 @@ from fairopt.analysis.comparing import compare
 from fairopt.analysis.comparison import Row
 from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import Instance
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.facts import OF_SERVERS, OF_USERS
-from fairopt.instance.rule_rows import refuse_rules
 from fairopt.models import Notion
 from fairopt.specs import OwnScheduler
 
@@ -95,11 +95,11 @@ def _plain(row: Row) -> dict[str, Any]:
 
 
 def draw(source: Instance | Callable[[int], Instance], seed: int) -> Instance:
-    """Return the instance; a generator draws it from the seed. One with rules is refused, as `fairopt.compare` refuses it."""
+    """Return the instance; a generator draws it from the seed."""
     instance = source if isinstance(source, Instance) else source(seed)
     if not isinstance(instance, Instance):
         raise InvalidInstance(f"the generator returned {type(instance).__name__}; return a fairopt.Instance")
-    refuse_rules(instance, "a study obeys none", "use fairopt.solve, or leave the rules out")
+    refuse_by_server(instance, "a study counts tasks", "use fairopt.solve, or leave this out")
     return instance
 
 

@@ -19,11 +19,17 @@ __all__ = ["place_in_turn"]
 
 
 @step()
-def place_in_turn(rule, turns, row, capacity, demand, eligible, asked, left, rng):  # type: ignore[no-untyped-def]
+def place_in_turn(  # type: ignore[no-untyped-def]
+    rule, turns, row, capacity, demand, eligible, asked, left, entries_from, account, of_server, amount, room, rng
+):
     """Place one task of each user in ``turns``, in this order; return the single server of each task, -1 if it fits on none.
 
     ``row`` is the row of each single server. ``asked`` is the demand of a task for cards (0: none, below 1: a fraction of one card, else
     whole cards). ``left`` is the free fraction of each card of each server. Both are empty if no resource comes in cards.
+
+    Accounts are what limits tasks across servers, or on each server beside its resources. Account j has ``room[j]`` left. A task of user n
+    on server i takes ``amount[e, row[i]]`` of the account ``account[e]``, or ``account[e] + i`` if the entry is ``of_server``, for the
+    entries e of n, from ``entries_from[n]`` on.
     """
     free = capacity[row]
     chosen = np.full(turns.size, -1, np.int64)
@@ -32,7 +38,23 @@ def place_in_turn(rule, turns, row, capacity, demand, eligible, asked, left, rng
         n = turns[turn]
         if refused[n]:
             continue
-        i = _choose(rule, n, row, capacity, demand, eligible, asked, left, free, rng)
+        first, last = entries_from[n], entries_from[n + 1]
+        i = _choose(
+            rule,
+            n,
+            row,
+            capacity,
+            demand,
+            eligible,
+            asked,
+            left,
+            free,
+            account[first:last],
+            of_server[first:last],
+            amount[first:last],
+            room,
+            rng,
+        )
         if i < 0:
             refused[n] = True
             continue
@@ -40,17 +62,23 @@ def place_in_turn(rule, turns, row, capacity, demand, eligible, asked, left, rng
             free[i, r] -= demand[n, r]
         if asked.size > 0 and asked[n] > 0.0:
             _take(rule, left[i], asked[n])
+        for e in range(first, last):
+            room[account[e] + (i if of_server[e] else 0)] -= amount[e, row[i]]
         chosen[turn] = i
     return chosen
 
 
 @step()
-def _choose(rule, n, row, capacity, demand, eligible, asked, left, free, rng):  # type: ignore[no-untyped-def]
+def _choose(  # type: ignore[no-untyped-def]
+    rule, n, row, capacity, demand, eligible, asked, left, free, account, of_server, amount, room, rng
+):
     best, lower, number = -1, math.inf, 0
     for i in range(row.size):
         if not eligible[n, row[i]] or not _fits(free[i], capacity[row[i]], demand[n]):
             continue
         if asked.size > 0 and not _cards_fit(left[i], asked[n]):
+            continue
+        if account.size > 0 and not _within(i, row[i], account, of_server, amount, room):
             continue
         if rule == FIRST:
             return i
@@ -63,6 +91,15 @@ def _choose(rule, n, row, capacity, demand, eligible, asked, left, free, rng):  
         if score < lower:
             best, lower = i, next_score(score)
     return best
+
+
+@step()
+def _within(i, k, account, of_server, amount, room):  # type: ignore[no-untyped-def]
+    """Is there room in all accounts for a task on server i of row k?"""
+    for e in range(account.size):  # noqa: SIM110
+        if amount[e, k] > 0.0 and amount[e, k] > room[account[e] + (i if of_server[e] else 0)]:
+            return False
+    return True
 
 
 @step()

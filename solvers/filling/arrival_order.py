@@ -17,8 +17,10 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.instance import Instance, IntArray, safe_ratio
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.tolerances import FITS
 from fairopt.program.filling import Rule
+from fairopt.program.queue_limits import limit_rows
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.filling import arrival_kernel
 from fairopt.solvers.filling.placements import Chooser, Joint, Placement
@@ -53,8 +55,16 @@ def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: in
         raise Unsupported(
             f'"{placement.name}" chooses by the shares of several users, and tasks here come one by one; use "random" or "best-fit"'
         )
+    nothing = np.flatnonzero(instance.servable & ~instance.zero_demand & (instance.server_demands == 0).all(axis=1))
+    if nothing.size and placement.rule > Rule.SMALLEST_SHARE:
+        raise Unsupported(
+            f'user "{instance.users[nothing[0]]}" demands nothing of servers, so "{placement.name}" has nothing to compare them by; '
+            'use "first-fit"'
+        )
     if cards is None:
         return placement
+    if cards >= instance.n_server_resources:
+        raise Unsupported(f'cards are in servers, and "{instance.resources[cards]}" is shared by the whole cluster; leave cards out')
     if type(placement).prepare is not Placement.prepare:
         raise Unsupported(f'"{placement.name}" does not support cards; leave cards out')
     name, of_server, of_task = instance.resources[cards], instance.capacities[:, cards], instance.demands[:, cards]
@@ -111,11 +121,47 @@ def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *,
             np.ascontiguousarray(turns, dtype=np.int64),
             row,
             seen.capacities * scale,
-            seen.demands * scale,
+            seen.server_demands * scale,
             seen.eligibility,
             asked,
             left,
+            *_accounts(instance, row.size),
             np.random.default_rng(seed),
             seconds=SETTINGS.seconds_of_arrival * len(turns) * row.size,
         )
+    )
+
+
+def _accounts(instance: Instance, servers: int) -> tuple[IntArray, IntArray, BoolArray, FloatArray, FloatArray]:
+    """Return the accounts of the kernel: limits of queues, named limits, and resources of the cluster."""
+    rooms, account, by_server, users, amounts = [np.empty(0)], [0], [False], [-1], [np.zeros(instance.n_servers)]
+    size = 0
+
+    def add(bound: float, each: FloatArray, rows: BoolArray, single: bool) -> None:
+        nonlocal size
+        table = np.where(rows, each if each.ndim == 2 else each[:, None], 0.0)
+        for n in np.flatnonzero(table.any(axis=1)).tolist():
+            account.append(size)
+            by_server.append(single)
+            users.append(n)
+            amounts.append(table[n])
+        rooms.append(np.full(servers if single else 1, float(bound) * (1 + FITS)))
+        size += rooms[-1].size
+
+    for row in limit_rows(instance):
+        if row.selection is None or row.selection.limit.each != "server":
+            add(row.bound, row.per_task(instance.demands), row.servers, False)
+    for each in instance.selections:
+        if each.limit.each == "server":
+            add(each.limit.bound, each.per_task(instance.demands), each.servers, True)
+    for amount, demand in zip(instance.shared_capacity, instance.shared_demands.T, strict=True):
+        add(amount, demand, np.ones(instance.n_servers, bool), False)
+    order = np.argsort(np.array(users), kind="stable")[1:]
+    first = np.searchsorted(np.array(users)[order], np.arange(instance.n_users + 1))
+    return (
+        first.astype(np.int64),
+        np.array(account, np.int64)[order],
+        np.array(by_server, bool)[order],
+        np.array(amounts, float)[order],
+        np.concatenate(rooms),
     )

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.instance import FloatArray, IntArray, safe_ratio
+from fairopt.instance import FloatArray, IntArray
 from fairopt.program.events import Change, Work
 from fairopt.program.filling import Filling
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.filling import kernel
 from fairopt.solvers.filling.event_state import EVENT, FIXED, FREED, IN_LINE, IN_POOL, RUNNING, STARTED, Run, check_restored
 from fairopt.solvers.filling.placements import Chooser, Placement
-from fairopt.solvers.filling.progressive_filling import chosen_server, state_of, tree_of
+from fairopt.solvers.filling.progressive_filling import chosen_server, demand_of, room_of, state_of, tree_of
 from fairopt.solvers.filling.queue_state import QueueState
 from fairopt.solvers.filling.settings import SETTINGS
 from fairopt.solvers.filling.state import State
@@ -62,9 +62,7 @@ def run_events(
         Called from time to time with a function that returns the state, as arrays by name, and at the end, with True.
     """
     steps = Steps(kernel)
-    scale = safe_ratio(filling.counts.sum(), filling.counts @ filling.capacities)
-    scale[np.isinf(scale)] = 1.0
-    state = state_of(filling, placement, scale, random_ties, False)
+    state = state_of(filling, placement, random_ties, False)
     run = Run.begin(filling, work)
     if run.closed.any() or (work.amounts > 0).any():
         state.begun[:] = state.start[1:]  # empty servers of a row may differ: some are closed
@@ -120,7 +118,8 @@ def _restore(parts: _Parts, rng: np.random.Generator, begun: Mapping[str, Any]) 
             if isinstance(value, np.ndarray) and name not in FIXED[type(part).__name__]:
                 value[...] = begun[f"{type(part).__name__}.{name}"]
     state = parts[0]
-    np.subtract(state.capacity[state.row].T, state.used.T, out=state.free)
+    scored = state.free.shape[0]
+    np.subtract(state.capacity[state.row].T[:scored], state.used.T[:scored], out=state.free)
     state.inverse[...] = 0.0
     np.divide(1.0, state.free, out=state.inverse, where=state.free > 0)
 
@@ -141,8 +140,7 @@ def _run_by(
 
     It sees amounts in the units of the instance.
     """
-    scale = safe_ratio(filling.capacities, state.capacity)[state.row]
-    capacity = filling.capacities[state.row]
+    room = room_of(filling, state)
     progress = run.progress
     moments = 0
     while True:
@@ -182,9 +180,8 @@ def _run_by(
             if n < 0:
                 break
             number = kernel.fitting(state, n) if tree is None else kernel.fitting_in_tree(state, tree, n)
-            free = np.where(run.closed[:, None], 0.0, capacity - scale * state.used)
-            demand = filling.demands[n, 0] if filling.demands.shape[1] == 1 else filling.demands[n, state.row]
-            i = chosen_server(choose, int(run.owner[n]), free, demand, state.fits[:number].copy())
+            free = np.where(run.closed[:, None], 0.0, room())
+            i = chosen_server(choose, int(run.owner[n]), free, demand_of(filling, state, n), state.fits[:number].copy())
             kernel.start_task(state, run, n, i, now)
             if tree is not None:
                 kernel.record(state, tree, n, state.row[i], 1)

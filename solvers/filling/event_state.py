@@ -30,9 +30,11 @@ FIXED = {  # arrays that never change in a simulation
     ),
     "QueueState": frozenset(
         [
-            *("parts", "parent", "depth", "weight", "tier", "promised", "closed", "children_from", "children", "upwards"),
+            *("parts", "parent", "depth", "weight", "listed", "tier", "promised", "closed", "children_from", "children", "upwards"),
+            *("plain_worth", "plain_parts"),
             *("given_from", "given", "total", "leaf", "kind", "level", "keeping", "keeping_from", "above", "asked", "everywhere"),
-            *("rows", "of_server", "resource", "demand", "accounts_from", "accounts", "members_from", "members", "eligible"),
+            *("rows", "of_server", "resource", "accounts_from", "accounts", "on_row", "adds", "user_of"),
+            *("members_from", "members", "eligible"),
         ]
     ),
 }

@@ -126,8 +126,10 @@ def _chosen(servers: Servers, placement: Placement | Chooser, n: int, fits: Iter
     if isinstance(placement, Placement):
         return found[draw(rng, len(found))]
     demand = servers.filling.demands[n].astype(float)
-    free = np.array(servers.free).astype(float)
-    return chosen_server(placement, n, free, demand[0] if len(demand) == 1 else demand[servers.row], np.array(found))
+    scored = servers.scored
+    free = np.array(servers.free).astype(float)[:, :scored]
+    own = demand[0] if len(demand) == 1 else demand[servers.row]
+    return chosen_server(placement, n, free, own[..., :scored], np.array(found))
 
 
 def draw(rng: np.random.Generator, number: int) -> int:

@@ -152,8 +152,9 @@ class Slots(Placement):
     """First-fit with slots as the only resource, as fair schedulers worked before DRF.
 
     A slot is 1/slots of the largest server, resource by resource. A server has as many slots as fit into it; resources that the server
-    lacks do not count. A task takes enough slots of one server to cover each of its demands. The criterion is applied to slots, so DRFH
-    equalises slots divided by weight.
+    lacks do not count. A task takes enough slots of one server to cover each of its demands for resources of servers, and at least one if
+    anything counts it. The criterion is applied to slots, so DRFH equalises slots divided by weight. Resources of the cluster and named
+    limits are no slots: no task exceeds them, and they count in no share.
 
     Parameters
     ----------
@@ -183,12 +184,14 @@ class Slots(Placement):
         slot = instance.capacities[instance.counts > 0].max(axis=0, initial=0.0) / self.slots  # a row of no servers says nothing
         filled = safe_ratio(instance.capacities, slot)
         whole = np.where(instance.capacities > 0, np.floor(filled * (1 + FITS)), np.inf).min(axis=1)
-        needed = np.ceil(safe_ratio(instance.demands, slot) * (1 - FITS)).max(axis=1)
+        needed = np.ceil(safe_ratio(instance.server_demands, slot) * (1 - FITS)).max(axis=1, initial=0.0)
+        needed = np.where(instance.zero_demand, needed, np.maximum(needed, 1.0))
+        enough = np.asarray((instance.shared_demands <= instance.shared_capacity * (1 + FITS)).all(axis=1))
         return Instance(
             np.where(np.isfinite(whole), whole, 0.0)[:, None],
             np.where(np.isfinite(needed), needed, 1.0)[:, None],  # no server has the resource: the user gets 0 tasks below
             weights=instance.weights,
-            eligibility=instance.eligibility,
+            eligibility=instance.eligibility & enough[:, None],
             counts=instance.counts,
             tasks=np.where(instance.servable, instance.tasks, 0.0),
             users=instance.users,

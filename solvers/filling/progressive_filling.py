@@ -16,6 +16,7 @@ The steps are in ``fairopt.solvers.filling.kernel``. This module runs them in ba
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +33,7 @@ from fairopt.solvers.filling.settings import SETTINGS
 from fairopt.solvers.filling.state import BLOCKED_BY, State
 from fairopt.wording import plural
 
-__all__ = ["Filled", "chosen_server", "fill", "state_of", "tree_of"]
+__all__ = ["Filled", "chosen_server", "demand_of", "fill", "room_of", "state_of", "tree_of"]
 
 log = logging.getLogger(__name__)
 
@@ -72,9 +73,7 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
     """
     steps = Steps(kernel)
     rng = np.random.default_rng(seed)
-    scale = safe_ratio(filling.counts.sum(), filling.counts @ filling.capacities)
-    scale[np.isinf(scale)] = 1.0  # no server has the resource, so no task that demands it can run
-    state = state_of(filling, placement, scale, random_ties, first_block)
+    state = state_of(filling, placement, random_ties, first_block)
     tree = None
     if filling.queues is not None:
         tree = tree_of(state, filling, filling.queues, np.argsort(filling.order), steps)
@@ -108,8 +107,11 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
     )
 
 
-def state_of(filling: Filling, placement: Placement | Chooser, scale: FloatArray, random_ties: bool, first_block: bool) -> State:
-    """Return the arrays of the kernel. ``scale`` makes resources fractions of an average server: units do not matter, scores are near 1."""
+def state_of(filling: Filling, placement: Placement | Chooser, random_ties: bool, first_block: bool) -> State:
+    """Return the arrays of the kernel, with resources as fractions of an average server: units do not matter, scores are near 1."""
+    scale = np.ones(filling.capacities.shape[1])
+    scale[: filling.n_scored] = safe_ratio(filling.counts.sum(), filling.counts @ filling.capacities[:, : filling.n_scored])
+    scale[np.isinf(scale)] = 1.0  # no server has the resource, so no task that demands it can run
     counts, worth = filling.counts, filling.criterion.per_task
     rows = filling.eligibility.shape[1]
     own_order = filling.criterion.measure is Measure.SERVER
@@ -127,6 +129,7 @@ def state_of(filling: Filling, placement: Placement | Chooser, scale: FloatArray
         worth=np.ascontiguousarray(worth[:, None] if worth.ndim == 1 else worth),
         order=filling.order,
         held=filling.held,
+        scored=filling.n_scored,
         rows_by_worth=_by_worth(worth, filling) if own_order else np.arange(rows)[None, :],
     )
 
@@ -175,6 +178,20 @@ def chosen_server(choose: Chooser, user: int, free: FloatArray, demand: FloatArr
     return int(i)
 
 
+def room_of(filling: Filling, state: State) -> Callable[[], FloatArray]:
+    """Return a function that returns what is free on each server in the units of the instance, (servers, resources)."""
+    scored = filling.n_scored
+    scale = safe_ratio(filling.capacities[:, :scored], state.capacity[:, :scored])[state.row]
+    capacity = filling.capacities[state.row, :scored]
+    return lambda: np.asarray(capacity - scale * state.used[:, :scored])
+
+
+def demand_of(filling: Filling, state: State, n: int) -> FloatArray:
+    """Return the demand of a task of n for the resources that placements look at, (resources,), or (servers, resources) if it differs."""
+    demand = filling.demands[n, 0] if filling.demands.shape[1] == 1 else filling.demands[n, state.row]
+    return np.asarray(demand[..., : filling.n_scored])
+
+
 def _fill_by(
     state: State,
     tree: QueueState | None,
@@ -186,8 +203,7 @@ def _fill_by(
     steps: Steps,
 ) -> int:
     """Fill as the kernel's `fill` does, but let the function ``choose`` choose the server, in the units of the instance."""
-    scale = safe_ratio(filling.capacities, state.capacity)[state.row]
-    capacity = filling.capacities[state.row]
+    room = room_of(filling, state)
     for placed in range(users.size):
         n = steps.run("next_user", state, rng) if tree is None else steps.run("next_in_tree", state, tree, rng)
         if n < 0:
@@ -196,8 +212,7 @@ def _fill_by(
         if number == 0:
             state.progress[BLOCKED_BY] = n
             return placed
-        demand = filling.demands[n, 0] if filling.demands.shape[1] == 1 else filling.demands[n, state.row]
-        i = chosen_server(choose, int(n), capacity - scale * state.used, demand, state.fits[:number].copy())
+        i = chosen_server(choose, int(n), room(), demand_of(filling, state, n), state.fits[:number].copy())
         if tree is None:
             steps.run("place", state, n, int(i))
         else:

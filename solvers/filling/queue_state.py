@@ -20,7 +20,8 @@ CHANGED, LEVEL = range(2)  # positions in `marks`
 class QueueState(NamedTuple):
     """Arrays only, contiguous and writable: steps are compiled anew for arrays of another kind.
 
-    P places, N users, A accounts, S entries (pairs of a user and an account that counts it), R rows of servers.
+    P places, N users, A accounts, S entries (pairs of a user and an account that counts it, on one row of servers or on all those of the
+    account), R rows of servers.
     """
 
     dominant: bool
@@ -28,7 +29,15 @@ class QueueState(NamedTuple):
     parent: IntArray  # (P,) -1 of the root
     depth: IntArray  # (P,) 0 of the root
     weight: FloatArray  # (P,)
-    tier: IntArray  # (P,) of leaves
+    listed: BoolArray  # (nodes,) do the children come one after the other, in the order of their places?
+    tier: IntArray  # (N,)
+    lowest_tier: int  # of users who do not come last
+    has_last: bool  # does somebody come last? Then shares are kept a second time, as they are where all resources count once:
+    plain_worth: FloatArray  # (N,) share of one task there
+    plain_parts: FloatArray  # (N, resources) there; (N, 1) if not dominant
+    plain_usage: FloatArray  # (P, resources)
+    plain_usage_lost: FloatArray  # (P, resources)
+    plain_share: FloatArray  # (P,)
     promised: FloatArray  # (P,) tasks guaranteed to a leaf; of a node, the largest part of the cluster in its guarantees
     closed: IntArray  # (P,) of leaves: depth of the deepest place on the way with weight 0; 0: there is none
     children_from: IntArray  # (nodes + 1,) first position of each node in `children`
@@ -58,13 +67,15 @@ class QueueState(NamedTuple):
     held_lost: FloatArray  # (A,)
     holders: IntArray  # (A,) tasks that count
     resource: IntArray  # (A,)
-    demand: FloatArray  # (N, resources of accounts)
     accounts_from: IntArray  # (N + 1,) first entry of each user
     accounts: IntArray  # (S,) account of each entry
+    on_row: IntArray  # (S,) the row of servers that an entry is about; -1: all that its account counts
+    adds: FloatArray  # (S,) what a task adds
+    user_of: IntArray  # (S,)
     at: IntArray  # (S,) for a guarantee on some rows: a task of the user fits on none of their servers before this one
     members_from: IntArray  # (A + 1,) first position of each account in `members`
-    members: IntArray  # (S,) users of each account, the largest demand first
-    barred_to: IntArray  # (A,) the users of a limit or of kept parts before this position have a larger demand than what is left
+    members: IntArray  # (S,) entries of each account, those that add most first
+    barred_to: IntArray  # (A,) the entries of a limit or of kept parts before this position add more than what is left
     barred: IntArray  # (N,) number of such limits that count all rows
     barred_on: IntArray  # (N, R) number of such limits that count the row, among those that do not count all; (1, 1) if there are none
     eligible: BoolArray  # (N, R) without limits
@@ -98,19 +109,27 @@ class QueueState(NamedTuple):
         below = np.arange(1, parent.size)
         children = below[np.lexsort((below, first[below], parent[below]))]
         everywhere = np.asarray(queues.rows[:, filling.counts > 0].all(axis=1))
-        user, account = np.nonzero(queues.counted.T & (queues.demands[:, queues.resources] > 0))
-        by_account = np.lexsort((user, -queues.demands[user, queues.resources[account]], account))
-        groups = bool((~everywhere & (queues.kinds != Kind.GUARANTEE)).any())
+        user, account, on_row, adds = _entries(queues)
+        by_account = np.lexsort((user, -adds, account))
+        groups = bool((~everywhere & (queues.kinds != Kind.GUARANTEE)).any()) or bool((on_row >= 0).any())
         given, parts_given = _given(queues, np.unique(account))
         width = 1 if queues.parts is None else queues.parts.shape[1]
-        padding = np.zeros(nodes, np.int64)
+        has_last = queues.last is not None and bool(queues.last.any())
         return cls(
             dominant=queues.parts is not None,
             parts=np.zeros((n, 1)) if queues.parts is None else np.ascontiguousarray(queues.parts),
             parent=parent,
             depth=depth,
             weight=weight,
-            tier=np.concatenate([padding, queues.leaf_tiers]),
+            listed=queues.listed,
+            tier=np.ascontiguousarray(queues.tiers),
+            lowest_tier=queues.lowest_tier,
+            has_last=has_last,
+            plain_worth=np.zeros(n) if queues.plain_worths is None else np.ascontiguousarray(queues.plain_worths),
+            plain_parts=np.zeros((n, 1)) if queues.plain_parts is None else np.ascontiguousarray(queues.plain_parts),
+            plain_usage=np.zeros((parent.size, width) if has_last else (1, 1)),
+            plain_usage_lost=np.zeros((parent.size, width) if has_last else (1, 1)),
+            plain_share=np.zeros(parent.size if has_last else 1),
             promised=np.concatenate([parts_given, queues.leaf_guarantees]),
             closed=closed,
             children_from=_starts(parent[1:], nodes),
@@ -141,12 +160,14 @@ class QueueState(NamedTuple):
             held_lost=np.zeros(accounts),
             holders=np.zeros(accounts, np.int64),
             resource=queues.resources,
-            demand=np.array(queues.demands, order="C"),
             accounts_from=_starts(user, n),
             accounts=np.ascontiguousarray(account),
+            on_row=np.ascontiguousarray(on_row),
+            adds=np.ascontiguousarray(adds),
+            user_of=np.ascontiguousarray(user),
             at=np.zeros(account.size, np.int64),
             members_from=_starts(account, accounts),
-            members=user[by_account],
+            members=by_account,
             barred_to=_starts(account, accounts)[:-1].copy(),
             barred=np.zeros(n, np.int64),
             barred_on=np.zeros((n, rows) if groups else (1, 1), np.int64),
@@ -160,6 +181,19 @@ class QueueState(NamedTuple):
             kept=np.zeros(rows, bool),
             marks=np.array([1, 0]),
         )
+
+
+def _entries(queues: Queues) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Return user, account, row of servers (-1: all) and what a task adds, of each entry, by user and then by account."""
+    user, account = np.nonzero(queues.counted.T & (queues.demands[:, queues.resources] > 0))
+    adds = queues.demands[user, queues.resources[account]]
+    if queues.by_row is None:
+        return user, account, np.full(user.size, -1), adds
+    accounts, users, rows, amounts = queues.by_row
+    user, account, adds = np.append(user, users), np.append(account, accounts), np.append(adds, amounts)
+    on_row = np.append(np.full(user.size - users.size, -1), rows)
+    order = np.lexsort((on_row, account, user))
+    return user[order], account[order], on_row[order], adds[order]
 
 
 def _given(queues: Queues, used: IntArray) -> tuple[IntArray, FloatArray]:

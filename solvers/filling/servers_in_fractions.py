@@ -32,7 +32,8 @@ class Servers:
         self.first = [0] * len(self.wanted)  # on no server before this one a task of the user fits any more
         self.total = [0] * len(self.wanted)
         self.own = [ZERO] * len(self.wanted)  # shares
-        self.average = [sum(amounts, ZERO) / len(self.row) for amounts in zip(*self.capacity, strict=True)]
+        self.scored = filling.n_scored
+        self.average = [sum(amounts, ZERO) / len(self.row) for amounts in zip(*(c[: self.scored] for c in self.capacity), strict=True)]
         self.placed: list[tuple[int, int]] = []
 
     # Where a task fits ---------------------------------------------------------------------------------------------------------
@@ -84,9 +85,9 @@ class Servers:
     def score(self, rule: Rule, n: int, i: int) -> Fraction:
         """Return the score of a server for a task of n (`fairopt.solvers.filling.placements.BestFit`); the smallest is the best."""
         if rule == Rule.DOT:
-            of_server = zip(self.demand[n][self.row[i]], self.free[i], self.capacity[i], strict=True)
+            of_server = zip(self.demand[n][self.row[i]][: self.scored], self.free[i], self.capacity[i], strict=False)
             return -sum((d * f / (c * c) for d, f, c in of_server if c), ZERO)
-        of_cluster = zip(self.demand[n][self.row[i]], self.free[i], self.average, strict=True)
+        of_cluster = zip(self.demand[n][self.row[i]], self.free[i], self.average, strict=False)
         d, f = zip(*((d / a, f / a) for d, f, a in of_cluster if a), strict=True)
         if rule in (Rule.TIGHTEST, Rule.LOOSEST):
             return sum(f, ZERO) * (1 if rule == Rule.TIGHTEST else -1)

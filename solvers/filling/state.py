@@ -45,9 +45,9 @@ class State(NamedTuple):
     tree: FloatArray  # (2 * leaves,) smallest share in the subtree of each node
     tied: IntArray  # (N,) scratch
     shares: FloatArray  # (N,) scratch
-    free: FloatArray  # (M, S) capacity - used
-    inverse: FloatArray  # (M, S) 1 / free; 0 if free is 0
-    ratio: FloatArray  # (M,) scratch
+    free: FloatArray  # (resources that are scored, S) capacity - used
+    inverse: FloatArray  # (resources that are scored, S) 1 / free; 0 if free is 0
+    ratio: FloatArray  # (resources that are scored,) scratch
     scores: FloatArray  # (servers scored together,) scratch
     open: IntArray  # (S,) servers of the current round
     fits: IntArray  # (S,) scratch: servers that a task fits on
@@ -60,7 +60,7 @@ class State(NamedTuple):
         rows = given["eligible"].shape[1]
         leaves = 1 << max(n - 1, 0).bit_length()
         order = np.asarray(given["order"])
-        held = given.pop("held")
+        held, scored = given.pop("held"), given.pop("scored")
         total, tasks, used, share = (
             _already(held, **given)
             if held is not None
@@ -72,7 +72,7 @@ class State(NamedTuple):
         tree[leaves : leaves + n] = np.where(np.asarray(given["wanted"]) > 0, share, np.inf)[order]
         for node in range(leaves - 1, 0, -1):
             tree[node] = min(tree[2 * node], tree[2 * node + 1])
-        free = np.ascontiguousarray((np.asarray(given["capacity"])[np.asarray(given["row"])] - used).T)
+        free = np.ascontiguousarray((np.asarray(given["capacity"])[np.asarray(given["row"])] - used).T[:scored])
         begun = np.array(given["start"])[:-1]
         busy = np.flatnonzero(used.any(axis=1))
         np.maximum.at(begun, np.asarray(given["row"])[busy], busy + 1)
@@ -91,7 +91,7 @@ class State(NamedTuple):
             shares=np.zeros(n),
             free=free,
             inverse=np.divide(1.0, free, out=np.zeros_like(free), where=free > 0),
-            ratio=np.zeros(m),
+            ratio=np.zeros(scored),
             scores=np.zeros(SETTINGS.block),
             open=np.arange(s),
             fits=np.zeros(s, np.int64),

@@ -30,7 +30,9 @@ class Tree:
         starts, children = shape.children_from.tolist(), shape.children.tolist()
         self.children = [children[starts[node] : starts[node + 1]] for node in range(len(starts) - 1)]
         starts, accounts = shape.accounts_from.tolist(), shape.accounts.tolist()
-        self.accounts = [accounts[starts[n] : starts[n + 1]] for n in range(len(servers.wanted))]
+        entries = list(zip(accounts, shape.adds.tolist(), shape.on_row.tolist(), strict=True))
+        self.entries = [entries[starts[n] : starts[n + 1]] for n in range(len(servers.wanted))]
+        self.accounts = [[a for a, _, row in own if row < 0] for own in self.entries]
         self.rows: list[list[bool]] = shape.rows.tolist()
         places = len(self.parent)
         self.weight = [*queues.weights, *queues.leaf_weights]
@@ -41,6 +43,7 @@ class Tree:
         self.running = [0] * places
         width = 1 if queues.parts is None else queues.parts.shape[1]
         self.usage = [[Fraction(0)] * width for _ in range(places)]
+        self.plain_usage = [[Fraction(0)] * width for _ in range(places)]  # where all resources count once
         self.held = [Fraction(0)] * len(queues.amounts)
         self.allowed = [[True] * len(row) for row in servers.eligible]  # on which rows a task of each user exceeds no limit
         for n in range(len(servers.wanted)):
@@ -51,9 +54,11 @@ class Tree:
     def _bar(self, n: int) -> None:
         """Let the user only on rows where its task exceeds no limit."""
         allowed = [True] * len(self.allowed[n])
-        for a in self.accounts[n]:
-            if self.queues.kinds[a] != Kind.GUARANTEE and self._adds_to(n, a) > self._room(a):
-                allowed = [ok and not counted for ok, counted in zip(allowed, self.rows[a], strict=True)]
+        for a, adds, row in self.entries[n]:
+            if self.queues.kinds[a] != Kind.GUARANTEE and adds > self._room(a):
+                allowed = [
+                    ok and not (counted and row in (-1, k)) for k, (ok, counted) in enumerate(zip(allowed, self.rows[a], strict=True))
+                ]
         self.allowed[n] = allowed
 
     def _room(self, a: int) -> Fraction:
@@ -71,10 +76,6 @@ class Tree:
             room += max(keeps[a] - counted[a], 0)
             a = above[a]
         return room
-
-    def _adds_to(self, n: int, a: int) -> Fraction:
-        amount: Fraction = self.queues.demands[n, self.queues.resources[a]]
-        return amount
 
     def _unmet(self, n: int) -> Iterator[int]:
         """Yield the accounts of guarantees that are not met and that the user's tasks may add to."""
@@ -119,7 +120,7 @@ class Tree:
         for n, need in needs.items():
             place = self.leaf[n]
             of_leaf.setdefault(place, n)
-            key = (need, self.tier[place])
+            key = (need, self.tier[n])
             while place >= 0:
                 best[place] = max(best.get(place, key), key)
                 place = self.parent[place]
@@ -136,7 +137,8 @@ class Tree:
             else:
                 top = max(best[child][1] for child in able)
                 able = [child for child in able if level > 0 or best[child][1] == top]
-                measures = [self._share(child) / self.weight[child] for child in able]
+                listed = self.queues.listed[place]
+                measures = [Fraction(child) if listed else self._share(child, top) / self.weight[child] for child in able]
             tied = [child for child, measure in zip(able, measures, strict=True) if measure == min(measures)]
             place = one_of(tied)
         return of_leaf[place], self._rows(of_leaf[place], level)
@@ -163,8 +165,8 @@ class Tree:
         used = {kinds[a]: sum(min(self.held[b], amounts[b]) for b in given if kinds[b] == kinds[a]) / totals[kinds[a]] for a in given}
         return Fraction(max(used.values()) / self.promised[place])
 
-    def _share(self, place: int) -> Fraction:
-        return max(self.usage[place])
+    def _share(self, place: int, tier: int) -> Fraction:
+        return max((self.plain_usage if tier < self.queues.lowest_tier else self.usage)[place])
 
     def _rows(self, n: int, level: int) -> list[bool]:
         """Return the rows on which a task of n exceeds no limit and adds to a guarantee of this depth or below; 0: to none."""
@@ -177,7 +179,7 @@ class Tree:
         """Place one task, and count it everywhere above and in the accounts."""
         servers, row, queues = self.servers, self.servers.row[i], self.queues
         servers.place(n, i)
-        worth = servers.worth[n][row]
+        worth = servers.worth[n][row] * (self.tier[n] >= queues.lowest_tier)
         leaf = place = self.leaf[n]
         while place >= 0:
             self.running[place] += 1
@@ -186,12 +188,23 @@ class Tree:
             else:
                 for r in range(len(self.usage[place])):
                     self.usage[place][r] += queues.parts[n, r]
+            if queues.last is not None:
+                self._count_plainly(n, place)
             place = self.parent[place]
         barred = False
-        for a in self.accounts[n]:
-            if self.rows[a][row]:
-                self.held[a] += self._adds_to(n, a)
+        for a, adds, on_row in self.entries[n]:
+            if self.rows[a][row] and on_row in (-1, row):
+                self.held[a] += adds
                 barred |= bool(queues.kinds[a] != Kind.GUARANTEE)
         if barred:
             for other in range(len(servers.wanted)):
                 self._bar(other)
+
+    def _count_plainly(self, n: int, place: int) -> None:
+        queues, usage = self.queues, self.plain_usage[place]
+        if place == self.leaf[n] or queues.plain_parts is None:
+            assert queues.plain_worths is not None
+            usage[0] += queues.plain_worths[n]
+            return
+        for r in range(len(usage)):
+            usage[r] += queues.plain_parts[n, r]

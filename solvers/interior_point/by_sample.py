@@ -71,8 +71,10 @@ def solve_by_sample(program: Program, goal: AlphaFair, follow: Follow) -> Soluti
         The path: it takes a program, its goal, where to begin, and the gap at which to end (0: the end of the path).
     """
     users = _Users.of(program, goal)
-    found, steps, reduced, kept = follow(*users.sampled(), None, SETTINGS.rough), 0, None, np.zeros(users.q.size, bool)
+    asked, start, gap = users.sampled(), None, SETTINGS.rough
+    reduced, steps, kept = None, 0, np.zeros(users.q.size, bool)
     for number in range(SETTINGS.rounds_of_samples):
+        found = follow(*asked, start, gap)
         if found is None or found.prices is None or not (found.prices > 0).all():
             return None
         steps += found.iterations
@@ -87,7 +89,7 @@ def solve_by_sample(program: Program, goal: AlphaFair, follow: Follow) -> Soluti
             kept, is_rough = excess <= users.threshold(excess, besides), number == 0 and besides > SETTINGS.few
         reduced = _Reduced.of(users, kept, is_rough)
         log.info("%d of %d users have several pairs, %d of all pairs are kept", int(reduced.stays.sum()), users.n, int(kept.sum()))
-        found = follow(*reduced.program(), Start(reduced.slices(), found.prices), SETTINGS.rough if is_rough else 0.0)
+        asked, start, gap = reduced.program(), Start(reduced.slices(), found.prices), SETTINGS.rough if is_rough else 0.0
     return None
 
 

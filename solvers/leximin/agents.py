@@ -34,8 +34,12 @@ class AgentPrograms:
         largest = program.largest()
         self.room = largest > 0
         self.scale = np.where(self.room, largest, 1.0)
-        self.bounds = np.where(program.bounds > 0, program.bounds, 1.0)
-        self.use = sp.csr_array(program.matrix * self.scale) / self.bounds[:, None]
+        use = sp.csr_array(program.matrix * self.scale)
+        self.rules = np.isin(np.arange(program.bounds.size), list(program.rules))
+        size = np.maximum(np.abs(program.bounds), abs(use).max(axis=1).toarray().ravel()) if self.rules.any() else program.bounds
+        self.bounds = np.where(self.rules & (size > 0), size, np.where(program.bounds > 0, program.bounds, 1.0))
+        self.upper = np.where(self.rules, program.bounds / self.bounds, np.where(program.bounds > 0, 1.0, 0.0))
+        self.use = use / self.bounds[:, None]
         self.worth = sp.csr_array(program.worth * self.scale)
         self.reach = np.asarray(self.worth @ self.room.astype(float))
         self.basis: Any = None
@@ -59,7 +63,8 @@ class AgentPrograms:
         matrix = sp.block_array([[self.use, None], [rows, sp.csr_array(-(wanted / size)[:, None])]], format="csr")
         outcome = self._outcome(matrix, begin / size)
         y = np.maximum(outcome.x[:-1], 0.0) * self.room
-        y /= max(1.0, float((self.use @ y)[self.program.bounds > 0].max(initial=0.0)))
+        if not self.rules.any():  # else less of y may be infeasible
+            y /= max(1.0, float((self.use @ y)[self.program.bounds > 0].max(initial=0.0)))
         has = np.asarray(self.worth @ y)
         gained = (has - begin)[rising] / speed[rising]
         t = float(outcome.x[-1]) * t_unit
@@ -85,19 +90,18 @@ class AgentPrograms:
                 np.append(np.where(self.room, np.inf, 0.0), np.inf),
                 matrix,
                 np.concatenate([np.full(self.bounds.size, -np.inf), begin * (1 - slack)]),
-                np.concatenate([np.where(self.program.bounds > 0, 1.0, 0.0), np.full(begin.size, np.inf)]),
+                np.concatenate([self.upper, np.full(begin.size, np.inf)]),
                 tolerance=1e-10,
             )
             if basis is not None:
                 model.basis = basis
                 model.set_options(simplex_strategy=PRIMAL_SIMPLEX)
             outcome = model.run(self.deadline.left)
-            self.programs, self.iterations = self.programs + 1, self.iterations + outcome.iterations
             if outcome.status is Status.OPTIMAL:
                 outcome = model.refine(outcome, self.deadline.left, of_prices=1e5)
                 self.basis = model.basis
-                return outcome
-            if outcome.status is Status.TIME_LIMIT:
+            self.programs, self.iterations = self.programs + 1, self.iterations + outcome.iterations
+            if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT):
                 break
         assert outcome is not None
         return solved(outcome, self.deadline, {"levels": []})

@@ -19,12 +19,13 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.instance import FloatArray
+from fairopt.errors import NoSolution
+from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Program, Solution, Stage
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.leximin.settings import SETTINGS
 
-__all__ = ["LinearProgram", "solve_ruled"]
+__all__ = ["LinearProgram", "Scaled", "shares_of_users", "solve_ruled"]
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +41,12 @@ def solve_ruled(program: Program, solve: LinearProgram, deadline: Deadline) -> S
     NoSolution
         At the deadline; whatever ``solve`` raises where nothing is feasible.
     """
-    scaled = _Scaled.of(program)
+    scaled = Scaled.of(program)
     return _levels(scaled, solve, deadline) if program.goal.has_levels else _total(scaled, solve)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Scaled:
+class Scaled:
     """The columns with room, in units of the most that each can have; rows in units of their largest number.
 
     Attributes
@@ -66,7 +67,8 @@ class _Scaled:
     size: FloatArray
 
     @classmethod
-    def of(cls, program: Program) -> _Scaled:
+    def of(cls, program: Program) -> Scaled:
+        """Return the columns and rows of a program in these units."""
         largest, limits = program.largest(), program.limits
         columns = np.flatnonzero(largest > 0)
         scale = largest[columns]
@@ -84,14 +86,25 @@ class _Scaled:
         return x
 
 
-def _total(scaled: _Scaled, solve: LinearProgram) -> Solution:
+def shares_of_users(program: Program, scaled: Scaled) -> tuple[sp.csr_array, IntArray, FloatArray]:
+    """Return the rows s[n] / reach[n] of the users who can have something, these users, and the reach of all, (users,)."""
+    users, per_share = program.pair_users[scaled.columns], program.utilities[scaled.columns] * scaled.scale
+    reach = np.bincount(users, weights=per_share, minlength=len(program.users)).astype(np.float64)
+    members: IntArray = np.flatnonzero(reach > 0)
+    place = np.full(reach.size, -1)
+    place[members] = np.arange(members.size)
+    entries = per_share / reach[users], (place[users], np.arange(users.size))
+    return sp.csr_array(entries, shape=(members.size, users.size)), members, reach
+
+
+def _total(scaled: Scaled, solve: LinearProgram) -> Solution:
     worth = scaled.program.worth[scaled.columns] * scaled.scale
     unit = float(worth.max(initial=0.0)) or 1.0
     y, prices = solve(worth / unit, scaled.matrix, scaled.right)
     return Solution(scaled.point(y), prices=np.maximum(prices, 0.0) * unit / scaled.size)
 
 
-def _levels(scaled: _Scaled, solve: LinearProgram, deadline: Deadline) -> Solution:
+def _levels(scaled: Scaled, solve: LinearProgram, deadline: Deadline) -> Solution:
     program = scaled.program
     users, per_level = program.pair_users[scaled.columns], program.worth[scaled.columns] * scaled.scale
     reach = np.bincount(users, weights=per_level, minlength=len(program.users))
@@ -119,4 +132,19 @@ def _levels(scaled: _Scaled, solve: LinearProgram, deadline: Deadline) -> Soluti
         log.info("level %d: %.6g, %d users left", len(stages), t, int(rising.sum()))
         if t > 0 and not 1 / SETTINGS.other_unit < t / unit < SETTINGS.other_unit:
             unit = t
+    y = _without_excess(y, own, level / reach[members], scaled, solve)
     return Solution(scaled.point(y), tuple(stages), programs_solved=len(stages))
+
+
+def _without_excess(y: FloatArray, own: sp.csr_array, level: FloatArray, scaled: Scaled, solve: LinearProgram) -> FloatArray:
+    """Return a point at which no user has more than its level, where rounding left users of small weight some."""
+    inverse = np.divide(1.0, level, out=np.zeros(level.size), where=level > 0)
+    excess = np.asarray(own @ y) * inverse - 1
+    if not excess.max(initial=0.0) > SETTINGS.excess:
+        return y
+    more = np.asarray(inverse @ own)
+    try:
+        found, _ = solve(-more / more.max(), sp.block_array([[scaled.matrix], [-own]], format="csr"), np.append(scaled.right, -level))
+    except NoSolution:
+        return y
+    return found if np.abs(np.asarray(own @ found) * inverse - 1)[level > 0].max() < excess.max() else y

@@ -36,6 +36,7 @@ class Settings:
 
     # Programs with rules (ruled).
     clearly_paying: float = 1e-3  # part of what users who rise pay on average: who pays less is settled by a later program
+    excess: float = 1e-10  # part of its level that a user may have beyond it
     other_unit: float = 100.0  # levels that differ from their unit by more are solved in another one
 
 

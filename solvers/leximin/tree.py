@@ -95,9 +95,13 @@ class TreeGoal:
 
 Begin: TypeAlias = Callable[[Program], Callable[[Program, TreeGoal], LevelSolver]]
 """From a program to what makes the engine's solver of a part: from the program of the part, with its extra limits, and the course."""
+Least: TypeAlias = Callable[[Program, FloatArray], FloatArray]
+"""Of a program with rules: from shares, (users,), to a point in which users have these, and more only where rules force it."""
 
 
-def solve_tree(program: Program, goal: TreeFilling, begin: Begin, settle_at: float, deadline: Deadline) -> Solution:
+def solve_tree(
+    program: Program, goal: TreeFilling, begin: Begin, settle_at: float, deadline: Deadline, least: Least | None = None
+) -> Solution:
     """Fill a tree. The iterations and programs that the answer counts are those of programs of agents alone.
 
     Parameters
@@ -110,6 +114,8 @@ def solve_tree(program: Program, goal: TreeFilling, begin: Begin, settle_at: flo
         Who can rise by less, relative to its share, is settled.
     deadline : Deadline
         Of the programs of agents (`fairopt.program.guarantees`).
+    least : function, optional
+        Of a program with rules, in which less of x may be infeasible: no point is scaled, and none is guessed.
     """
     agents: list[AgentPrograms] = []
 
@@ -117,7 +123,7 @@ def solve_tree(program: Program, goal: TreeFilling, begin: Begin, settle_at: flo
         agents.append(AgentPrograms(of_agents, deadline))
         return agents[-1]
 
-    found = _Tree(program, goal, begin, settle_at, agents_of).solve(compare=True)
+    found = _Tree(program, goal, begin, settle_at, agents_of, least).solve(compare=True)
     return replace(found, iterations=sum(each.iterations for each in agents), programs_solved=sum(each.programs for each in agents))
 
 
@@ -140,8 +146,11 @@ class _Filled:
 class _Tree:
     """A filling. Where some guarantee holds less than it could alone, floors are computed, and the filling begins anew."""
 
-    def __init__(self, program: Program, goal: TreeFilling, begin: Begin, settle_at: float, agents_of: Solve) -> None:
+    def __init__(
+        self, program: Program, goal: TreeFilling, begin: Begin, settle_at: float, agents_of: Solve, least: Least | None = None
+    ) -> None:
         self.program, self.goal, self.begin, self.settle_at, self.agents_of = program, goal, begin, settle_at, agents_of
+        self.least = least
         self.solver_of = begin(program)
         self.most = program.per_user(program.largest() * program.utilities)
 
@@ -150,7 +159,8 @@ class _Tree:
         goal, promised = self.goal, None
         guarantees = range(sum(part.guarantees for part in goal.parts))
         surplus = range(len(guarantees), len(goal.parts))
-        nothing = _Filled(np.zeros(self.program.n_pairs), goal.nothing())
+        start = goal.nothing()
+        nothing = _Filled(np.zeros(self.program.n_pairs) if self.least is None else self.least(self.program, start.users), start)
         done = self._fill(guarantees, nothing)
         if guarantees and compare and (doubtful := in_doubt(self.program, goal, done.x)):
             promised = find_floors(self.program, goal, done.x, doubtful, self._alone, self.agents_of)
@@ -160,8 +170,16 @@ class _Tree:
                 done = self._fill(guarantees, nothing, first)
                 then.point, then.reached = first.point, first.reached
                 done = self._fill(surplus, done, then)
-                return done.solution(replace(promised, points=(first.point, then.point)))
-        return self._fill(surplus, done).solution(promised)
+                return self._solution(done, replace(promised, points=(first.point, then.point)))
+        return self._solution(self._fill(surplus, done), promised)
+
+    def _solution(self, done: _Filled, promised: Floors | None) -> Solution:
+        x = done.x if self.least is None else self.least(self.program, done.shares.users)
+        return replace(done, x=x).solution(promised)
+
+    def _exactly(self, x: FloatArray, shares: FloatArray) -> FloatArray:
+        """Return x with exactly these shares; x as it is where rules may not allow less."""
+        return x if self.least is not None else exactly(self.program, self.program.utilities, x, shares)
 
     def _fill(self, parts: range, before: _Filled, keeping: Keeping | None = None) -> _Filled:
         """Go on with some parts after what is filled before."""
@@ -176,10 +194,11 @@ class _Tree:
             way = goal.course(part, shares, room > 0, self.most, ShareLimits.of(of_part))
             if way.rising.any():
                 level_goal = TreeGoal(way, x)
-                solver: LevelSolver = _Ahead(of_part, level_goal, self.solver_of(of_part, level_goal))
+                engine = self.solver_of(of_part, level_goal)
+                solver: LevelSolver = engine if self.least is not None else _Ahead(of_part, level_goal, engine)
                 solver = solver if keeping is None else keeping.solver(level_goal, solver)
                 x, course, stages = raise_levels(x, solver, level_goal, self.settle_at, stages, number)
-                x = exactly(program, per_level, x, course.start)
+                x = self._exactly(x, course.start)
             shares = way.shares
             ends.append(x)
             bounds_of.append(bounds)
@@ -189,19 +208,19 @@ class _Tree:
         self, part: Part, shares: Shares, x: FloatArray, number: int, raised: dict[int, tuple[Stage, ...]]
     ) -> tuple[FloatArray | None, FloatArray]:
         """Return the bounds of the extra limits of a part, and a point with these shares within them."""
-        if number == 0 or part.extra is None or not len(part.extra):
+        if (number == 0 and self.least is None) or part.extra is None or not len(part.extra):
             return None, x
         found = bounds_of_part(self.program, self.goal, part, shares.users, x, self.agents_of)
         if not found[1]:
             return np.asarray(found[0]), x
         raised[number] = found[1]
-        return np.asarray(found[0]), exactly(self.program, self.program.utilities, found[2], shares.users)
+        return np.asarray(found[0]), self._exactly(found[2], shares.users)
 
     def _alone(self, program: Program, goal: TreeFilling, owner: int, large: bool) -> tuple[Solution, FloatArray]:
         """Fill one guaranteed node alone, with ``large`` on servers that are large enough; return its point over all pairs, too."""
         alone, columns = alone_in(program, goal, owner)
         alone = ample(alone, alone.goal_as(TreeFilling)) if large else alone
-        found = _Tree(alone, alone.goal_as(TreeFilling), self.begin, self.settle_at, self.agents_of).solve(compare=False)
+        found = _Tree(alone, alone.goal_as(TreeFilling), self.begin, self.settle_at, self.agents_of, self.least).solve(compare=False)
         point = np.zeros(program.n_pairs)
         point[columns] = found.x
         return found, point

@@ -70,7 +70,7 @@ def solve_exactly(program: ExactProgram, deadline: Deadline, in_floats: Callable
     """
     module, name = EXACT_GOALS[type(program.goal)]
     solve: Callable[..., Solution] = getattr(import_module(f"fairopt.solvers.rational.{module}"), name)
-    if not program.program.down_closed:
+    if not program.program.down_closed and isinstance(program.goal, Leximin | Total):
         ruled: Any = import_module("fairopt.solvers.rational.ruled")
         solve = ruled.solve_ruled if program.goal.has_levels else ruled.total_ruled
         return solve(program, deadline)

@@ -14,7 +14,7 @@ basis is used: which columns are positive and which rows are full. From there on
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from flint import fmpq, fmpz
 
-from fairopt.errors import FairoptError
+from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, IntArray
 from fairopt.instance.fractions import ExactArray
 from fairopt.instance.tolerances import TINY
@@ -31,7 +31,7 @@ from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel
 from fairopt.solvers.rational.settings import SETTINGS
-from fairopt.solvers.rational.simplex import RationalProgram
+from fairopt.solvers.rational.simplex import InfeasibleError, RationalProgram
 from fairopt.solvers.rational.systems import Column, common_denominator
 
 __all__ = ["Level", "LevelPrograms"]
@@ -82,10 +82,12 @@ class LevelPrograms:
     ) -> None:
         self.program, self.deadline, self.check = program, deadline, check
         self.programs = self.pivots = self.iterations = 0
-        largest = program.largest()
+        self._largest: Any = program.largest()
+        largest = self._largest
         self.pairs = [pair for pair, most in enumerate(largest) if most > 0]
         self.place = {pair: j for j, pair in enumerate(self.pairs)}
-        self.rows = [k for k, bound in enumerate(program.bounds.tolist()) if bound > 0]
+        ruled = program.rules
+        self.rows = [k for k, bound in enumerate(program.bounds.tolist()) if bound > 0 or k in ruled]
         self.n, self.m = len(self.pairs), len(self.rows)
         self._float_largest = np.array([_as_float(largest[pair]) for pair in self.pairs])
         self._limits()
@@ -104,18 +106,29 @@ class LevelPrograms:
         self.scales: list[fmpz] = []
         self.right: list[fmpq] = []
         entries: list[tuple[int, int, float]] = []
+        self._upper = np.ones(self.m)
         for k, i in row_of.items():
             span = range(int(indptr[k]), int(indptr[k + 1]))
             values, bound = [program.data[e] for e in span], program.bounds[k]
             scale = common_denominator([*values, bound])
             self.scales.append(scale)
             self.right.append(bound * scale)
+            unit = bound
+            if k in program.rules:
+                reached = self._reached(values, indices[span.start : span.stop])
+                unit = max([abs(bound), *(abs(value) * largest for value, largest in reached)])
+                unit = unit if unit > 0 else fmpq(1)
+                self._upper[i] = _as_float(bound / unit)
             for e, value in zip(span, values, strict=True):
                 j = self.place.get(int(indices[e]))
                 if j is not None:
                     self.columns[j].append((i, (value * scale).p))
-                    entries.append((i, j, _as_float(value / bound) * float(self._float_largest[j])))
+                    entries.append((i, j, _as_float(value / unit) * float(self._float_largest[j])))
         self._use = _sparse(entries, (self.m, self.n))
+
+    def _reached(self, values: Sequence[fmpq], pairs: IntArray) -> Iterator[tuple[fmpq, fmpq]]:
+        """Yield the coefficients of a rule, and the most that each of their columns can take."""
+        yield from ((value, self._largest[pair]) for value, pair in zip(values, pairs.tolist(), strict=True) if pair in self.place)
 
     def _agents(self, agents: Sequence[tuple[IntArray, Sequence[fmpq]]]) -> None:
         entries: list[tuple[int, int, float]] = []
@@ -158,7 +171,10 @@ class LevelPrograms:
         right = [*self.right, *(value * scale for value, scale in zip(start, self.agent_scales, strict=True))]
         at_most = [True] * self.m + [False] * len(start)
         rational = RationalProgram([*self.columns, of_t], right, at_most, [*[_ZERO] * self.n, fmpq(1)])
-        found = rational.optimise(self._float_basis(start, rate), self.check)
+        try:
+            found = rational.optimise(self._float_basis(start, rate), self.check)
+        except InfeasibleError:
+            raise NoSolution("nothing is feasible", {"infeasible": True}) from None
         self.basis, self.begun = found.basis, True
         self.programs, self.pivots = self.programs + 1, self.pivots + found.pivots
         x = np.full(self.program.n_pairs, _ZERO, dtype=object)
@@ -221,7 +237,7 @@ class LevelPrograms:
         if not (np.isfinite(matrix.data).all() and np.isfinite(lower[self.m :]).all()):
             return [], 0.0
         n = self.n + 1
-        upper = np.concatenate([np.ones(self.m), np.full(begin.size, np.inf)])
+        upper = np.concatenate([self._upper, np.full(begin.size, np.inf)])
         model = HighsModel(np.append(np.zeros(self.n), 1.0), np.zeros(n), np.full(n, np.inf), matrix, lower, upper, tolerance=1e-10)
         if self.begun:
             structural = np.array([j for j in self.basis if j < n], np.int64)

@@ -80,7 +80,9 @@ def open_users(program: ExactProgram) -> BoolArray:
 
 
 def exactly(program: ExactProgram, per_level: ExactArray, x: ExactArray, levels: ExactArray) -> ExactArray:
-    """Return x with exactly these levels, (users,), where users have more: less of everything that they have."""
+    """Return x with exactly these levels, (users,), where users have more: less of everything that they have, if no rule forbids it."""
+    if not program.program.down_closed:
+        return x
     users = program.program.pair_users
     has = program.per_user(x * per_level)
     factor = np.full(has.size, rational(1), dtype=object)

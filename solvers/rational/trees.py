@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from flint import fmpq
 
+from fairopt.errors import NoSolution
 from fairopt.instance import BoolArray, IntArray
 from fairopt.instance.fractions import ExactArray, from_rational, rational
 from fairopt.program import Nested, Solution, Stage, TreeFilling
@@ -23,6 +25,7 @@ from fairopt.program.promises import in_doubt
 from fairopt.program.tree_filling import Shares, TreeCourse
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.floors import AgentLevel, bounds_of_part, find_floors
+from fairopt.solvers.rational.largest import largest
 from fairopt.solvers.rational.level_programs import LevelPrograms
 from fairopt.solvers.rational.levels import exactly, open_users, stopper
 
@@ -68,7 +71,8 @@ class _Tree:
         goal, promised = self.goal, None
         guarantees = range(sum(part.guarantees for part in goal.parts))
         surplus = range(len(guarantees), len(goal.parts))
-        nothing = _Filled(np.full(self.program.n_pairs, rational(0), dtype=object), goal.nothing())
+        start = goal.nothing()
+        nothing = _Filled(self._least(np.full(self.program.n_pairs, rational(0), dtype=object), start), start)
         done = self._fill(guarantees, nothing)
         if guarantees and compare and (doubtful := in_doubt(self.program, goal, done.x)):
             promised = find_floors(self.program, goal, done.x, doubtful, self._alone, self._agents)
@@ -83,7 +87,7 @@ class _Tree:
 
     def _solution(self, done: _Filled, promised: Floors | None) -> Solution:
         return Solution(
-            done.x,
+            self._least(done.x, done.shares),
             done.stages,
             iterations=self.iterations,
             programs_solved=self.programs,
@@ -92,6 +96,22 @@ class _Tree:
             raised=done.raised,
             promised=promised,
         )
+
+    def _least(self, x: ExactArray, shares: Shares) -> ExactArray:
+        """Return a point in which users have these shares, and no more beyond them, in all, than rules force; without rules x itself."""
+        program, names = self.program, self.program.program
+        if names.down_closed:
+            return x
+        worth, bounds = program.utilities.tolist(), program.bounds.tolist()
+        entries = list(zip(program.rows.tolist(), program.columns.tolist(), program.data.tolist(), strict=True))
+        entries += [(len(bounds) + n, pair, -worth[pair]) for pair, n in enumerate(names.pair_users.tolist())]
+        most: list[Any] = program.largest()
+        reach = program.per_user(np.array([each * value for each, value in zip(most, worth, strict=True)], dtype=object))
+        cost = [-worth[p] / reach[n] if reach[n] > 0 else rational(0) for p, n in enumerate(names.pair_users.tolist())]
+        found = largest(cost, entries, [*bounds, *(-share for share in _rationals(shares).tolist())], self.deadline)
+        if found is None:
+            raise NoSolution("nothing is feasible", {"infeasible": True})
+        return found[0]
 
     def _agents(self, program: AgentProgram) -> _Agents:
         return _Agents(program, self.deadline, self.check)
@@ -113,7 +133,7 @@ class _Tree:
         stages, ends, bounds_of, raised = list(before.stages), list(before.ends), list(before.bounds), dict(before.raised)
         for number in parts:
             part, bounds = goal.parts[number], None
-            if number and part.extra is not None and len(part.extra):
+            if (number or not program.program.down_closed) and part.extra is not None and len(part.extra):
                 found = bounds_of_part(program, goal, part, _rationals(shares), x, self._agents)
                 assert found is not None
                 bounds = found[0]

@@ -31,7 +31,8 @@ from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solu
 from fairopt.solvers.backend import Backend, Deadline, Method, Status, final_levels, nothing_to_solve
 from fairopt.solvers.highs_model import without_banner
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
-from fairopt.solvers.leximin.ruled import solve_ruled
+from fairopt.solvers.leximin.ruled import Scaled, shares_of_users
+from fairopt.solvers.leximin.ruled_tree import solve_by_programs
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
 
 __all__ = ["CVXPY", "status_of", "to_problem"]
@@ -47,6 +48,7 @@ _TIME_OPTION = {"CLARABEL": "time_limit", "SCS": "time_limit_secs", "HIGHS": "ti
 _PAIRS_OF_LEVELS = 5000  # up to which other goals are tried unasked
 _LEAST_LEVEL = 1e-12  # of a user at alpha = 1, in parts of what it could have
 _STEEP = -3.0  # below this power a norm is easier to solve than a sum of powers
+_SOON = 0.1  # of the time that was left: a solver that stops at a limit later than this before the deadline stops at the time limit
 _LEAST_LOG_WEIGHT = -40.0  # relative to the largest: a solver cannot tell smaller weights apart
 
 
@@ -108,8 +110,10 @@ class CVXPY(Backend):
         """Solve any program of these features."""
         solver = (self.within or "").upper() or ("CLARABEL" if program.goal.has_gradient else "HIGHS")
         cvxpy = _imported(solver)
+        if not program.down_closed and isinstance(program.goal, AlphaFair):
+            return _ruled_alpha_fair(cvxpy, solver, program, program.goal, deadline)
         if not program.down_closed:
-            return _ruled(cvxpy, solver, program, deadline)
+            return _ruled(cvxpy, solver, program, tolerance, deadline)
         if not program.scaled().n_columns:  # CVXPY 1.8 has no variables without entries
             return nothing_to_solve(program)
         task = _Task(cvxpy, solver, program, deadline)
@@ -139,29 +143,84 @@ def _imported(solver: str) -> Any:
     return cvxpy
 
 
-def _ruled(cp: Any, solver: str, program: Program, deadline: Deadline) -> Solution:
-    """Solve a program with rules by the linear programs of `fairopt.solvers.leximin.ruled`."""
+def _ruled(cp: Any, solver: str, program: Program, tolerance: float, deadline: Deadline) -> Solution:
+    """Solve a program with rules by the linear programs of `fairopt.solvers.leximin.ruled_tree`."""
 
     def solve(cost: FloatArray, matrix: sp.csr_array, right: FloatArray) -> tuple[FloatArray, FloatArray]:
         z = cp.Variable(cost.size, nonneg=True)
         rows = matrix @ z <= right
-        options = dict(_OPTIONS.get(solver, {}))
-        if np.isfinite(deadline.left) and solver in _TIME_OPTION:
-            options[_TIME_OPTION[solver]] = max(deadline.left, 1e-3)
         problem = cp.Problem(cp.Maximize(cost @ z), [rows])
-        try:
-            with unwarned(), np.errstate(all="ignore"):
-                problem.solve(solver=solver, **options)
-        except Exception as error:
-            raise FairoptError(f"CVXPY with {solver} failed: {error}; try another solver") from None
-        status = status_of(problem.status)
+        status = _run(problem, solver, deadline, {})
         if status is Status.INFEASIBLE:
             raise NoSolution("nothing is feasible", {"infeasible": True})
-        if status is not Status.OPTIMAL or z.value is None:
-            raise deadline.passed({}) if deadline.left == 0.0 else FairoptError(f"CVXPY with {solver} found no answer: {status.value}")
+        _require_point(status, z.value, solver)
         return np.maximum(z.value, 0.0), np.maximum(rows.dual_value, 0.0)
 
-    return solve_ruled(program, solve, deadline)
+    return solve_by_programs(program, solve, tolerance, deadline)
+
+
+def _ruled_alpha_fair(cp: Any, solver: str, program: Program, goal: AlphaFair, deadline: Deadline) -> Solution:
+    """Solve a program with rules at alpha = 1, and then at alpha in units of that answer; a polish gives the last digits."""
+    scaled = Scaled.of(program)
+    own, members, reach = shares_of_users(program, scaled)
+    y = cp.Variable(scaled.columns.size, nonneg=True)
+    rows = scaled.matrix @ y <= scaled.right
+    weights, unit = goal.weights[members], np.ones(members.size)
+    goals = [cp.sum(cp.multiply(weights / weights.max(), cp.log(own @ y)))]
+    found: tuple[FloatArray, FloatArray] | None = None
+    for power in (1.0, goal.alpha) if goal.alpha != 1 else (1.0,):
+        if power != 1:
+            unit = np.maximum(own @ found[0], _LEAST_LEVEL) if found is not None else unit
+            log_weight = np.log(weights) + (1 - power) * np.log(reach[members] * unit)
+            parts = np.exp(np.maximum(log_weight - log_weight.max(), _LEAST_LOG_WEIGHT))
+            scaled_own = sp.csr_array(own / unit[:, None])
+            goals.append(cp.sum(cp.multiply(parts / (1 - power), cp.power(scaled_own @ y, 1 - power, approx=False))))
+        try:
+            status = _run(cp.Problem(cp.Maximize(goals[-1]), [rows]), solver, deadline, {})
+            if status is Status.INFEASIBLE:
+                raise NoSolution("nothing is feasible", {"infeasible": True})
+            _require_point(status, y.value, solver)
+            found = np.maximum(y.value, 0.0), np.maximum(rows.dual_value, 0.0)
+        except NoSolution:
+            raise
+        except FairoptError:
+            if found is None or deadline.left == 0.0:
+                raise
+    assert found is not None
+    return Solution(scaled.point(found[0]), prices=found[1] / scaled.size)
+
+
+def _run(problem: Any, solver: str, deadline: Deadline, known: dict[str, object]) -> Status:
+    """Solve, with whatever CVXPY and its solver throw or warn of kept inside; return the status, which is not a limit.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline, with what is ``known``.
+    FairoptError
+        Where the solver fails, or stops at a limit of its own: CVXPY says of both limits, time and iterations, ``user_limit``.
+    """
+    options, left = dict(_OPTIONS.get(solver, {})), deadline.left
+    if left == 0.0:
+        raise deadline.passed(known)
+    if np.isfinite(left) and solver in _TIME_OPTION:
+        options[_TIME_OPTION[solver]] = left
+    try:
+        with unwarned(), np.errstate(all="ignore"):
+            problem.solve(solver=solver, **options)
+    except Exception as error:  # CVXPY's own, the solver's, and what bindings let through
+        raise FairoptError(f"CVXPY with {solver} failed: {error}; try another solver") from None
+    status, late = status_of(problem.status), deadline.seconds is not None and deadline.left <= _SOON * left
+    if late and status not in (Status.OPTIMAL, Status.INFEASIBLE):
+        raise deadline.passed(known)
+    if status is Status.TIME_LIMIT:
+        raise FairoptError(f"CVXPY with {solver} stopped at a limit of its own; try another solver")
+    return status
+
+
+def _require_point(status: Status, x: FloatArray | None, solver: str) -> None:
+    if status is not Status.OPTIMAL or x is None or not np.isfinite(x).all():
+        raise FairoptError(f"CVXPY with {solver} found no answer: {status.value}; try another solver")
 
 
 class _Task:
@@ -177,34 +236,16 @@ class _Task:
         self.iterations = self.solved = 0
 
     def run(self, objective: Any, constraints: list[Any], known: dict[str, object]) -> None:
-        """Solve, with whatever CVXPY and its solver throw or warn of kept inside."""
-        options = dict(_OPTIONS.get(self.solver, {}))
-        if np.isfinite(self.deadline.left):
-            if self.deadline.left == 0.0:
-                raise self.deadline.passed(known)
-            if self.solver in _TIME_OPTION:
-                options[_TIME_OPTION[self.solver]] = self.deadline.left
+        """Solve, and count."""
         problem = self.cp.Problem(self.cp.Maximize(objective), constraints)
         started = time.perf_counter()
-        try:
-            with unwarned(), np.errstate(all="ignore"):
-                problem.solve(solver=self.solver, **options)
-        except Exception as error:  # CVXPY's own, the solver's, and what bindings let through
-            raise FairoptError(f"CVXPY with {self.solver} failed: {error}; try another solver") from None
+        status = _run(problem, self.solver, self.deadline, known)
         stats = problem.solver_stats
         self.seconds["compile"] += time.perf_counter() - started - float(getattr(stats, "solve_time", None) or 0.0)
         iterations = getattr(stats, "num_iters", None)
         self.iterations += int(iterations) if isinstance(iterations, int | float) else 0
         self.solved += 1
-        status = status_of(problem.status)
-        if status is Status.TIME_LIMIT or (status is not Status.OPTIMAL and self.deadline.left == 0.0):
-            raise (
-                self.deadline.passed(known)
-                if self.deadline.seconds is not None
-                else FairoptError(f"CVXPY with {self.solver} stopped at a limit of its own; try another solver")
-            )
-        if status is not Status.OPTIMAL or self.x.value is None or not np.isfinite(self.x.value).all():
-            raise FairoptError(f"CVXPY with {self.solver} found no answer: {status.value}; try another solver")
+        _require_point(status, self.x.value, self.solver)
 
     # Back to the program's units ---------------------------------------------------------------------------------------------
 
@@ -320,8 +361,8 @@ class _Task:
 
         found = solve_tree(self.program, goal, lambda _: solver_of, settle_below(tolerance), self.deadline)
         self.seconds["compile"] += sum(task.seconds["compile"] for task in made)
-        self.iterations += sum(task.iterations for task in made)
-        self.solved += sum(task.solved for task in made)
+        self.iterations += found.iterations + sum(task.iterations for task in made)
+        self.solved += found.programs_solved + sum(task.solved for task in made)
         return found
 
 

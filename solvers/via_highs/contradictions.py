@@ -6,7 +6,7 @@ others still cannot (a deletion filter); what remains is irreducible: without an
 
 >>> import fairopt as fo
 >>> pool = fo.Instance([[9]], [[1], [1]], users=["a", "b"], servers=["s"], resources=["gpu"], rules=["x[a] >= 2 * x[b]", "x[b] >= 4"])
->>> contradiction(fo.formulate(pool, "max-min"))
+>>> contradiction(fo.formulate(pool, "max-min"), Deadline(None))
 ['x[a] >= 2 * x[b]', 'x[b] >= 4', 'gpu @ s']
 """
 
@@ -18,15 +18,22 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import LimitKind, Program
 from fairopt.program.rule_limits import rule_of
-from fairopt.solvers.highs_model import HighsModel
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.highs_model import HighsModel, solved
 
 __all__ = ["contradiction"]
 
 _FEASIBLE = 1e-9  # excess of all rows together, in units of their largest numbers
 
 
-def contradiction(program: Program) -> list[str]:
-    """Return the names of an irreducible set of rows that cannot hold together, rules first; [] where all can."""
+def contradiction(program: Program, deadline: Deadline) -> list[str]:
+    """Return the names of an irreducible set of rows that cannot hold together, rules first; [] where all can.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline, or where HiGHS fails.
+    """
     limits, largest = program.limits, program.largest()
     scale = np.where(np.isfinite(largest) & (largest > 0), largest, 1.0)
     matrix = sp.csr_array(limits.matrix * scale)
@@ -34,22 +41,22 @@ def contradiction(program: Program) -> list[str]:
     np.maximum.at(size, np.repeat(np.arange(len(limits)), np.diff(matrix.indptr)), np.abs(matrix.data))
     size = np.where(size > 0, size, 1.0)
     matrix, right = sp.csr_array(matrix / size[:, None]), limits.bounds / size
-    excess, prices = _excess(matrix, right, np.arange(right.size))
+    excess, prices = _excess(matrix, right, np.arange(right.size), deadline)
     if excess <= _FEASIBLE:
         return []
     rows = np.flatnonzero(prices > _FEASIBLE * prices.max())
-    if _excess(matrix, right, rows)[0] <= _FEASIBLE:  # prices of more digits would be needed
+    if _excess(matrix, right, rows, deadline)[0] <= _FEASIBLE:  # prices of more digits would be needed
         rows = np.arange(right.size)
     for row in sorted(rows.tolist(), key=lambda k: limits.kinds[k] == LimitKind.RULE):  # what is no rule is left out first
         fewer = rows[rows != row]
-        if _excess(matrix, right, fewer)[0] > _FEASIBLE:
+        if _excess(matrix, right, fewer, deadline)[0] > _FEASIBLE:
             rows = fewer
     rules = limits.kinds[rows] == LimitKind.RULE
     ordered = [*rows[rules].tolist(), *rows[~rules].tolist()]
     return list(dict.fromkeys(rule_of(program.limit_name(row)) for row in ordered))
 
 
-def _excess(matrix: sp.csr_array, right: FloatArray, rows: IntArray) -> tuple[float, FloatArray]:
+def _excess(matrix: sp.csr_array, right: FloatArray, rows: IntArray, deadline: Deadline) -> tuple[float, FloatArray]:
     """Return the smallest sum of excesses of some rows, and their prices."""
     if not rows.size:
         return 0.0, np.zeros(0)
@@ -58,5 +65,5 @@ def _excess(matrix: sp.csr_array, right: FloatArray, rows: IntArray) -> tuple[fl
     cost = np.concatenate([np.zeros(columns), -np.ones(rows.size)])
     n = cost.size
     model = HighsModel(cost, np.zeros(n), np.full(n, np.inf), whole, np.full(rows.size, -np.inf), right[rows], tolerance=1e-10)
-    outcome = model.run(float("inf"))
+    outcome = solved(model.run(deadline.left), deadline, {})
     return float(np.maximum(outcome.x[columns:], 0.0).sum()), np.maximum(outcome.row_duals, 0.0)

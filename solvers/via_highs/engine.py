@@ -65,10 +65,10 @@ class HiGHS(Backend):
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features by the LPs of all users, or by branch and cut."""
-        if not program.down_closed:
+        if not program.down_closed and not program.integral and program.goal.feature is not Feature.NESTED:
             from fairopt.solvers.via_highs.ruled import solve_ruled
 
-            return solve_ruled(program, deadline)
+            return solve_ruled(program, deadline, tolerance)
         return (_WHOLE if program.integral else _DIVISIBLE)[program.goal.feature](program, program.goal, tolerance, deadline)
 
 
@@ -79,6 +79,10 @@ def _whole_tree(program: Program, goal: TreeFilling, _: float, deadline: Deadlin
 
 
 def _whole(program: Program, _: Leximin | Total, __: float, deadline: Deadline) -> Solution:
+    if not program.down_closed:
+        from fairopt.solvers.via_highs.ruled_whole import solve_whole_ruled
+
+        return solve_whole_ruled(program, deadline)
     from fairopt.solvers.via_highs.whole_tasks import solve_whole
 
     return solve_whole(program, deadline)

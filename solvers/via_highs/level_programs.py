@@ -228,8 +228,7 @@ class LevelPrograms:
         t = float(outcome.x[-1])
         if 1 / SETTINGS.unit_off < t < SETTINGS.unit_off:
             return False
-        # What users have already is a measure of its own.
-        off = t > SETTINGS.unit_off or t > SETTINGS.no_progress if course.start.any() else t > 0
+        off = t > (SETTINGS.no_progress if course.start.any() else 0.0)  # what users have already is a measure of its own
         if off:
             self._restart(course, self.t_unit * t, None, self._now.highs.basis)
         return off
@@ -256,14 +255,19 @@ class LevelPrograms:
         for _ in range(SETTINGS.most_refinements):
             if error <= SETTINGS.refine_above:
                 break
-            point, error = self._point(course, self._now.highs.refine(point.outcome, self.deadline.left))
+            point, error = self._point(course, self._again(point.outcome))
         self.programs += 1
         self.last = point
         return point
 
     def sharper(self, course: Course, point: Point) -> Point:
         """Solve again for prices of more digits."""
-        return self._point(course, self._now.highs.refine(point.outcome, self.deadline.left, of_prices=SETTINGS.sharper))[0]
+        return self._point(course, self._again(point.outcome, of_prices=SETTINGS.sharper))[0]
+
+    def _again(self, outcome: Outcome, of_prices: float = 1.0) -> Outcome:
+        refined = self._now.highs.refine(outcome, self.deadline.left, of_prices=of_prices)
+        self.iterations += refined.iterations - outcome.iterations
+        return refined
 
     def _point(self, course: Course, outcome: Outcome) -> tuple[Point, float]:
         return point_of(self._now, self.problem, course, outcome)

@@ -8,13 +8,15 @@ An agent with a positive multiplier is settled. All rows of earlier depths stay.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
 
+from fairopt.errors import NoSolution
 from fairopt.instance.tolerances import ROUNDING
-from fairopt.program import Nested, Program, Solution, Stage
-from fairopt.solvers.backend import Deadline
+from fairopt.program import LimitKind, Nested, Program, Solution, Stage
+from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import HighsModel, solved
 from fairopt.solvers.leximin.levels import exactly
 from fairopt.solvers.via_highs.settings import SETTINGS
@@ -41,7 +43,12 @@ def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool
     last = np.full(len(program.users), -1)
     last[goal.users] = np.arange(goal.depth.size - goal.users.size, goal.depth.size)
     own = last[program.pair_users]  # the agent that each pair's user is
-    bounds = np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)
+    limits, ruled = program.limits, program.limits.kinds == LimitKind.RULE
+    bounds = np.where(limits.bounds > 0, limits.bounds, 1.0)
+    if ruled.any():  # any sign
+        size = np.maximum(np.abs(limits.bounds), abs(sp.csr_array(limits.matrix * largest)).max(axis=1).toarray().ravel())
+        bounds = np.where(ruled & (size > 0), size, bounds)
+    upper = np.where(ruled, limits.bounds / bounds, 1.0)
     owed, sums = np.zeros(reach.size), np.zeros(reach.size)  # what settled agents keep; what all have
     x, stages, programs, iterations = np.zeros(largest.size), list[Stage](), 0, 0
     for depth in range(1, int(goal.depth.max(initial=0)) + 1):
@@ -63,13 +70,17 @@ def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool
                 np.append(np.where(largest > 0, np.inf, 0.0), np.inf),
                 matrix,
                 np.concatenate([np.full(bounds.size, -np.inf), owed / size]),
-                np.concatenate([np.ones(bounds.size), np.full(reach.size, np.inf)]),
+                np.concatenate([upper, np.full(reach.size, np.inf)]),
                 tolerance=1e-10,
             )
-            outcome = model.refine(solved(model.run(deadline.left), deadline, {"levels": []}), deadline.left)
+            outcome = model.run(deadline.left)
+            if outcome.status is Status.INFEASIBLE and ruled.any() and not stages:
+                raise NoSolution("nothing is feasible", {"infeasible": True})
+            outcome = model.refine(solved(outcome, deadline, _final(program, goal, stages)), deadline.left)
             programs, iterations = programs + 1, iterations + outcome.iterations
             y = np.maximum(outcome.x[:-1], 0.0)
-            y /= max(1.0, float((use @ y).max(initial=0.0)))
+            if not ruled.any():  # else less of y may be infeasible
+                y /= max(1.0, float((use @ y).max(initial=0.0)))
             x = y * scale * (largest > 0)
             sums = np.asarray(of_agents @ x)
             t = float((sums[rising] / units[rising]).min())
@@ -77,7 +88,7 @@ def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool
             pays = np.maximum(-outcome.row_duals[bounds.size :], 0.0) / size
             level = np.where(rising, units * t, owed)
             paid = pays * goal.sizes(level, reach)
-            gap = max(float(prices @ bounds - pays @ level), ROUNDING * float(paid.sum()))
+            gap = max(float(prices @ np.where(ruled, limits.bounds, bounds) - pays @ level), ROUNDING * float(paid.sum()))
             with np.errstate(divide="ignore"):
                 could = gap / paid  # by which part an agent could rise
             stopped = rising & (could <= max(SETTINGS.settled_agent, float(could[rising].min())))
@@ -89,4 +100,12 @@ def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool
         sums = np.where(goal.depth == depth, owed, sums)
     shares = np.zeros(len(program.users))
     shares[goal.users] = owed[goal.depth.size - goal.users.size :]
-    return Solution(exactly(program, program.utilities, x, shares), tuple(stages), iterations=iterations, programs_solved=programs)
+    x = x if ruled.any() else exactly(program, program.utilities, x, shares)
+    return Solution(x, tuple(stages), iterations=iterations, programs_solved=programs)
+
+
+def _final(program: Program, goal: Nested, stages: Sequence[Stage]) -> dict[str, object]:
+    """Return the final levels of all depths, and the users who are settled themselves, for the error at a time limit."""
+    first = goal.depth.size - goal.users.size  # the agents from here on are users
+    settled = [goal.users[agent - first] for stage in stages if stage.agents is not None for agent in stage.agents if agent >= first]
+    return {"levels": [stage.value for stage in stages], "users": [program.users[n] for n in settled]}

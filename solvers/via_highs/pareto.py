@@ -36,7 +36,7 @@ import scipy.sparse as sp
 from fairopt.errors import CertificateError
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.instance.tolerances import CERTIFIED, NOTHING, TINY
-from fairopt.program import Program
+from fairopt.program import LimitKind, Program
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import PRIMAL_SIMPLEX, HighsModel, Outcome, Status, solved
 from fairopt.solvers.via_highs.settings import SETTINGS
@@ -110,7 +110,8 @@ class _Search:
         self.deadline, self.gap, self.solved = deadline, 0.0, 0
         largest = program.largest()
         columns = np.flatnonzero(largest > 0)
-        rows = np.flatnonzero(program.limits.bounds > 0)
+        ruled = program.limits.kinds == LimitKind.RULE
+        rows = np.flatnonzero((program.limits.bounds > 0) | ruled)
         self.scale = largest[columns]
         users, user = np.unique(program.pair_users[columns], return_inverse=True)
         members = np.flatnonzero(counted[users])
@@ -122,7 +123,10 @@ class _Search:
         # those that reach its limits and those that reach that share.
         self.scale = largest[columns] / np.sqrt(np.where(np.isin(user, members), np.maximum(worth / self.share_unit, 1.0), 1.0))
         self.reach = largest[columns] / self.scale
-        self.limits = sp.csr_array(program.limits.matrix[rows][:, columns] * self.scale) / program.limits.bounds[rows][:, None]
+        limits, bounds = sp.csr_array(program.limits.matrix[rows][:, columns] * self.scale), program.limits.bounds[rows]
+        size = np.where(ruled[rows], np.maximum(np.abs(bounds), abs(limits).max(axis=1).toarray().ravel()), bounds)
+        size = np.where(size > 0, size, 1.0)
+        self.limits, self.bounds, self.down_closed = limits / size[:, None], bounds / size, program.down_closed
         mine = np.isin(user, members)
         entries = (shares[columns] * self.scale)[mine] / self.share_unit, (np.searchsorted(members, user[mine]), np.flatnonzero(mine))
         self.shares = sp.csr_array(entries, shape=(members.size, columns.size))
@@ -135,7 +139,7 @@ class _Search:
             np.append(self.reach, self.largest_level),
             sp.csc_array(matrix),
             np.concatenate([np.full(rows.size, -np.inf), np.zeros(members.size)]),
-            np.concatenate([np.ones(rows.size), np.full(members.size, np.inf)]),
+            np.concatenate([self.bounds, np.full(members.size, np.inf)]),
             tolerance=1e-10,
         )
         self.model.set_options(simplex_strategy=PRIMAL_SIMPLEX)  # a new goal leaves the basis feasible
@@ -163,14 +167,14 @@ class _Search:
     def _judged(self, outcome: Outcome, per_column: FloatArray, of_total: float, of_share: float) -> tuple[FloatArray, float]:
         """Return the point that an outcome reaches, and by how much, relative, the bound of its prices is above it."""
         y = np.maximum(outcome.x[:-1], 0.0)
-        y = y / max(1.0, float((self.limits @ y).max(initial=0.0)))
+        y = y / max(1.0, float((self.limits @ y).max(initial=0.0))) if self.down_closed else y
         point = np.array([self.scale @ y / self.total_unit, float(np.asarray(self.shares @ y).min())])
         duals = outcome.row_duals / SETTINGS.magnified_goal
         prices = np.maximum(duals[: self.limits.shape[0]], 0.0)
         lifts = np.maximum(-duals[self.limits.shape[0] :], 0.0)
         reduced = per_column + self.shares.T @ lifts - self.limits.T @ prices
         level = max(of_share - float(lifts.sum()), 0.0) * self.largest_level
-        bound = float(prices.sum() + np.maximum(reduced, 0.0) @ self.reach) + level
+        bound = float(prices @ self.bounds + np.maximum(reduced, 0.0) @ self.reach) + level
         return point, (bound - float(of_total * point[0] + of_share * point[1])) / max(bound, TINY)
 
 

@@ -1,4 +1,4 @@
-"""Programs with rules by HiGHS: the linear programs of `fairopt.solvers.leximin.ruled`, refined."""
+"""Programs with rules by HiGHS: the linear programs of `fairopt.solvers.leximin.ruled_tree`, refined."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import scipy.sparse as sp
 
 from fairopt.errors import NoSolution
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.program import Program, Solution
 from fairopt.solvers.backend import Deadline, Status
 from fairopt.solvers.highs_model import HighsModel, solved
-from fairopt.solvers.leximin.ruled import solve_ruled as by_programs
+from fairopt.solvers.leximin.ruled_tree import solve_by_programs
 
 __all__ = ["solve_ruled"]
 
 
-def solve_ruled(program: Program, deadline: Deadline) -> Solution:
-    """Return the leximin, or the largest total, of a program with rules.
+def solve_ruled(program: Program, deadline: Deadline, tolerance: float = CERTIFIED) -> Solution:
+    """Return the leximin, the largest total, or the filled tree, of a program with rules.
 
     Raises
     ------
@@ -30,17 +31,20 @@ def solve_ruled(program: Program, deadline: Deadline) -> Solution:
     def solve(cost: FloatArray, matrix: sp.csr_array, right: FloatArray) -> tuple[FloatArray, FloatArray]:
         nonlocal iterations
         n = cost.size
-        slack = right + _ROUNDING * np.abs(right)  # levels are known to rounding
-        model = HighsModel(cost, np.zeros(n), np.full(n, np.inf), matrix, np.full(right.size, -np.inf), slack, tolerance=1e-10)
-        outcome = model.run(deadline.left)
-        if outcome.status is Status.INFEASIBLE:
-            raise NoSolution("nothing is feasible", {"infeasible": True})
-        outcome = model.refine(solved(outcome, deadline, {}), deadline.left, of_prices=_SHARPER)
+        for slack in (0.0, _ROUNDING):  # levels are known to rounding
+            bounds = right + slack * np.abs(right)
+            model = HighsModel(cost, np.zeros(n), np.full(n, np.inf), matrix, np.full(right.size, -np.inf), bounds, tolerance=1e-10)
+            first = model.run(deadline.left)
+            if first.status is Status.INFEASIBLE:
+                raise NoSolution("nothing is feasible", {"infeasible": True})
+            outcome = model.refine(solved(first, deadline, {}), deadline.left, of_prices=_SHARPER)
+            if outcome is not first:
+                break
         iterations += outcome.iterations
         return np.maximum(outcome.x, 0.0), np.maximum(outcome.row_duals, 0.0)
 
-    found = by_programs(program, solve, deadline)
-    return replace(found, iterations=iterations)
+    found = solve_by_programs(program, solve, tolerance, deadline)
+    return replace(found, iterations=found.iterations + iterations)
 
 
 _ROUNDING = 1e-13

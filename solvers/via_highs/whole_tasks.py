@@ -16,6 +16,7 @@ shares of different orders of magnitude.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
@@ -32,7 +33,7 @@ from fairopt.solvers.via_highs.rows import Rows
 from fairopt.solvers.via_highs.settings import SETTINGS
 from fairopt.solvers.via_highs.whole_starts import WholeStarts
 
-__all__ = ["solve_whole"]
+__all__ = ["Outcomes", "solve_whole"]
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ def solve_whole(program: Program, deadline: Deadline) -> Solution:
     """Solve Total or Leximin over whole tasks."""
     if program.goal.feature is Feature.TOTAL:
         return _total(program, deadline)
-    return _Outcomes(program, deadline).solve()
+    return Outcomes(program, deadline).solve()
 
 
 def _totals(program: Program, worth: FloatArray) -> Totals:
@@ -97,7 +98,7 @@ def _greedy_total(program: Program, deadline: Deadline) -> FloatArray:
     return max(x, _one_by_one(program, program.worth, deadline), key=lambda tasks: float(program.worth @ tasks))
 
 
-class _Outcomes:
+class Outcomes:
     """The levels found so far, how many users are counted at or below each, and the best allocation known."""
 
     def __init__(self, program: Program, deadline: Deadline) -> None:
@@ -281,7 +282,6 @@ class _Outcomes:
         if self.deadline.left == 0.0:
             raise self.deadline.passed(self._known())
         needs = [*(self._at_least(level) for level in self.levels), need]
-        size = self.member.size
         scale = np.where(self.uneven, 1.0 / np.maximum(need, TINY), 1.0)
         first = self.totals.first[self.kept]
         position = np.searchsorted(self.member, self.program.pair_users[first])
@@ -292,18 +292,8 @@ class _Outcomes:
             rows = Rows()
             y = rows.columns(self.totals.upper[self.kept])
             self.totals.limit(rows, y, self.kept)
-            exceptions = [rows.columns(np.ones(size)) for _ in self.levels]
-            each = rows.rows(size, need * scale)
-            rows.put(each[position], y, worth)
-            for k, columns in enumerate(exceptions):
-                rows.put(each, columns, misses[k])
-                rows.row(dict.fromkeys(columns.tolist(), 1.0), upper=float(allowed[k]) if k < len(allowed) else float(size))
-                if k:  # who is an exception to an earlier level is one to this
-                    nested = rows.rows(size, 0.0)
-                    rows.put(nested, columns, np.ones(size))
-                    rows.put(nested, exceptions[k - 1], np.full(size, -1.0))
-            below = exceptions[-1] if exceptions else np.empty(0, np.int64)
-            light = len(allowed) == len(exceptions)
+            below = self._members(rows, y, position, worth, need * scale, misses, allowed)
+            light = len(allowed) == len(self.levels)
             cost = (
                 dict(zip(y.tolist(), (-self.totals.load[self.kept]).tolist(), strict=True))
                 if light
@@ -319,6 +309,30 @@ class _Outcomes:
                 return below, outcome
             solved(outcome, self.deadline, self._known())
             rounds = rounds - 1 if self.totals.tighten(self._of_totals(outcome.x), self.deadline, self._known()) else 0
+
+    def _members(
+        self,
+        rows: Rows,
+        columns: IntArray,
+        position: IntArray,
+        worth: FloatArray,
+        need: FloatArray,
+        misses: Sequence[FloatArray],
+        allowed: Sequence[int],
+    ) -> IntArray:
+        """Add the row of each member: what its ``columns`` are worth, and its exceptions; return the exceptions to the last level."""
+        size = self.member.size
+        exceptions = [rows.columns(np.ones(size)) for _ in self.levels]
+        each = rows.rows(size, need)
+        rows.put(each[position], columns, worth)
+        for k, own in enumerate(exceptions):
+            rows.put(each, own, misses[k])
+            rows.row(dict.fromkeys(own.tolist(), 1.0), upper=float(allowed[k]) if k < len(allowed) else float(size))
+            if k:  # who is an exception to an earlier level is one to this
+                nested = rows.rows(size, 0.0)
+                rows.put(nested, own, np.ones(size))
+                rows.put(nested, exceptions[k - 1], np.full(size, -1.0))
+        return exceptions[-1] if exceptions else np.empty(0, np.int64)
 
     def _of_totals(self, x: FloatArray) -> FloatArray:
         y = np.zeros(self.totals.first.size)

@@ -7,7 +7,8 @@ Let c[1] < c[2] < ... be how many users are counted at or below the levels t[1] 
     B   the next count is the smallest number of users at or below t under the same conditions.
 
 T is concave, so T[n] >= t takes linear rows: an auxiliary column for each sibling of n and of the queues above it, y <= S[c] and
-y <= w[c] l. A binary column for each user and level says whether the user is an exception.
+y <= w[c] l (in a queue of the order "listed", y = S[c] of the siblings before it).
+A binary column for each user and level says whether the user is an exception.
 
 Every part of the filling has whole tasks of its own, x[1], x[2], ...: no user has less in a part than in the one before, and only rising
 users have more. The conditions on the levels of a part remain in later parts, so the choices of an early part are made with the later ones
@@ -350,19 +351,23 @@ class _Filling:
                 continue
             column, child, node = gain[n], gain[n], int(tree.user_node[n])
             while node:
-                column, child = self._held_when(rows, children[node], column, child, rate), sums[node]
+                column, child = self._held_when(rows, children[node], column, child, rate, bool(tree.listed[node])), sums[node]
                 if part.node_rates is not None and part.node_rates[node] > 0:
                     rate = float(part.node_rates[node])
                     break
                 rate, node = float(tree.weights[node]), int(tree.parent[node])
             model.time[n] = {column: clock / rate}
 
-    def _held_when(self, rows: Rows, children: list[tuple[int, float]], own: int, child: int, weight: float) -> int:
+    def _held_when(self, rows: Rows, children: list[tuple[int, float]], own: int, child: int, weight: float, listed: bool) -> int:
         """Return a column of at most what a queue holds when one of its children, of this weight, holds ``own``."""
         if len(children) == 1:
             return own
         held = rows.column()
         entries = {own: 1.0, held: -1.0}
+        if listed:
+            before = [column for column, _ in children]
+            rows.row(entries | dict.fromkeys(before[: before.index(child)], 1.0), lower=0.0)
+            return held
         for column, other in children:
             if column != child:
                 least = rows.column()

@@ -8,7 +8,8 @@ Leximins, and one equal level, are in `fairopt.solvers.via_pyomo.levels`.
 Alternatives. A union of polytopes is a MILP (gdp.bigm or gdp.hull), whose answers are good to a solver's tolerance of 1e-6 or 1e-9
 only. So the MILP only *chooses*: with one alternative of each clause fixed, its rows hold together with the limits, a linear program
 that is solved with its tolerances tightened by iterative refinement. If the choice turns out to be feasible within the MILP's
-tolerance only, it is excluded and the MILP solved again. The gap is that between the point found and the MILP's bound."""
+tolerance only, it is excluded and the MILP solved again. The gap is that between the point found and the MILP's bound; a solver that gives
+no bound leaves it unknown, and the answer uncertified."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from fairopt.errors import FairoptError, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.program import Alternative, Disjunctive, Feature, Program, Solution, Total
 from fairopt.solvers.backend import Backend, Deadline, Status, nothing_to_solve
-from fairopt.solvers.highs_model import HighsModel
+from fairopt.solvers.highs_model import HighsModel, solved
 from fairopt.solvers.via_pyomo import model as pyomo_model
 from fairopt.solvers.via_pyomo.levels import solve_filling, solve_levels
 from fairopt.solvers.via_pyomo.ruled import solve_with_rules
@@ -57,8 +58,10 @@ class Pyomo(Backend):
         goal = program.goal
         if program.integral and goal.has_levels:
             raise Unsupported(f'"pyomo" does not solve a leximin over whole tasks, as "{program.name}" is here; use highs')
+        if not program.down_closed and program.integral:
+            raise Unsupported(f'"pyomo" finds no whole tasks that obey rules, as "{program.name}" has here; use highs')
         if not program.down_closed:
-            return solve_with_rules(program, pyomo_model.solver(self.within), deadline)
+            return solve_with_rules(program, pyomo_model.solver(self.within), deadline, tolerance)
         if not (program.largest() > 0).any():
             return nothing_to_solve(program)
         engine = pyomo_model.solver(self.within)
@@ -80,7 +83,9 @@ def _total(program: Program, goal: Total, engine: Any, _: float, deadline: Deadl
     if program.integral:
         x = np.rint(x)
         reached = float(program.worth @ x)
-        bound = reached if np.isnan(bound) else bound * unit
+        if bound is None:
+            return Solution(x)
+        bound *= unit
         return Solution(x, gap=max(bound - reached, 0.0) / max(bound, unit * 1e-9), bound=max(bound, reached))
     bounds = np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)
     return Solution(x * scale, prices=pyomo_model.prices(model, program) * unit / bounds)
@@ -116,12 +121,11 @@ def _choose(program: Program, goal: Disjunctive, engine: Any, _: float, deadline
         exact = _exactly(scaled, within, chosen, point, deadline)
         if exact is not None:
             value = float(within.preference @ exact[: largest.size])
-            gap = 0.0 if np.isnan(bound) else max(bound - value, 0.0) / max(abs(bound), 1.0)
             x = exact[: largest.size] * scale
             return Solution(
                 x,
-                gap=gap,
-                bound=None if np.isnan(bound) else max(bound, value) * unit,
+                gap=None if bound is None else max(bound - value, 0.0) / max(abs(bound), 1.0),
+                bound=None if bound is None else max(bound, value) * unit,
                 programs_solved=2 * (attempt + 1),
                 auxiliary=exact[largest.size :] * auxiliary_scale,
             )
@@ -168,10 +172,12 @@ def _exactly(program: Program, goal: Disjunctive, chosen: list[int], point: Floa
     cost = np.concatenate([goal.preference, np.zeros(goal.auxiliary_upper.size)])
     model = HighsModel(cost, low, high, matrix, lower, upper, tolerance=1e-10)
     outcome = model.run(deadline.left)
-    if outcome.status is Status.TIME_LIMIT:
-        raise deadline.passed({})
-    if outcome.status is not Status.OPTIMAL:
+    if outcome.status is Status.FAILED:  # that says nothing of the choice: once more, from no basis
+        model.forget()
+        outcome = model.run(deadline.left)
+    if outcome.status in (Status.INFEASIBLE, Status.UNBOUNDED):  # all columns have bounds: HiGHS means that it is one of the two
         return None
+    outcome = solved(outcome, deadline, {})
     return np.clip(model.refine(outcome, deadline.left).x, low, high)
 
 

@@ -163,8 +163,9 @@ def _build(program: Program, goal: Any, transformation: str | None) -> Any:
             labels = _labels(program, rows)
             model.add_component(component, pyo.Constraint(list(labels)))
             for label, row in labels.items():
-                body = row_of(program.limits.matrix, row, x)
-                getattr(model, component).add(label, body <= float(program.limits.bounds[row]))
+                if program.limits.matrix.indptr[row] < program.limits.matrix.indptr[row + 1]:  # Pyomo has no rows without a variable
+                    body = row_of(program.limits.matrix, row, x)
+                    getattr(model, component).add(label, body <= float(program.limits.bounds[row]))
 
     members = program.members
     model.utility = pyo.Expression([program.users[n] for n in members])
@@ -320,19 +321,19 @@ def solver(name: str | None) -> Any:
     return found
 
 
-def run(model: Any, engine: Any, seconds: float) -> tuple[Status, float]:
-    """Solve; the values are in the model then. Return the status and the bound on the goal (nan if there is none)."""
+def run(model: Any, engine: Any, seconds: float) -> tuple[Status, float | None]:
+    """Solve; the values are in the model then. Return the status and the bound on the goal, None if the solver gives none."""
     with inside():
         how: dict[str, Any] = {"timelimit": max(seconds, 1e-3)} if np.isfinite(seconds) else {}
         results = engine.solve(model, load_solutions=False, **how)
         status = status_of(results.solver.termination_condition)
         if status is Status.OPTIMAL:
             model.solutions.load_from(results)
-        bound = results.problem.upper_bound
         try:
-            return status, float(bound)
+            bound = float(results.problem.upper_bound)
         except (TypeError, ValueError):
-            return status, float("nan")
+            return status, None
+        return status, bound if np.isfinite(bound) else None
 
 
 def values(variables: list[Any]) -> FloatArray:
@@ -365,8 +366,10 @@ def prices(model: Any, program: Program) -> FloatArray:
     found = np.zeros(len(program.limits))
     for kind, name in COMPONENT.items():
         rows = np.flatnonzero(program.limits.kinds == kind)
-        for j, label in zip(rows, getattr(model, name, ()), strict=True):
-            found[j] = abs(float(model.dual.get(getattr(model, name)[label], 0.0)))
+        if rows.size:
+            component = getattr(model, name)
+            for j, label in zip(rows, component.index_set(), strict=True):
+                found[j] = abs(float(model.dual.get(component[label], 0.0))) if label in component else 0.0
     return np.where(found > _NOISE * found.max(initial=0.0), found, 0.0)
 
 

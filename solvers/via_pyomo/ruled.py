@@ -1,4 +1,4 @@
-"""Programs with rules by Pyomo's solvers: the linear programs of `fairopt.solvers.leximin.ruled`, each a model of its own."""
+"""Programs with rules by Pyomo's solvers: the linear programs of `fairopt.solvers.leximin.ruled_tree`, each a model of its own."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import scipy.sparse as sp
 
 from fairopt.errors import NoSolution
 from fairopt.instance import FloatArray
+from fairopt.instance.tolerances import CERTIFIED
 from fairopt.program import Program, Solution
 from fairopt.solvers.backend import Deadline, Status
-from fairopt.solvers.leximin.ruled import solve_ruled
+from fairopt.solvers.leximin.ruled_tree import solve_by_programs
 from fairopt.solvers.via_pyomo import model as pyomo_model
 
 __all__ = ["solve_with_rules"]
 
 
-def solve_with_rules(program: Program, engine: Any, deadline: Deadline) -> Solution:
-    """Return the leximin, or the largest total, of a program with rules.
+def solve_with_rules(program: Program, engine: Any, deadline: Deadline, tolerance: float = CERTIFIED) -> Solution:
+    """Return the leximin, the largest total, or the filled tree, of a program with rules.
 
     Raises
     ------
@@ -46,4 +47,4 @@ def solve_with_rules(program: Program, engine: Any, deadline: Deadline) -> Solut
         prices[some] = [abs(float(model.dual.get(model.rows[row], 0.0))) for row in some.tolist()]
         return np.maximum(pyomo_model.values(columns), 0.0), prices
 
-    return solve_ruled(program, solve, deadline)
+    return solve_by_programs(program, solve, tolerance, deadline)

@@ -39,7 +39,46 @@ def test_limits_and_guarantees_of_queues() -> None:
     assert stops["the surplus", "y"] == ("gpu @ pool",)
 
 
+def test_a_guarantee_that_is_kept() -> None:
+    """b's 4 GPUs are all there are on server i; a guarantees 4 as well, and finds them on j (see docs/explanation/trees.md)."""
+    instance = fo.Instance(
+        [[4], [4]],
+        [[1], [1], [1]],
+        eligibility=[[1, 0], [0, 1], [1, 0]],
+        queues=[fo.Queue("a", guarantee={"gpu": 4}), fo.Queue("b", guarantee={"gpu": 4})],
+        queue_of=["a", "a", "b"],
+        users=["x", "y", "z"],
+        servers=["i", "j"],
+        resources=["gpu"],
+    )
+    for exact in (False, True):
+        allocation = fo.solve(instance, "drfh", exact=exact)
+        assert allocation.levels[0].users == ("x",)
+        assert allocation.levels[0].floors == {"guaranteed gpu of b": 4}
+        assert "guaranteed gpu of b" in allocation.stopped_by[0]["x"]
+        assert allocation.to_dict()["levels"][0]["floors"] == {"guaranteed gpu of b": 4}
+        said = str(fo.explain(allocation, "x", resolves=0))
+        assert "In the guarantees it rises no further, so that what guarantees give together is kept: guaranteed gpu of b (4)." in said
+
+
 def test_time_of_servers() -> None:
     """Under time division a server's time is full."""
     instance = fo.Instance([[1]], [[1], [1]], rates=[[2], [3]], users=["x", "y"], servers=["s"])
     assert fo.solve(instance, "drfh").stopped_by == ({"x": ("time of s",), "y": ("time of s",)},)
+
+
+def test_resources_of_the_cluster_and_limits() -> None:
+    """A level names of them what its user needs: 8 licences stop a, the server b; limit l stops c of the lower tier, who never rose."""
+    pool = fo.Instance([[20]], [[1, 1], [1, 0]], resources=["cpu"], shared={"licence": 8}, users=["a", "b"], servers=["s"])
+    assert fo.solve(pool, "max-min").stopped_by == ({"a": ("licence of the cluster",)}, {"b": ("cpu @ s",)})
+    late = fo.Instance(
+        [[20]],
+        [[1], [1]],
+        resources=["cpu"],
+        users=["c", "d"],
+        servers=["s"],
+        limits=[fo.Limit("l", 4)],
+        queues=[fo.Queue("q"), fo.Queue("r", tier=1)],
+        queue_of=["q", "r"],
+    )
+    assert fo.solve(late, "max-min").stopped_by == ({"d": ("l",)}, {"c": ("l",)})

@@ -11,7 +11,8 @@ from strategies import instances
 
 import fairopt as fo
 from fairopt.certificate import Certificate, certify
-from fairopt.program import Program, Solution, Stage
+from fairopt.certificate.conditions import clause_violation
+from fairopt.program import Disjunctive, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import policy
 
@@ -202,3 +203,10 @@ def test_a_user_with_all_its_tasks_stands_in_nobodys_way(monkeypatch: pytest.Mon
     assert in_the_way.fairness == pytest.approx(0.01 / 0.99)
     monkeypatch.setattr("fairopt.certificate.conditions._wasted_spending", lambda *_: 0.0)
     assert certify(program, answer(0.0, 0.01)).worst <= 1e-12  # nothing else sees it
+
+
+def test_bounds_of_auxiliary_columns_count() -> None:
+    """0 <= a <= 0.5: at 0.75 it is half too large, and at -0.25 as much too small."""
+    goal = Disjunctive(np.ones(1), (), np.array([0.5]))
+    for level, violation in ((0.0, 0.0), (0.5, 0.0), (0.75, 0.5), (-0.25, 0.5)):
+        assert clause_violation(goal, np.zeros(1), np.array([level])) == pytest.approx(violation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,6 +120,24 @@ def test_identical_rows_are_one_group_unless_they_are_told_apart() -> None:
     assert [group.name for group in whole_tasks(allocation, {"a2": "other"}).groups] == ["a1", "other", "b1 +1"]
     back = whole_tasks(allocation).as_allocation()
     assert (back.tasks.T @ pool.demands <= 4).all()
+
+
+@pytest.mark.parametrize("servers", [["n1"], ["n2"], "zone = b"])
+def test_rows_that_a_limit_tells_apart_are_two_groups(servers: Any) -> None:
+    """a may have 4 GPUs of one of two equal servers: 8 tasks of each user, a where there is no limit."""
+    pool = fo.Instance(
+        [[8], [8]],
+        [[1], [1]],
+        users=["a", "b"],
+        servers=["n1", "n2"],
+        resources=["gpu"],
+        attributes=[{"zone": "a"}, {"zone": "b"}],
+        limits=[fo.Limit("l", 4, resource="gpu", users=["a"], servers=servers)],
+    )
+    free = 1 if servers == ["n1"] else 0
+    assert whole_tasks(fo.solve(pool, "drfh")).tasks.tolist() == [[0, 8][:: 1 if free else -1], [8, 0][:: 1 if free else -1]]
+    alike = pool.replace(limits=[fo.Limit("l", 4, resource="gpu", users=["a"], servers=["n1", "n2"])])
+    assert whole_tasks(fo.solve(alike, "drfh")).tasks.tolist() == [[4], [12]]
 
 
 def test_large_programs_are_filled_server_by_server() -> None:

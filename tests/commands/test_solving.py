@@ -440,10 +440,10 @@ def test_fractions_on_the_command_line(tmp_path: Path) -> None:
 def test_the_time_limit_leaves_the_best_whole_tasks(three: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     """They are shown with their bound and gap, not said to be an optimum; the status is that of no solution."""
 
-    def time_is_up(search: whole_tasks._Outcomes, _: int) -> float:
+    def time_is_up(search: whole_tasks.Outcomes, _: int) -> float:
         raise search.deadline.passed(search._known())
 
-    monkeypatch.setattr(whole_tasks._Outcomes, "_highest_level", time_is_up)
+    monkeypatch.setattr(whole_tasks.Outcomes, "_highest_level", time_is_up)
     options = ["--json"] if form == "json" else []
     found = run("solve", three, "--integral", "--time-limit", "60", *options, status=3)
     assert "no answer within the time limit of 60 s" in flat(found.stderr)

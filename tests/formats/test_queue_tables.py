@@ -97,7 +97,7 @@ REFUSED = [
     (
         "name,place\nq,1\n",
         'lab/queues.csv, column "place": a queue has no "place"; '
-        "there are name, parent, weight, tier, on, servers, group and guarantee:gpu and the like",
+        "there are name, parent, weight, tier, order, on, servers, group and guarantee:gpu and the like",
     ),
     ("name,limit:gpus\nq,1\n", 'lab/queues.csv, column "limit:gpus": there is no resource "gpus" (did you mean "gpu"?)'),
     ("name,limit:\nq,1\n", 'lab/queues.csv, column "limit:": there is no resource ""; the resources are gpu and cpu'),

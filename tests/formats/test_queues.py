@@ -97,7 +97,8 @@ QUEUES = [
     ("{name: q, wieght: 1}", 'queue "q", wieght: unknown key "wieght" (did you mean "weight"?)'),
     (
         "{name: q, demand: 1}",
-        'queue "q", demand: unknown key "demand"; the keys here are name, parent, weight, guarantee, limit, lending_limit, tier, quotas',
+        'queue "q", demand: unknown key "demand"; the keys here are name, parent, weight, guarantee, limit, lending_limit, tier, quotas, '
+        "order",
     ),
     ("{name: q, limit: {gpus: 1}}", 'queue "q", limit, gpus: there is no resource "gpus" (did you mean "gpu"?)'),
     ("{name: q, lending_limit: {disk: 1}}", 'queue "q", lending_limit, disk: there is no resource "disk"; the resources are gpu and cpu'),

@@ -24,6 +24,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.formats import syntax
 from fairopt.instance import Instance
 from fairopt.instance.fractions import plain_numbers
+from fairopt.instance.labelled import changed_queues
 from fairopt.instance.queues import Queue, Quota
 from fairopt.tables.schema import is_comment
 
@@ -79,7 +80,7 @@ counts = st.sampled_from([0.0, 1.0, 8.0, 12583.0, 2.0**53])
 def trees(draw: st.DrawFn, labels: st.SearchStrategy[str], servers: list[str], resources: list[str]) -> list[Queue]:
     """Queues with every feature, parents before or after their children."""
 
-    def given() -> dict[str, dict[str, float]]:
+    def given() -> dict[str, Any]:
         some = st.dictionaries(st.sampled_from(resources), amounts, max_size=3)
         guarantee, limit = draw(some), draw(some)
         lent = {resource: draw(amounts) for resource in guarantee if draw(st.booleans())}
@@ -94,7 +95,9 @@ def trees(draw: st.DrawFn, labels: st.SearchStrategy[str], servers: list[str], r
         ]
         parent = draw(st.sampled_from([None, *(queue.name for queue in queues)]))
         queues.append(Queue(name, parent, draw(amounts), **given(), tier=draw(st.integers(-3, 3)), quotas=quotas))
-    return draw(st.permutations(queues))
+    parents = {queue.parent for queue in queues}
+    orders = {queue.name: {"order": draw(st.sampled_from(["fair", "listed"]))} for queue in queues if queue.name not in parents}
+    return draw(st.permutations(changed_queues(orders, queues)))
 
 
 @st.composite

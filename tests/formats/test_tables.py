@@ -330,9 +330,14 @@ def test_an_instance_file_is_no_table(tmp_path: Path, name: str) -> None:
     assert str(refused.value) == f"{path}: {said}"
 
 
-def test_a_table_of_rules_is_refused() -> None:
-    """It would else be left out without a word."""
-    load(GOOD)
-    Path("lab/Rules.csv").write_text("rule\nx[alice] >= 2 * x[bob]\n")
-    with pytest.raises(InvalidInstance, match=r"Rules\.csv: tables hold no rules; .* or give them with --rule$"):
+def test_rules_are_a_table() -> None:
+    """In a folder, in any case of its name, and as a sheet; a mistake in one is in its line."""
+    plain = load(GOOD)
+    Path("lab/Rules.csv").write_text("rule\nx[alice] >= 2 * x[bob]\n\"amount['cpu', bob] <= 1/3\"\n")
+    ruled = formats.load("lab")
+    assert ruled == plain.replace(rules=["x[alice] >= 2 * x[bob]", "amount['cpu', bob] <= 1/3"])
+    formats.save(ruled, "lab.xlsx")
+    assert formats.load("lab.xlsx") == ruled
+    Path("lab/Rules.csv").write_text("rule\nx[alice] >= 2 * x[bob]\nx[alice] > 1\n")
+    with pytest.raises(InvalidInstance, match=r'Rules\.csv, line 3, column "rule": .*compares by something else'):
         formats.load("lab")

@@ -17,7 +17,7 @@ def setting(**changes: Any) -> Any:
     return SimpleNamespace(
         **{
             "owners": ("a", "b"),
-            "cluster": SimpleNamespace(n_servers=1),
+            "cluster": SimpleNamespace(n_servers=1, n_server_resources=1),
             "owner": np.array([0, 1]),
             "task_share": np.array([1 / 8, 1 / 8]),
             "demands": np.array([[1.0], [1.0]]),
@@ -44,7 +44,7 @@ def test_the_bundle_of_another_is_scaled_by_weights(weights: list[float], envy: 
 
 def by_loops(of: Any, wanted: np.ndarray, held: np.ndarray) -> list[float]:
     """The formula of the module, term by term."""
-    envy = []
+    envy, servers = [], of.cluster.n_server_resources
     for n in range(len(of.owners)):
         streams = [s for s in range(len(of.owner)) if of.owner[s] == n]
         own = sum(held[s].sum() * of.task_share[s] for s in streams)
@@ -59,7 +59,9 @@ def by_loops(of: Any, wanted: np.ndarray, held: np.ndarray) -> list[float]:
                 could = 0.0
                 for i in range(of.cluster.n_servers):
                     if of.eligibility[s, i]:
-                        could += min(bundle[i, r] / d if d > 0 else math.inf for r, d in enumerate(of.demands[s]))
+                        could += min(bundle[i, r] / d if d > 0 else math.inf for r, d in enumerate(of.demands[s][:servers]))
+                for r, d in enumerate(of.demands[s][servers:], servers):
+                    could = min(could, bundle[:, r].sum() / d if d > 0 else math.inf)
                 could *= of.weights[n] / of.weights[m]
                 most = max(most, min(could, wanted[s]) * of.task_share[s] - own)
         envy.append(most)
@@ -68,14 +70,14 @@ def by_loops(of: Any, wanted: np.ndarray, held: np.ndarray) -> list[float]:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_against_loops(seed: int) -> None:
-    """Several streams of an owner, queues, rows, constraints, resources that a stream does not use, weights from 0 to 4."""
+    """Several streams, queues, rows, constraints, resources that a stream does not use or of no server, weights from 0 to 4."""
     rng = np.random.default_rng(seed)
     owners, streams, rows = 4, 7, 3
     demands = rng.integers(0, 3, (streams, 2)).astype(float)
     demands[demands.sum(axis=1) == 0, 0] = 1
     of = setting(
         owners=tuple("abcd"),
-        cluster=SimpleNamespace(n_servers=rows),
+        cluster=SimpleNamespace(n_servers=rows, n_server_resources=2 if seed % 2 else 1),
         owner=np.concatenate([np.arange(owners), rng.integers(0, owners, streams - owners)]),
         task_share=rng.uniform(0.01, 0.1, streams),
         demands=demands,

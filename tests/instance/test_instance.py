@@ -250,7 +250,7 @@ def test_arrays_of_a_copy_are_read_only_too(again: Callable[[fo.Instance], fo.In
     instance = fo.Instance(**GOOD, tasks=[3, np.inf], rates=[[1, 2], [3, 4]], eligibility=[[1, 1], [1, 0]])
     other = again(instance)
     assert other == instance
-    assert len(_arrays(other)) == 11
+    assert len(_arrays(other)) == 12
     for name, array in _arrays(other).items():
         assert not array.flags.writeable, name
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from reference.named_limits import counted
+
 import fairopt as fo
 
 
@@ -20,7 +22,8 @@ class Reference:
         self.rows = [i for i in range(instance.n_servers) for _ in range(int(instance.counts[i]))]
         self.free = [[exact(c) for c in instance.capacities[i]] for i in self.rows]
         self.left = [[Fraction(1)] * (0 if cards is None else int(instance.capacities[i, cards])) for i in self.rows]
-        total = [exact(c) for c in instance.total_capacity]
+        total = [exact(c) for c in instance.total_capacity[: instance.n_server_resources]]
+        self.held: dict[tuple[object, ...], Fraction] = {}  # of limits
         self.scale = [Fraction(len(self.rows)) / c if c else Fraction(1) for c in total]
 
     def usable(self, server: int, asked: Fraction) -> list[int]:
@@ -45,7 +48,13 @@ class Reference:
 
     def put(self, n: int) -> int:
         """Place a task of user n, or return -1."""
-        demand = [exact(d) for d in self.instance.demands[n]]
+        every = [exact(d) for d in self.instance.demands[n]]
+        demand = every[: self.instance.n_server_resources]
+
+        def rows(i: int) -> list[tuple[tuple[object, ...], Fraction, Fraction]]:
+            queue = self.instance.queue_of[n]
+            return counted(self.instance, self.instance.users[n], queue, self.rows[i], i, every, exact)
+
         asked = Fraction(0) if self.cards is None else demand[self.cards]
         fits = [
             i
@@ -53,10 +62,13 @@ class Reference:
             if self.instance.eligibility[n, row]
             and all(d <= f for d, f in zip(demand, self.free[i], strict=True))
             and (asked == 0 or self.usable(i, asked))
+            and all(self.held.get(key, Fraction(0)) + amount <= bound for key, amount, bound in rows(i))
         ]
         if not fits:
             return -1
         best = min(fits, key=lambda i: (self.score(i, demand), i))
+        for key, amount, _ in rows(best):
+            self.held[key] = self.held.get(key, Fraction(0)) + amount
         self.free[best] = [f - d for f, d in zip(self.free[best], demand, strict=True)]
         if asked >= 1:
             for g in self.usable(best, asked):

@@ -60,7 +60,10 @@ def kept_of(instance: fo.Instance, number: Callable[[Any], Any] = Fraction, ther
             children = [k for k, queue in enumerate(instance.queues) if queue.parent == names[q]]
             return max(amounts.get(q, number(0)), sum((together(k, amounts) for k in children), number(0)))
 
-        capacity = sum((number(present[i]) * number(instance.capacities[i, r]) for i in group), number(0))
+        of_cluster = [number(amount) for amount in instance.shared.values()]
+        own = instance.capacities.shape[1]
+        on_servers = (number(present[i]) * number(instance.capacities[i, r]) for i in group if r < own)
+        capacity = of_cluster[r - own] if r >= own else sum(on_servers, number(0))
         everything = sum((together(q) for q, queue in enumerate(instance.queues) if queue.parent is None), number(0))
         factor = capacity / everything if everything > capacity else number(1)
         result.append(Kept(r, list(group), capacity, {q: amount * factor for q, amount in amounts.items()}))

@@ -12,7 +12,7 @@ import numpy as np
 
 import fairopt as fo
 
-__all__ = ["NamedRow", "rows_of_limits", "with_limits"]
+__all__ = ["NamedRow", "counted", "rows_of_limits", "with_limits"]
 
 Number = Any
 
@@ -71,6 +71,49 @@ def rows_of_limits(instance: fo.Instance, number: Callable[[Any], Number] = floa
                 inside = np.array([queue in way(place) for place in instance.queue_of])
                 rows.append(NamedRow(f"{limit.name} of {queue}", np.where(inside[:, None], use, number(0)), bound))
     return [row for row in rows if (row.use != 0).any()]
+
+
+def counted(
+    instance: fo.Instance, user: str, queue: str | None, row: int, single: int, demand: list[Number], number: Callable[[Any], Number]
+) -> list[tuple[tuple[Any, ...], Number, Number]]:
+    """Return what a task with this demand on a single server counts, and the bound, for each row of each limit that counts it.
+
+    The row has a key: the limit, and the user, queue or single server that it is of. Resources of the cluster are limits, too.
+    """
+    above, way = {each.name: each.parent for each in instance.queues}, [queue]
+    found: list[tuple[tuple[Any, ...], Number, Number]] = []
+    while way[-1] is not None:
+        way.append(above[way[-1]])
+    server = instance.servers[row]
+    for k, limit in enumerate(instance.limits):
+        if limit.users is not None and user not in limit.users:
+            continue
+        if limit.queues is not None and not set(limit.queues) & set(way):
+            continue
+        if isinstance(limit.servers, str):
+            attribute, value = (part.strip() for part in limit.servers.split("="))
+            if str(dict(instance.attributes[row]).get(attribute)) != value:
+                continue
+        elif limit.servers is not None and server not in limit.servers:
+            continue
+        amount = number(1)
+        if limit.resource is not None:
+            amount = demand[instance.resources.index(limit.resource)]
+        elif limit.amounts is not None:
+            own: Any = limit.amounts.get(user, 0)
+            amount = number(own.get(server, 0) if isinstance(own, Mapping) else own)
+        groups: list[Any] = [None]
+        if limit.each == "user":
+            groups = [user]
+        elif limit.each == "server":
+            groups = [single]
+        elif limit.each == "queue":
+            groups = [each for each in way if each is not None and (limit.queues is None or each in limit.queues)]
+        found += [((k, group), amount, number(limit.bound)) for group in groups if amount]
+    for name, amount in instance.shared.items():
+        if demand[instance.resources.index(name)]:
+            found.append((("shared", name), demand[instance.resources.index(name)], number(amount)))
+    return found
 
 
 def with_limits(instance: fo.Instance, seed: int, *, number: int = 3, round_to: int | None = None) -> fo.Instance:

@@ -239,6 +239,8 @@ class TreeReference(Reference):
                 children = {child: own for child, own in children.items() if tier[child] == max(tier.values())}
             if below:
                 measure = {child: self.part_of_guarantee(child, own) for child, own in children.items()}
+            elif place[1] and self.tree.queues[place[1] - 1].order == "listed":
+                measure = {child: Fraction(child[1]) for child in children}
             else:
                 measure = {child: self.share_of(child) / self.weight(child) for child in children}
             tied = [child for child in measure if measure[child] == min(measure.values())]

@@ -1,7 +1,8 @@
 """Whole tasks in a tree of queues by enumeration, in fractions: nothing of fairopt but the data of an instance.
 
 The share of a queue is the sum of its users' shares. For every vector of gains the part of a filling is run as it is defined: users rise at
-the rates of the tree, each stops when it has its gain, and the rates of the others change then. Of all chains of whole tasks x[1] <= x[2]
+the rates of the tree, each stops when it has its gain, and the rates of the others change then (in a queue of the order "listed" the first
+who has not stopped rises alone). Of all chains of whole tasks x[1] <= x[2]
 <= ..., one for each part, those are best whose sorted stop times are largest, those of the first part first.
 
 Guarantees are those of one resource in the whole cluster.
@@ -29,6 +30,7 @@ class Agent:
     weight: Fraction
     user: int | None = None
     children: tuple[Agent, ...] = ()
+    listed: bool = False
 
     def users(self) -> set[int]:
         """Return all users below."""
@@ -46,19 +48,19 @@ def stop_times(agents: Iterable[Agent], gains: dict[int, Fraction]) -> dict[int,
     agents = list(agents)
     left, times, now = dict(gains), dict[int, Fraction](), Fraction(0)
     active = {n for agent in agents for n in agent.users()}
-    while True:
-        for n in sorted(n for n in active if left[n] == 0):
-            times[n] = now
-            active.discard(n)
-        if not active:
-            return times
-        rates: dict[int, Fraction] = {}
+    while active:
+        rates: dict[int, Fraction] = {}  # who waits in a listed queue has none, and stops when its turn comes
         for agent in agents:
-            _rates(agent, agent.weight, active, rates)
-        step = min(left[n] / rates[n] for n in active)
+            if agent.users() & active:
+                _rates(agent, agent.weight, active, rates)
+        step = min(left[n] / rate for n, rate in rates.items())
         now += step
-        for n in active:
-            left[n] -= step * rates[n]
+        for n, rate in rates.items():
+            left[n] -= step * rate
+            if left[n] == 0:
+                times[n] = now
+                active.discard(n)
+    return times
 
 
 def _rates(agent: Agent, rate: Fraction, active: set[int], rates: dict[int, Fraction]) -> None:
@@ -66,6 +68,7 @@ def _rates(agent: Agent, rate: Fraction, active: set[int], rates: dict[int, Frac
         rates[agent.user] = rate
         return
     rising = [child for child in agent.children if child.users() & active]
+    rising = rising[:1] if agent.listed else rising
     for child in rising:
         _rates(child, rate * child.weight / sum(each.weight for each in rising), active, rates)
 
@@ -126,7 +129,7 @@ def parts_of(instance: fo.Instance) -> Iterator[Part]:
         users = [Agent(weights[n], int(n)) for n in tree.users_of(node) if n in chosen]
         queues = [agent(int(c), Fraction(float(tree.weights[c])), chosen) for c in tree.children(node) if tree.weights[c] > 0]
         children = tuple(each for each in (*users, *queues) if each is not None)
-        return Agent(weight, None, children) if children else None
+        return Agent(weight, None, children, node > 0 and tree.queues[node - 1].order == "listed") if children else None
 
     stage = stages_of(instance)
     for number in range(1, max(stage.values(), default=0) + 1):

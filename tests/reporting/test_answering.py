@@ -136,6 +136,18 @@ def test_where_nobody_complains_the_page_says_why() -> None:
     )
 
 
+def test_limits_are_named_and_are_why_nobody_judges_complaints() -> None:
+    """The limit that stops b, and not the one that stops nobody; slices and envy know weights alone."""
+    limits = [fo.Limit("few", 3, users=["b"]), fo.Limit("ample", 99, resource="cpu")]
+    instance = fo.Instance([[12]], [[1], [1]], users=["a", "b"], resources=["cpu"], limits=limits)
+    found = said(studied(instance))
+    assert "Limits that stop users: all 3 tasks of limit few are in use." in found.says
+    assert found.none == (
+        "Whether anyone has reason to complain is not judged: slices and envy compare users by weights alone, and there are limits: "
+        '"few" and "ample".'
+    )
+
+
 def test_a_complaint_is_a_fact_and_a_reason() -> None:
     """Missing guarantees, queue by queue."""
     found = said(studied(short_queues()))

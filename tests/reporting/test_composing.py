@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import fairopt as fo
 from fairopt.cli import app
 from fairopt.reporting.composing import Report, report
+from fairopt.reporting.tables.instance import limit_table, rule_table
 from fairopt.wording import residual
 
 USERS = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</script><!--'שלום")
@@ -312,3 +313,24 @@ def test_given_allocations_are_on_the_page_side_by_side(tmp_path: Path) -> None:
     assert "What each owner holds" in text
     assert "--allocation before.csv --allocation after.csv" in text
     assert "fairopt audit instance.yaml --allocation after.csv" in text
+
+
+def test_limits_and_resources_of_the_cluster_are_tables_of_the_instance() -> None:
+    """With whom they select; rules stand below as they were given."""
+    instance = fo.Instance(
+        [[8], [8]],
+        [[1, 1], [1, 0]],
+        users=["ann", "ben"],
+        servers=["n1", "n2"],
+        resources=["gpu"],
+        shared={"ansys": 6},
+        attributes=[{"zone": "a"}, {"zone": "b"}],
+        limits=[fo.Limit("long", 6, resource="gpu", users=["ben"], servers="zone = a"), fo.Limit("few", 7, each="user")],
+        rules=["x[ann] >= 1"],
+    )
+    limits, rules = limit_table(instance), rule_table(instance)
+    assert limits is not None
+    assert rules is not None
+    assert list(limits.rows) == [("long", "6 gpu", "ben", "zone = a", "-"), ("few", "7 tasks", "all users", "all servers", "user")]
+    assert list(rules.rows) == [("x[ann] >= 1",)]
+    assert limit_table(INSTANCE) is rule_table(INSTANCE) is None

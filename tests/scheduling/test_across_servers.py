@@ -8,25 +8,21 @@ import numpy as np
 import pytest
 from instances import instance_of_everything
 from queue_oracle import random_tree
+from reference.limited import limited_cluster, schedule_within
 from reference.named_limits import rows_of_limits, with_limits
 
 import fairopt as fo
 
 
 def whole(seed: int) -> fo.Instance:
-    """Whole capacities and demands, three licences more or less, named limits that count a task alike on all servers."""
+    """Whole capacities and demands, three licences more or less, named limits of all selections."""
     rng = np.random.default_rng(seed)
     users, servers = int(rng.integers(2, 6)), int(rng.integers(1, 5))
     demands = np.hstack([rng.integers(0, 4, (users, 2)) + np.array([1, 0]), rng.integers(0, 3, (users, 1))])
     pool = fo.Instance(
         rng.integers(4, 15, (servers, 2)), demands, resources=["a", "b", "licence"], shared={"licence": int(rng.integers(3, 15))}
     )
-    limited = with_limits(pool, seed, round_to=1, number=4)
-    return limited.replace(limits=[limit for limit in limited.limits if not any(isinstance(a, dict) for a in _amounts(limit))])
-
-
-def _amounts(limit: fo.Limit) -> list[Any]:
-    return [dict(a) if hasattr(a, "items") else a for a in (limit.amounts or {}).values()]
+    return with_limits(pool, seed, round_to=1, number=4)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -72,15 +68,41 @@ def test_licences() -> None:
     assert fo.schedule(pool, "drfh").tasks_per_user.tolist() == [7, 13]
 
 
-def test_what_no_account_can_count_is_refused() -> None:
-    """Amounts by server, one limit of each of several servers, shares that differ between servers, and nothing to compare servers by."""
+@pytest.mark.parametrize("seed", range(24))
+def test_task_by_task_as_on_paper(seed: int) -> None:
+    """Amounts by server and limits of each of several servers included: the same user and server each time, in floats and in fractions."""
+    instance = limited_cluster(seed)
+    drawn: list[tuple[str, dict[str, Any]]] = [("first-fit", {}), ("best-fit", {}), ("worst-fit", {}), ("best-fit", {"metric": "l2"})]
+    placement, options = drawn[seed % 4]
+    expected = schedule_within(instance, placement, **options)
+    for exact in (False, True):
+        found = fo.schedule(instance, "drfh", placement=placement, record=True, exact=exact, **options)
+        assert list(zip(found.trace.users.tolist(), found.trace.servers.tolist(), strict=True)) == expected
+
+
+def test_a_limit_of_each_server_is_of_each_of_several() -> None:
+    """Four servers, two of user 1's tasks on each; three of anybody's on the larger ones; by amounts on them, 4 of 2 each."""
+    pool = fo.Instance([[8], [9]], [[1], [1]], counts=[2, 2], resources=["gpu"], tasks=[99, 0])
+    each = fo.Limit("two", 2, users=["user-1"], each="server")
+    for placement in ("first-fit", "best-fit", "random", "random-round-robin"):
+        assert fo.schedule(pool.replace(limits=[each]), "drfh", placement=placement).tasks.tolist() == [[4, 4], [0, 0]]
+    by_server = fo.Limit("amounts", 4, amounts={"user-1": {"server-1": 1, "server-2": 2}}, each="server")
+    assert fo.schedule(pool.replace(limits=[by_server]), "drfh").tasks.tolist() == [[8, 4], [0, 0]]
+    together = fo.Limit("amounts", 4, amounts={"user-1": {"server-1": 1, "server-2": 2}})
+    assert fo.schedule(pool.replace(limits=[together]), "drfh").tasks.tolist() == [[4, 0], [0, 0]]
+    assert fo.schedule(pool.replace(limits=[together]), "drfh", exact=True).tasks.tolist() == [[4, 0], [0, 0]]
+
+
+def test_paths_of_a_network() -> None:
+    """Whole flows over paths within their links: amounts by server. The greedy first path, then the other."""
+    net = fo.Instance.from_paths({"ab": 3, "bc": 2, "ac": 1}, {"x": [["ab", "bc"], ["ac"]], "y": [["ab"]]})
+    found = fo.schedule(net, "max-min")
+    assert found.tasks_per_user.sum() == fo.solve(net, "efficiency", integral=True).tasks_per_user.sum() == 4
+
+
+def test_what_is_refused() -> None:
+    """Shares that differ between servers, and nothing to compare servers by."""
     two = fo.Instance([[8], [8]], [[1], [2]], counts=[2, 1], resources=["gpu"])
-    for limit, words in (
-        (fo.Limit("x", 3, amounts={"user-1": {"server-1": 1}}), "counts a task alike on all servers"),
-        (fo.Limit("x", 3, each="server"), "is one of each server"),
-    ):
-        with pytest.raises(fo.Unsupported, match=words):
-            fo.schedule(two.replace(limits=[limit]), "drfh")
     with pytest.raises(fo.Unsupported, match="named limits and resources of the cluster are followed by one share"):
         fo.schedule(two.replace(limits=[fo.Limit("x", 3, users=["user-1"])]), "psdsf", placement="joint")
     free = fo.Instance([[5]], [[0, 1], [1, 0]], resources=["cpu", "licence"], shared={"licence": 3})

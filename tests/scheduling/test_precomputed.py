@@ -222,3 +222,26 @@ def test_refusals(instance: Any, options: dict[str, Any], error: type[Exception]
     """What, where, and what to do."""
     with pytest.raises(error, match=message):
         fo.precomputed_drf(instance, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"cycles": None, "finish": True}, {"cycles": None, "finish": True, "exact": True}])
+def test_a_resource_of_the_cluster_is_one_of_the_pool(options: dict[str, Any]) -> None:
+    """The same tasks and shares; and the rounds end alike."""
+    demands = [[1, 1], [1, 0], [2, 1]]
+    pool = fo.Instance([[20, 10]], demands, tasks=[30, 30, 4], resources=["cpu", "licences"])
+    other = fo.Instance([[20]], demands, tasks=[30, 30, 4], resources=["cpu"], shared={"licences": 10})
+    one, two = (fo.precomputed_drf(each, **options) for each in (pool, other))
+    assert (one.tasks_per_user.tolist(), one.shares.tolist()) == (two.tasks_per_user.tolist(), two.shares.tolist())
+    rounds = [[(step.level, step.saturated, step.tasks.tolist()) for step in fo.edrf_rounds(each)] for each in (pool, other)]
+    assert rounds[0] == rounds[1]
+
+
+def test_named_limits_are_like_resources_that_count_in_no_share() -> None:
+    """By hand: of user 1 and 3 five tasks at most, none of user 3, 9 cpu of each. The rounds end in DRF; fillings stay within."""
+    limits = [fo.Limit("few", 5, users=["1", "3"]), fo.Limit("none", 0, users=["3"]), fo.Limit("each", 9, resource="cpu", each="user")]
+    pool = fo.Instance([[20]], [[1, 1], [1, 0], [2, 1]], resources=["cpu"], shared={"licences": 10}, users=["1", "2", "3"], limits=limits)
+    rounds = fo.edrf_rounds(pool)
+    assert [step.saturated for step in rounds] == [("each of 2",), ("few",)]
+    assert rounds[-1].tasks == pytest.approx(fo.solve(pool, "drf").tasks_per_user)
+    for exact in (False, True):
+        assert fo.precomputed_drf(pool, cycles=None, finish=True, exact=exact).tasks_per_user.tolist() == [5, 9, 0]

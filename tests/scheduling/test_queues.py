@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from instances import decimal_tree, instance_in_queues, with_lenders
-from queue_oracle import random_pool, random_tree
+from queue_oracle import random_pool, random_tree, with_orders
 from reference import tree as reference
 
 import fairopt as fo
@@ -47,6 +47,23 @@ def test_task_by_task_as_in_fractions(placement: str, lenders: bool) -> None:
             **options,  # type: ignore[arg-type]
         )
         assert list(zip(actual.trace.users.tolist(), actual.trace.servers.tolist(), strict=True)) == expected, seed
+
+
+@pytest.mark.parametrize("placement", ["first-fit", "best-fit", "random-server"])
+def test_listed_queues_task_by_task_as_in_fractions(placement: str) -> None:
+    """Guarantees come before the order of a queue, and the order before shares, weights and ties; also in exact arithmetic."""
+    listed = 0
+    for seed in range(8):
+        instance = with_orders(decimal_tree(instance_in_queues(seed)), seed)
+        listed += int(instance.tree.listed.sum())
+        share: Any = "sum" if seed % 2 else "dominant"
+        ties = TIES[seed % 3]
+        expected = reference.schedule(instance, "drfh", placement, share, ties=ties, seed=seed)
+        actual = fo.schedule(instance, "drfh", placement=placement, ties=ties, seed=seed, record=True, queue_share=share)
+        assert list(zip(actual.trace.users.tolist(), actual.trace.servers.tolist(), strict=True)) == expected, seed
+        exact = fo.schedule(instance, "drfh", placement=placement, ties=ties, seed=seed, queue_share=share, exact=True)
+        assert exact.tasks_per_user.tolist() == actual.tasks_per_user.tolist(), seed
+    assert listed > 6
 
 
 def test_a_function_goes_the_same_way() -> None:

@@ -84,7 +84,27 @@ def test_lending_limits(seed: int) -> None:
 
 
 def test_what_is_refused() -> None:
-    """Shares of each server, and slots of servers."""
-    for criterion in ("psdsf", "drfh:slots"):
-        with pytest.raises(Unsupported, match="whole cluster"):
-            fo.schedule(drawn(0, 2), criterion.split(":")[0], placement=criterion.partition(":")[2] or "first-fit")
+    """Shares of each server."""
+    with pytest.raises(Unsupported, match="whole cluster"):
+        fo.schedule(drawn(0, 2), "psdsf")
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_slots_are_of_servers(seed: int, exact: bool) -> None:
+    """Slots are cut from servers alone, and count alone in shares; a shared resource is a limit of amounts on tasks in slots."""
+    instance = drawn(20 + seed, 3)
+    slots = 6
+    cut = instance.replace(demands=instance.server_demands, shared={"ansys": None, "uplink": None})
+    within = [
+        fo.Limit(name, amount, amounts=demand)
+        for name, amount, demand in zip(instance.shared, instance.shared_capacity, instance.shared_demands.T, strict=True)
+    ]
+    found = fo.schedule(instance, "drfh", placement="slots", slots=slots, exact=exact, record=True)
+    expected = fo.schedule(cut.replace(limits=within), "drfh", placement="slots", slots=slots, exact=exact, record=True)
+    assert found.tasks.tolist() == expected.tasks.tolist()
+    assert found.trace.users.tolist() == expected.trace.users.tolist()
+    assert (found.shared_usage <= instance.shared_capacity).all()
+    plenty = instance.replace(shared={"ansys": 1e6, "uplink": 1e6})
+    free = fo.schedule(cut, "drfh", placement="slots", slots=slots, exact=exact)
+    assert fo.schedule(plenty, "drfh", placement="slots", slots=slots, exact=exact).tasks.tolist() == free.tasks.tolist()

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.arriving_tasks import Reference
+from reference.named_limits import with_limits
 from scipy.optimize import linprog
 from strategies import instances
 from support.real_data import DATA, needs
@@ -70,6 +71,38 @@ def test_every_task_goes_where_the_reference_puts_it(instance: fo.Instance, plac
     random.shuffle(turns)
     reference = Reference(instance, placement, cards)
     assert place(instance, turns, placement, cards) == [reference.put(n) for n in turns]
+
+
+@given(gpu_clusters(), st.sampled_from(PLACEMENTS), st.sampled_from([None, 0]), st.integers(0, 10_000))
+@settings(max_examples=60)
+def test_so_it_does_within_limits(instance: fo.Instance, placement: str, cards: int | None, seed: int) -> None:
+    """Named limits of all selections, and licences."""
+    rng = np.random.default_rng(seed)
+    licences = rng.integers(0, 3, (instance.n_users, 1))
+    instance = instance.replace(
+        demands=np.hstack([instance.demands, licences]), shared={"licences": 6}, resources=["gpu", "cpu", "licences"]
+    )
+    instance = with_limits(instance, seed, round_to=10)
+    turns = rng.permutation([n for n in range(instance.n_users) for _ in range(int(instance.tasks[n]))]).tolist()
+    reference = Reference(instance, placement, cards)
+    assert place(instance, turns, placement, cards) == [reference.put(n) for n in turns]
+
+
+def test_the_bound_is_one_within_limits() -> None:
+    """By hand: 10 of 40 cards at most on the two large servers together, and 12 licences; nothing that is placed exceeds the bound."""
+    cluster = fo.Instance(
+        *([[4.0], [8.0]], [[1.0, 1], [2.0, 0]]),
+        counts=[6, 2],
+        tasks=[20, 30],
+        resources=["gpu"],
+        shared={"licences": 12},
+        limits=[fo.Limit("large", 10, resource="gpu", servers=["server-2"]), fo.Limit("few of 2", 11, users=["user-2"])],
+    )
+    found = fo.arrivals(cluster, "gpu", ["first-fit", "best-fit"], until=2.0, step=1.0, seeds=[1, 2], workers=1)
+    assert found.bound[:, -1].tolist() == pytest.approx([34 / 40] * 2)  # 24 + 10 of servers; of users 12 + 22
+    for allocated in found.allocated.values():
+        assert (allocated <= found.bound + 1e-9).all()
+        assert allocated[:, -1].tolist() == pytest.approx([34 / 40] * 2)
 
 
 @given(instances(whole=True), st.sampled_from([*PLACEMENTS, "best-fit:metric=cosine", "best-fit:metric=dot", "slots:slots=5"]))

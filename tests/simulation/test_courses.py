@@ -25,6 +25,7 @@ def course(name: str, times: list[float], shares: list[list[float]], running: li
         running=np.array(running, float),
         waiting=np.array(waiting, float),
         utilization=np.column_stack([used, used / 2]),
+        limit_use=np.zeros((len(times), 0)),
         started=np.array([0.0, 2.0, 4.0]),
         finished=np.array([8.0, 30.0, np.nan]),
         until=times[-1],

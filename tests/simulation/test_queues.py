@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from instances import decimal_tree, instance_in_queues, trace_in_queues, with_lenders
+from queue_oracle import with_orders
 from reference.tree_simulation import TreeSimulation
 
 import fairopt as fo
@@ -32,6 +33,38 @@ def test_event_by_event_as_in_fractions(placement: str, lenders: bool) -> None:
         started = np.flatnonzero(np.isfinite(found.task_start))
         actual = {int(t): (found.task_start[t], int(found.task_server[t])) for t in started}
         assert actual == {task: (float(when), server) for task, (when, server) in expected.items()}, seed
+
+
+def test_listed_queues_event_by_event_as_in_fractions() -> None:
+    """Whose turn it is in a listed queue is asked anew for each task, so the first user comes again when a task of it ends."""
+    for seed in range(6):
+        cluster = with_orders(decimal_tree(instance_in_queues(seed)), seed).replace(tasks=None)
+        trace = trace_in_queues(cluster, seed)
+        criterion, share = (("drfh", "dominant"), ("drfh", "sum"), ("tsf", "sum"))[seed % 3]
+        expected = TreeSimulation(trace, cluster, criterion, "first-fit", queue_share=share).simulate()
+        found = fo.simulate(trace, cluster, {"criterion": criterion, "placement": "first-fit", "queue_share": share})
+        assert found.task_start is not None
+        assert found.task_server is not None
+        started = np.flatnonzero(np.isfinite(found.task_start))
+        actual = {int(t): (found.task_start[t], int(found.task_server[t])) for t in started}
+        assert actual == {task: (float(when), server) for task, (when, server) in expected.items()}, seed
+
+
+@pytest.mark.parametrize("scheduler", ["drfh", "drfh:first-fit", "drfh:half_life=1h"])
+def test_a_listed_queue_follows_the_cluster_and_not_the_log(scheduler: str) -> None:
+    """ben has tasks of two shapes and submits first; ann comes before ben in the cluster, and has all that the queue can get."""
+    cluster = fo.Instance(
+        [[8.0]],
+        np.ones((3, 1)),
+        resources=["gpu"],
+        users=["ann", "ben", "cleo"],
+        queues=[fo.Queue("A", order="listed"), fo.Queue("B")],
+        queue_of=["A", "A", "B"],
+    )
+    trace = fo.Trace(["ben", "ben", "ann", "cleo"], [0] * 4, [6] * 4, [[1], [2], [1], [1]], [10.0] * 4, resources=["gpu"])
+    found = fo.simulate(trace, cluster, scheduler, until=5)
+    assert (8 * found.series.dominant_shares[0]).tolist() == pytest.approx([4, 0, 4])
+    assert found.users == ("ann", "ben", "cleo")
 
 
 def jobs_of(*names: str, demands: list[list[float]]) -> fo.Trace:

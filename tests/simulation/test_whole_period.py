@@ -18,6 +18,24 @@ def test_by_hand() -> None:
     assert found.intervals == 3
 
 
+def test_across_servers_by_hand() -> None:
+    """Three processors for 300 s. A, from the beginning, and B, from 100 s on, need the only licence; C has what they leave.
+
+    A and B have 150 s each, C 600 s, of a third of the processors. With at most two tasks at a time, and one of C, C has 300 s. With a
+    quarter of a task on each server, all have 225 s, three fifths of which are C's.
+    """
+    cluster = fo.Instance(
+        *([[1.0]], [[1, 1], [1, 0], [1, 1]]), counts=[3], users=["A", "C", "B"], resources=["cpu"], shared={"licences": 1}
+    )
+    trace = fo.Trace(["A", "C", "B"], [0, 0, 100], [2, 3, 2], [[1, 1], [1, 0], [1, 1]], [1e6] * 3, resources=["cpu", "licences"])
+    received = fo.period_bound(trace, cluster, until=300).received
+    assert received.tolist() == pytest.approx([150, 600 / 3, 150])
+    two = cluster.replace(limits=[fo.Limit("two", 2), fo.Limit("one of C", 1, users=["C"])])
+    assert fo.period_bound(trace, two, until=300).received.tolist() == pytest.approx([150, 300 / 3, 150])
+    quarters = cluster.replace(limits=[fo.Limit("a quarter", 0.25, each="server")])
+    assert fo.period_bound(trace, quarters, until=300).received.tolist() == pytest.approx([45, 45, 45])
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_no_scheduler_does_better(seed: int) -> None:
     """In the leximin order of what users received in all, by weight."""

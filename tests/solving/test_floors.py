@@ -43,6 +43,19 @@ def two_servers(weights: Sequence[float]) -> fo.Instance:
     )
 
 
+def weightless_inside(*between: fo.Queue) -> fo.Instance:
+    """The same servers. In A there is z, without weight and guaranteed 1, whose user has the second server to itself."""
+    return two_servers([1, 1, 1]).replace(
+        queues=[
+            promised("A", 4),
+            *between,
+            promised("z", 1, between[0].name if between else "A", weight=0 if not between else 1),
+            promised("B", 4),
+        ],
+        queue_of=["A", "z", "B"],
+    )
+
+
 A_AND_B = [promised("A", 4), promised("B", 4)]
 INSTANCES: list[tuple[str, fo.Instance, Sequence[F | int]]] = [
     *((f"a user is guaranteed {g} inside", pool(4, A_AND_B, ["A", "B"], guarantees=[g, 0]), [2, 2]) for g in (0.5, 1, 2, 4)),
@@ -149,6 +162,49 @@ def test_fractions_are_those_of_the_oracle(first: int) -> None:
         assert exact is not None
         assert exact.tasks_per_user.tolist() == expected, seed
         assert fo.solve(instance, "drfh", **options).tasks_per_user == pytest.approx([float(value) for value in expected], abs=1e-8)
+
+
+def tree_without_weights(seed: int) -> fo.Instance:
+    """The same with a queue of weight 0 between, one in it of weight 0 or 1, and users of weights 0 to 2."""
+    rng = np.random.default_rng(seed)
+    servers, users, resources = int(rng.integers(1, 3)), int(rng.integers(3, 5)), int(rng.integers(1, 3))
+    names = ["gpu", "cpu"][:resources]
+
+    def promise() -> dict[str, float]:
+        return {name: float(rng.integers(1, 7)) for name in names if rng.random() < 0.6}
+
+    queues = [
+        fo.Queue("a", guarantee=promise()),
+        fo.Queue("z", "a", weight=0, guarantee=promise()),
+        fo.Queue("y", "z", weight=float(rng.integers(0, 2)), guarantee=promise()),
+        fo.Queue("c", guarantee=promise()),
+    ]
+    demands = rng.integers(0, 3, (users, resources))
+    demands[:, 0] = np.where(demands.sum(axis=1) == 0, 1, demands[:, 0])
+    eligibility = rng.random((users, servers)) < 0.6
+    eligibility[:, 0] |= ~eligibility.any(axis=1)
+    return fo.Instance(
+        rng.integers(2, 7, (servers, resources)),
+        demands,
+        weights=rng.integers(0, 3, users),
+        eligibility=eligibility,
+        guarantees=np.where(rng.random(users) < 0.3, 1, 0),
+        queues=queues,
+        queue_of=[str(rng.choice(["a", "z", "y", "c"])) for _ in range(users)],
+        resources=names,
+    )
+
+
+def test_who_has_no_weight_counts_up_to_its_guarantee() -> None:
+    """Against the LPs in fractions; a user below a weight of 0 counts for the guarantees above it, too."""
+    for seed in (13, 26, 27, 31, 36, 38):
+        instance = tree_without_weights(seed)
+        per_task = [F(0) if d is None else d for d in _dominant(instance)]
+        expected = [share / unit for share, unit in zip(exact_shares(instance, per_task), per_task, strict=True)]
+        exact = fo.solve(instance, "drfh", exact=True).exact
+        assert exact is not None
+        assert exact.tasks_per_user.tolist() == expected, seed
+        assert fo.solve(instance, "drfh").tasks_per_user == pytest.approx([float(value) for value in expected], abs=1e-8)
 
 
 def _dominant(instance: fo.Instance) -> list[F | None]:

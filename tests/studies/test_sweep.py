@@ -677,9 +677,10 @@ def test_named_limits_are_kept_and_are_part_of_the_study(tmp_path: Path) -> None
         fo.study({"lab": lab.replace(limits={"few": {"bound": 3}})}, notions=["drfh"], resume=tmp_path, workers=1)
 
 
-def test_rules_are_refused_before_anything_is_computed() -> None:
-    """Those of an instance and those of a generator."""
-    lab = fo.Instance([[8]], [[1]], users=["ann"], rules=["x[ann] >= 2"])
-    for source in (lab, lambda seed: lab):
-        with pytest.raises(fo.Unsupported, match=r"the rule .* and a study obeys none"):
-            fo.study({"lab": source}, notions=["drfh"], workers=1)
+def test_a_study_obeys_rules() -> None:
+    """Those of an instance; a schedule has a row without an allocation."""
+    lab = fo.Instance([[8]], [[1], [1]], users=["ann", "ben"], rules=["x[ann] >= 6"])
+    frame = fo.study({"lab": lab}, notions=["drfh"], schedules=["drfh:first-fit"], workers=1)
+    rows = frame.set_index("entry") if "entry" in frame else frame
+    assert len(rows) == 2
+    assert frame["smallest_share"].dropna().tolist() == pytest.approx([0.25])

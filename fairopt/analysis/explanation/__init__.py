@@ -78,7 +78,7 @@ class Gain:
         The change in words: "+1 gpu on one server of rack", "weight 2 instead of 1", "may run on rack".
     kind : str
         "capacity", "server" (one server more in the row), "weight", "weight of a queue" (around the user, or above the queue), "limit" (of
-        a queue), "guarantee" (of a queue), "parallelism" or "placement".
+        a queue), "guarantee" (of a queue), "rule" (without it), "parallelism" or "placement".
     by_price : float, Fraction or None
         The gain by the prices of the user's level: how far the level could rise at these prices after the change, if users at lower levels
         keep their tasks. It is an upper bound on the rise of the level, and equal to the rise for small changes if the prices are unique.

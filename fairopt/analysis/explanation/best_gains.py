@@ -31,8 +31,8 @@ def what_helps(found: Sequence[Gain], tasks: Number, idle: list[str], rounding: 
         return idle
     capacity = [gain for gain in found if gain.kind in ("capacity", "server")]
     weight = [gain for gain in found if gain.kind in OF_WEIGHTS]
-    kinds = ("parallelism", "placement", "limit")
-    parallelism, placement, limit = ([gain for gain in found if gain.kind == kind] for kind in kinds)
+    kinds = ("parallelism", "placement", "limit", "rule")
+    parallelism, placement, limit, rule = ([gain for gain in found if gain.kind == kind] for kind in kinds)
     sentences = []
     if (best := _best(capacity)) is not None:
         equals = sum(gain.best_known >= best.best_known * (1 - rounding(_ALIKE)) for gain in capacity) - 1
@@ -42,12 +42,12 @@ def what_helps(found: Sequence[Gain], tasks: Number, idle: list[str], rounding: 
     if (best := _best(weight)) is not None:
         sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {_gain(best, tasks, rounding)}.")
     sentences += more_weight(weight)
-    for gains in (limit, parallelism):
+    for gains in (rule, limit, parallelism):
         if (best := _best(gains)) is not None:
             sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {_gain(best, tasks, rounding)}.")
     if (best := _best(placement)) is not None:
         sentences.append(f"If it {best.change}, it would have {_gain(best, tasks, rounding)}.")
-    if not any(map(_best, (capacity, weight, limit, parallelism, placement))):
+    if not any(map(_best, (capacity, weight, rule, limit, parallelism, placement))):
         sentences = [*idle, none_helps(len(found))]
     late = [gain.note for gain in found if gain.note]
     return [*sentences, *([f"{plural(len(late), 'change was', 'changes were')} not solved: {late[0]}."] if late else [])]

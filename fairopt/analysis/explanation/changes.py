@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,26 @@ from fairopt.analysis.explanation.queues import amount_of, reached_limits
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.fractions import fraction_of
 from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.rule_sides import sides
+from fairopt.instance.rules import Rule
 from fairopt.instance.shared import limit_name
 from fairopt.instance.units import bare_amount
 from fairopt.models import Notion, Stated
 from fairopt.program.queue_limits import Row
-from fairopt.wording import figure, named
+from fairopt.wording import brief, figure, named
 
-__all__ = ["Change", "limit_changes", "raised", "row_changes", "shared_changes", "step", "step_of", "with_queue"]
+__all__ = [
+    "Change",
+    "limit_changes",
+    "of_rules",
+    "raised",
+    "row_changes",
+    "rule_changes",
+    "shared_changes",
+    "step",
+    "step_of",
+    "with_queue",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +95,32 @@ def limit_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
             make = raised(instance, replace(row, of=(node, group)), which, resource, after)
             found.append((view.queue_prices.get(row.name, 0), Change(words, "limit", make)))
     return [change for _, change in sorted(found, key=lambda each: -each[0])]
+
+
+def rule_changes(allocation: Allocation, user: int) -> list[Change]:
+    """Return the instance without each rule that holds with equality and would be broken by more tasks of the user."""
+    instance, view = allocation.instance, allocation.as_known
+    full = [side.rule for side in sides(view.instance, view.tasks) if side.stops[user] and side.is_full()]
+    return [Change(f'without the rule "{brief(rule.text)}"', "rule", partial(_without, instance, rule)) for rule in full]
+
+
+def _without(instance: Instance, rule: Rule) -> Instance:
+    return instance.replace(rules=[each for each in instance.rules if each.text != rule.text])
+
+
+def of_rules(allocation: Allocation, user: int) -> list[str]:
+    """Return sentences on the rules that hold with equality: those that stop the user, and those that give it more."""
+    found = []
+    for side in sides(allocation.instance, allocation.tasks):
+        if not side.is_full():
+            continue
+        if side.stops[user] and not side.raises[user]:
+            found.append(f'Bottleneck: the rule "{brief(side.rule.text)}" would be broken if it had more.')
+        elif side.raises[user] and not side.stops[user]:
+            found.append(f'The rule "{brief(side.rule.text)}" gives it as much as it has: with less, the rule would be broken.')
+        elif side.stops[user]:
+            found.append(f'The rule "{brief(side.rule.text)}" holds with equality, and decides on which servers it runs.')
+    return found
 
 
 def _larger_bound(instance: Instance, row: Row) -> Change:

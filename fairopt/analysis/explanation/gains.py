@@ -22,7 +22,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Gain, Number, number
-from fairopt.analysis.explanation.changes import Change, limit_changes, row_changes, shared_changes, step, step_of
+from fairopt.analysis.explanation.changes import Change, limit_changes, row_changes, rule_changes, shared_changes, step, step_of
 from fairopt.analysis.explanation.exact_prices import ExactLevelPrices
 from fairopt.analysis.explanation.level_prices import LevelPrices
 from fairopt.analysis.explanation.weights import weights_of_user
@@ -63,6 +63,7 @@ def gains(
         changes += [
             *weights,
             *_parallelism(allocation, user),
+            *rule_changes(allocation, user),
             *limit_changes(allocation, np.arange(allocation.instance.n_users) == user),
             *row_changes(allocation, np.arange(allocation.instance.n_users) == user),
             *shared_changes(allocation, np.arange(allocation.instance.n_users) == user),
@@ -91,7 +92,7 @@ def gains(
     for j in of_weights[:resolves]:
         if try_it(j) != 0:
             break
-    chosen = [*(j for j in promising if changes[j].kind in ("parallelism", "limit")), *hopeful[:_FEW]]
+    chosen = [*(j for j in promising if changes[j].kind in ("parallelism", "limit", "rule")), *hopeful[:_FEW]]
     rest = [j for j in promising if j not in chosen and j not in of_weights]
     for j in [*chosen, *sorted(rest, key=lambda j: j in lifted)][: resolves - len(tried)]:
         try_it(j)
@@ -105,6 +106,8 @@ def gains(
 
 def prices_of_level(allocation: Allocation, user: int) -> LevelPrices | ExactLevelPrices | None:
     """Return the prices of the user's level, in fractions where the allocation is; None where no prices prove the level."""
+    if allocation.instance.rules:  # their prices count, too, and these do not know them
+        return None
     return (LevelPrices if allocation.as_known is allocation else ExactLevelPrices).of(allocation, user)
 
 
@@ -214,7 +217,7 @@ def _capacity(
 
 def kinds_of_servers(allocation: Allocation) -> IntArray:
     """Return a number for each row of servers, equal for rows that are alike, (servers,)."""
-    if allocation.question is not None and not allocation.question.notion.is_symmetric:
+    if allocation.instance.rules or (allocation.question is not None and not allocation.question.notion.is_symmetric):
         return np.arange(allocation.instance.n_servers)
     exactly = allocation.as_known is not allocation
     return (merge_exactly if exactly else merge)(allocation.instance).server_group

@@ -75,8 +75,9 @@ def _stops(allocation: Allocation, user: int, r: int, holders: BoolArray) -> boo
         return True
     name = limit_name(allocation.instance.resources[r])
     if allocation.instance.is_tree and allocation.levels:  # shares of users in different queues say nothing
-        level = allocation.level_of_user[user]
-        return level is None or allocation.levels[level - 1].queue_prices.get(name, 0) > 0
+        number = allocation.level_of_user[user]
+        level = None if number is None else allocation.levels[number - 1]
+        return level is None or (level.prices is None and not level.queue_prices) or level.queue_prices.get(name, 0) > 0
     if allocation.levels:
         shares = allocation.shares
         return bool((shares[holders] <= shares[user] * (1 + rounding(WRITTEN, shares))).all())

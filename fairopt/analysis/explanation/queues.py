@@ -19,7 +19,7 @@ from fairopt.allocation.promises import Guaranteed
 from fairopt.analysis.explanation import Number, number
 from fairopt.analysis.explanation.of_cluster import FullOfCluster, full_of_cluster
 from fairopt.analysis.measures import takes_part
-from fairopt.analysis.properties.guarantees import held_beyond
+from fairopt.analysis.properties.guarantees import could_hold_alone, held_beyond
 from fairopt.instance import BoolArray, Instance, safe_ratio
 from fairopt.instance.fractions import rounding
 from fairopt.instance.keeping import keepings_of
@@ -153,7 +153,8 @@ def path_of(instance: Instance, user: int) -> str:
     beside += [f"the queue {named(tree.name(int(child)))}" for child in tree.children(node)]
     tier = int(tree.tiers[tree.user_node[user]])
     first = tree.tiers[tree.user_node] > tier
-    served = f" Its tier is {tier}: {plural(first.sum(), 'user')} of higher tiers are served first." if first.any() else ""
+    before = f"{plural(first.sum(), 'user')} of higher tiers {'is' if first.sum() == 1 else 'are'} served first"
+    served = f" Its tier is {tier}: {before}." if first.any() else ""
     others = f", beside {joined(beside, _NAMES)}" if beside else ", alone"
     return f"It is in the queue {' > '.join(map(named, path))}{others}.{served}"
 
@@ -209,7 +210,8 @@ def _guarantees(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:
     if not own.guarantees:
         yield "It has no guarantee of its own."
     for each in own.guarantees:
-        yield _guarantee(allocation, own, each)
+        alone = "" if each.met else could_hold_alone(allocation, own.node, each)
+        yield f"{_guarantee(allocation, own, each)}{f' {alone.strip()}' if alone else ''}"
 
 
 def _guarantee(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> str:
@@ -304,6 +306,7 @@ def _siblings(allocation: Allocation, own: QueueHoldings, holdings: dict[int, Qu
         for each in (holdings[int(v)] for v in tree.children(above) if v != own.node)
     ]
     parts = safe_ratio(allocation.tasks_per_user[:, None] * instance.demands, instance.total_capacity)
+    parts = parts if allocation.counting is None else allocation.tasks_per_user[:, None] * allocation.counted_parts
     for n in tree.users_of(above):
         weight = instance.weights[n] if instance.weights.ndim == 1 else None
         tier = int(tree.tiers[above])

@@ -190,7 +190,15 @@ class Sentences:
         without = of_weight_0(self.instance, self.n) if self.allocation.equalizes else ""
         rows, everywhere = self._own_rows()
         stopped = [] if everywhere else self._stopped(own & (room.helps | ~exists), exists)
-        return [*rows, *stopped, *([f"It gets nothing beyond guarantees: {without}."] if without else [])]
+        return [*rows, *self._kept_guarantees(), *stopped, *([f"It gets nothing beyond guarantees: {without}."] if without else [])]
+
+    def _kept_guarantees(self) -> list[str]:
+        """Return the sentence on the guarantees that are kept, where they stop the user."""
+        levels = [level for level in self.allocation.levels if level.floors and self.instance.users[self.n] in level.users]
+        if not levels:
+            return []
+        kept = joined([f"{name} ({figure(number(amount), 6)})" for name, amount in levels[0].floors.items()], _NAMES)
+        return [f"In {levels[0].part} it rises no further, so that what guarantees give together is kept: {kept}."]
 
     def _own_rows(self) -> tuple[list[str], bool]:
         """Return the sentence on rows of the notion's own that stop the user, and whether one covers all servers where it may run."""
@@ -264,9 +272,8 @@ class Sentences:
 
     def _limit(self) -> str:
         """Return the sentence on the user's parallelism, and on the servers where it would run faster."""
-        allowed = number(self.instance.parallelism[self.n])
+        allowed, faster = number(self.instance.parallelism[self.n]), self.room.helps
         opening = f"It is on {figure(self.room.at_once)} {'server' if allowed == 1 else 'servers'} at once, all that its parallelism allows"
-        faster = self.room.helps
         return f"{opening}; more time on {self._rows(faster)}, where it is faster, would help." if faster.any() else f"{opening}."
 
     def _sliced(self) -> bool:
@@ -315,8 +322,7 @@ class Sentences:
             return f"On {names} enough is left for another task, if it is not spread over several servers."
         if self.whole:
             return f"On {names} enough is left in all, but not on any single server."
-        unused = f", and {self.allocation.notion} does not use it" if self.exact else ""
-        return f"On {names} there is room for more of its tasks{unused}."
+        return f"On {names} there is room for more of its tasks{f', and {self.allocation.notion} does not use it' if self.exact else ''}."
 
     # What it is worth, and what would help ---------------------------------------------------------------------------------------
 
@@ -386,7 +392,9 @@ class Sentences:
         would, rounding = min(number(self.would[m]), number(self.instance.tasks[self.n])), self.room.rounding(WRITTEN)
         would = would if would > self.room.rounding(NOTHING) else would * 0
         if would > self.x * (1 + rounding) + self.room.rounding(NOTHING):
-            verdict = f"{figure(would - self.x)} more than it has: it has reason to envy {name}"
+            limits = [stop for stop in stops_of(self.allocation, self.n)[0] if isinstance(stop, Stop)]
+            reason = f", but a limit stops it: {in_words(limits, self.instance)}" if limits else f": it has reason to envy {name}"
+            verdict = f"{figure(would - self.x)} more than it has{reason}"
         elif would >= self.x * (1 - rounding):
             verdict = "as many as it has: nothing to envy"
         else:

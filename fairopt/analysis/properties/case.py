@@ -124,6 +124,12 @@ class Case:
         """Whether it is an allocation of whole tasks, and so judged among allocations of whole tasks."""
         return self.allocation.certificate.whole_tasks
 
+    @property
+    def last(self) -> BoolArray:
+        """Who demands nothing that counts under the notion, and so comes after all others, (users,)."""
+        asked = getattr(self.notion, "last", None)
+        return np.zeros(self.instance.n_users, bool) if asked is None else np.asarray(asked(self.instance))
+
     @cached_property
     def program(self) -> Program | None:
         """The program of the notion for divisible tasks, if its goal is a leximin (or one level) of shares; else None."""

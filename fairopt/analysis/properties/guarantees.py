@@ -6,12 +6,15 @@ lacks.
 For whole tasks, less than one task does not count as missing.
 
 The violation is the least number of missing tasks: the amount, divided by the largest demand of the queue's users. The witness names the
-siblings of the queue, and of the queues above it, that hold more of the resource there than they are guaranteed.
+siblings of the queue, and of the queues above it, that hold more of the resource there than they are guaranteed, and says what the queue
+could hold alone: its guarantee filled in the empty cluster (`fairopt.program.guarantees`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,16 +23,21 @@ from fairopt.allocation.promises import Guaranteed
 from fairopt.analysis.explanation import number
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
+from fairopt.analysis.rerun import notion_of_allocation
+from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.instance.fractions import rounding
 from fairopt.instance.keeping import keepings_of
 from fairopt.instance.tolerances import REACHED
+from fairopt.solving.alone import tasks_alone
 from fairopt.wording import figure, joined, named, plural
 
-__all__ = ["NAME", "check", "held_beyond"]
+__all__ = ["NAME", "check", "could_hold_alone", "held_beyond"]
 
 NAME = "guarantees"
 _HOLDERS = 3  # named in a witness
+_Lacking: TypeAlias = tuple[float | Fraction, Callable[[], Witness]]
+"""How many tasks are missing, and what makes the witness."""
 
 
 def check(case: Case) -> Verdict:
@@ -39,13 +47,13 @@ def check(case: Case) -> Verdict:
     promised = of_queues or bool(instance.guarantees.any())
     if not promised:
         return does_not_apply(NAME, "Does not apply: no queue and no user has a guarantee.")
-    lacking: list[tuple[float | Fraction, Witness]] = [_of_user(case, int(n), lack) for n, lack in _users(case)]
+    lacking: list[_Lacking] = [_of_user(case, int(n), lack) for n, lack in _users(case)]
     deepest_first = sorted(case.allocation.queue_holdings(), key=lambda each: -each.depth)  # the most specific wins a tie
     lacking += [_of_queue(case, each.node, promise) for each in deepest_first for promise in each.guarantees if not promise.met]
     if not lacking:
         return holds(NAME, "Every guarantee is met, as far as its users ask for it.")
     tasks, witness = max(lacking, key=lambda each: each[0])
-    return violated(NAME, tasks, f"{plural(len(lacking), 'guarantee is', 'guarantees are')} not met.", witness)
+    return violated(NAME, tasks, f"{plural(len(lacking), 'guarantee is', 'guarantees are')} not met.", witness())
 
 
 def _users(case: Case) -> list[tuple[int, float | Fraction]]:
@@ -56,21 +64,58 @@ def _users(case: Case) -> list[tuple[int, float | Fraction]]:
     return [(int(n), lack[n]) for n in np.flatnonzero((lack > same * instance.guarantees) & (lack >= least * (1 - same)))]
 
 
-def _of_queue(case: Case, node: int, promise: Guaranteed) -> tuple[float | Fraction, Witness]:
+def _of_queue(case: Case, node: int, promise: Guaranteed) -> _Lacking:
     instance, tree = case.instance, case.instance.tree
     r = instance.resources.index(promise.resource)
     users = np.flatnonzero(tree.below[node] & (instance.demands[:, r] > 0))
-    text = (
-        f'The queue "{tree.name(node)}" holds {promise.figure(promise.held, 6)} of the {promise.figure(promise.amount, 6)} {promise.where} '
-        f"that it is guaranteed, and asks for {promise.figure(promise.missing, 6)} more. {held_beyond(case.allocation, node, promise)}"
-    )
-    return promise.missing / instance.demands[users, r].max(), Witness(text, tuple(instance.users[n] for n in users))
+
+    def witness() -> Witness:
+        text = (
+            f'The queue "{tree.name(node)}" holds {promise.figure(promise.held, 6)} of the {promise.figure(promise.amount, 6)} '
+            f"{promise.where} that it is guaranteed, and asks for {promise.figure(promise.missing, 6)} more. "
+            f"{could_hold_alone(case.in_floats.allocation, node, promise)}{held_beyond(case.allocation, node, promise)}"
+        )
+        return Witness(text, tuple(instance.users[n] for n in users))
+
+    return promise.missing / instance.demands[users, r].max(), witness
 
 
-def _of_user(case: Case, n: int, lack: float | Fraction) -> tuple[float | Fraction, Witness]:
+def _of_user(case: Case, n: int, lack: float | Fraction) -> _Lacking:
     instance = case.instance
-    text = f"{case.name(n)} runs {plural(instance.guarantees[n] - lack, 'task')} of the {figure(instance.guarantees[n], 6)} guaranteed."
-    return lack, Witness(text, (instance.users[n],))
+
+    def witness() -> Witness:
+        text = f"{case.name(n)} runs {plural(instance.guarantees[n] - lack, 'task')} of the {figure(instance.guarantees[n], 6)} guaranteed."
+        tasks = _alone(case.in_floats.allocation, instance.tree.n_nodes + n)
+        alone = "" if tasks is None else f" Alone in the cluster it could run {figure(tasks[n].sum(), 6)}."
+        return Witness(text + alone, (instance.users[n],))
+
+    return lack, witness
+
+
+def could_hold_alone(allocation: Allocation, node: int, promise: Guaranteed) -> str:
+    """Return the sentence on what a queue could hold of its guarantee if nobody else held anything, and a blank; "" if it is not known."""
+    instance = allocation.instance
+    tasks = _alone(allocation, node)
+    if tasks is None:
+        return ""
+    servers = np.ones(instance.n_servers, bool)
+    for quota in instance.tree.queues[node - 1].quotas:
+        if promise.group and quota.name == promise.group:
+            servers = np.isin(instance.servers, quota.servers)
+    users = instance.tree.below[node]
+    demands = instance.demands[users, instance.resources.index(promise.resource)].astype(np.float64)
+    return f"Alone in the cluster it could hold {promise.figure(float(demands @ tasks[np.ix_(users, servers)].sum(axis=1)), 6)}. "
+
+
+def _alone(allocation: Allocation, owner: int) -> FloatArray | None:
+    """Return the tasks that the guarantee of a node, or of a user behind the nodes, gives it alone; None where nothing proves them."""
+    if allocation.instance.demands.dtype == object:
+        return None
+    sharing: Any = allocation.sharing
+    try:
+        return tasks_alone(allocation.instance, notion_of_allocation(allocation), sharing, owner)
+    except FairoptError:
+        return None
 
 
 def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:

@@ -32,7 +32,7 @@ from fairopt.certificate import certify
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.instance.tolerances import CERTIFIED
-from fairopt.models import Notion, Stated
+from fairopt.models import Notion, ShareNotion, Stated
 from fairopt.models.share_notion import dominant_share
 from fairopt.program import LimitKind, Program, Solution, Stage
 from fairopt.solving import notion_of, solve, without_remarks
@@ -49,6 +49,11 @@ def check(case: Case) -> Verdict:
     instance = case.instance
     if case.program is not None:
         return judge(case, NAME, case.share, f"share under {case.program.name}")
+    if case.last.any():
+        assert isinstance(case.notion, ShareNotion | Stated)
+        share = case.notion.share_per_task(instance)
+        share = share / instance.weights if instance.weights.ndim == 1 else share
+        return judge(case, NAME, np.broadcast_to(share[:, None], instance.eligibility.shape), f"share under {case.notion.name}")
     if instance.rates_per_server is None:
         per_task, what = dominant_share(instance, instance.total_capacity), "dominant share"
     else:
@@ -67,11 +72,12 @@ def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
     if case.whole:
         return (_whole if case.radius is None else _whole_in_fractions)(case, name, share, what)
     exactly = case.radius is not None
-    if case.feasible and not exactly and _proved(case, _leximin(case, share).formulate(_bare(case), sharing=case.sharing, integral=False)):
+    provable = case.feasible and not exactly and not case.last.any()
+    if provable and _proved(case, _leximin(case, share).formulate(_bare(case), sharing=case.sharing, integral=False)):
         return holds(name, f"Nobody's {what} can rise without lowering one at or below it: the prices of the levels prove it.")
     try:
         with without_remarks():
-            exact = solve(_bare(case), _leximin(case, share), sharing=case.sharing, time_limit=case.time_limit, exact=exactly)
+            exact = solve(*_question(case, share), sharing=case.sharing, time_limit=case.time_limit, exact=exactly)
     except FairoptError as error:
         return does_not_apply(name, f"Undecided: the exact shares are not known: {error}")
     best_tasks = case.tasks_of(exact)
@@ -83,9 +89,10 @@ def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
         if case.feasible:
             return holds(name, f"Nobody's {what} can rise without lowering one at or below it: all have the exact ones.")
         return does_not_apply(name, "The allocation exceeds its limits, and nobody has less than the exact allocation gives.")
-    n = int(rising[own[rising].argmin()])
+    ranked, _ = _ranked(case, own, best)
+    n = int(rising[ranked[rising].argmin()])
     losing = np.flatnonzero(gain < -case.slack)
-    if (own[losing] <= own[n]).any():
+    if (ranked[losing] <= ranked[n]).any():
         return does_not_apply(name, "The allocation exceeds its limits, so its shares do not show what could rise.")
     return violated(
         name,
@@ -112,6 +119,22 @@ def _leximin(case: Case, share: FloatArray) -> Notion:
     """Return the leximin of these shares, within the rows of the notion's own."""
     found = notion_of("max-min", utility=share)
     return Stated(found, case.own_rows, _bare(case)) if case.own_rows else found
+
+
+def _question(case: Case, share: FloatArray) -> tuple[Instance, Notion]:
+    """Return whose leximin of these shares is to be known: users without weights; or where somebody comes last, the notion's own."""
+    if case.last.any():
+        assert case.notion is not None
+        return case.in_floats.instance, case.notion
+    return _bare(case), _leximin(case, share)
+
+
+def _ranked(case: Case, own: FloatArray, best: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return shares as they are compared: those of users who come last are above all others."""
+    if not case.last.any():
+        return own, best
+    above = (1 + max(own.max(), best.max())) * case.last
+    return own + above, best + above
 
 
 def _bare(case: Case) -> Instance:
@@ -155,7 +178,7 @@ def _whole(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
     try:
         with without_remarks():
             exact: Allocation | FloatArray = solve(
-                _bare(case), _leximin(case, share), sharing=case.sharing, integral=True, time_limit=max(deadline - time.monotonic(), 1e-3)
+                *_question(case, share), sharing=case.sharing, integral=True, time_limit=max(deadline - time.monotonic(), 1e-3)
             ).tasks
     except NoSolution as error:
         if "tasks" not in error.known:
@@ -178,13 +201,14 @@ def _whole(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
 def _against(case: Case, name: str, share: FloatArray, what: str, tasks: FloatArray) -> tuple[Verdict | None, bool]:
     """Return the verdict if the sorted shares of ``tasks`` are larger (else None), and whether the sorted shares differ."""
     own, best = (_shares(share, each, case) for each in (case.allocation.tasks, tasks))
-    low, high, same = np.sort(own[case.part]), np.sort(best[case.part]), case.same(CERTIFIED)
+    ranked = _ranked(case, own, best)
+    low, high, same = np.sort(ranked[0][case.part]), np.sort(ranked[1][case.part]), case.same(CERTIFIED)
     different = np.flatnonzero(np.abs(high - low) > same * np.maximum(high, low))
     if not different.size or high[different[0]] < low[different[0]]:
         return None, bool(different.size)
     k = int(different[0])
     level = low[k]
-    rises = np.flatnonzero(case.part & (own <= level * (1 + same)) & (best > level * (1 + same)))
+    rises = np.flatnonzero(case.part & (ranked[0] <= level * (1 + same)) & (ranked[1] > level * (1 + same)))
     gain = case.values(tasks) - case.value
     n = int(rises[gain[rises].argmax()])
     statement = (
@@ -199,7 +223,7 @@ def _whole_in_fractions(case: Case, name: str, share: FloatArray, what: str) -> 
     usable = case.instance.eligibility & case.part[:, None]
     alike = all(len(set(row[may].tolist())) <= 1 for row, may in zip(share, usable, strict=True))
     per_task = np.where(usable, share, 0).max(axis=1)
-    known = case.feasible and alike and not case.own_rows
+    known = case.feasible and alike and not case.own_rows and not case.last.any()
     placements = largest_totals(case.instance, case.sharing, case.members) if known else None
     if placements is not None:
         found, different = _against(case, name, share, what, best_sorted(case, placements, per_task))

@@ -47,7 +47,7 @@ from fairopt.instance.limit_merging import split
 from fairopt.instance.shared import shared_prices, within_shared
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import Efficiency
-from fairopt.program import Program, Total
+from fairopt.program import LimitKind, Program, Total
 from fairopt.program.exact import ExactProgram
 from fairopt.program.parallelism import servers_at_once
 from fairopt.program.queue_limits import limit_rows
@@ -141,7 +141,7 @@ def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
     apart = 2.0 * np.arange(case.instance.n_users)[:, None]  # merge servers but not users: each has its own V[n]
     data: FloatArray = np.asarray(apart if case.worth is None else apart + case.worth)
     bare = case.instance.replace(weights=None)
-    merging = unmerged(bare) if case.own_rows else merge(bare, data)
+    merging = unmerged(bare) if case.own_rows or bare.rules else merge(bare, data)
     # Of the program only columns and limits are read; those of queues are in it where the goal is a leximin.
     program = formulate(merging.instance, "max-min" if case.instance.is_tree else "efficiency", sharing=case.sharing)
     return _improved(case, goal, merging, with_rows(program, case.own_rows) if case.own_rows else program)
@@ -154,11 +154,15 @@ def _improved(case: Case, goal: FloatArray, merging: Merging, program: Program) 
     floors = case.value / (1.0 + case.excess if case.feasible else 1.0)
     reach = np.where(case.reach > 0, case.reach, 1.0)
     own = sp.csr_array((value / reach[users], (users, np.arange(users.size))), shape=(len(program.users), users.size))
-    rows = limits.bounds > 0
+    rules = limits.kinds == LimitKind.RULE
+    rows = (limits.bounds > 0) | rules
+    matrix, bounds = sp.csr_array(limits.select(rows).matrix * unit), limits.bounds[rows]
+    size = np.where(rules[rows], np.maximum(np.abs(bounds), abs(matrix).max(axis=1).toarray().ravel()), bounds)
+    size = np.where(size > 0, size, 1.0)
     answer = scipy.optimize.linprog(
         -(goal[users] * value),
-        A_ub=sp.vstack([limits.select(rows).matrix * unit / limits.bounds[rows, None], -own[case.members]], format="csc"),
-        b_ub=np.concatenate([np.ones(int(rows.sum())), -(floors / reach)[case.members]]),
+        A_ub=sp.vstack([matrix / size[:, None], -own[case.members]], format="csc"),
+        b_ub=np.concatenate([bounds / size, -(floors / reach)[case.members]]),
         bounds=(0.0, 1.0),
         method="highs" if users.size < _MANY else "highs-ipm",
         options={
@@ -189,7 +193,7 @@ def _improvement_in_fractions(case: Case, *, by_reach: bool = True) -> Any:
     if not case.feasible:
         return f"The allocation exceeds its limits ({case.limits_exceeded[0]}), so it does not show what could be gained."
     instance = case.in_floats.instance
-    merging = unmerged_exactly(instance.replace(weights=None)) if case.own_rows else _servers_merged(instance, case.worth)
+    merging = unmerged_exactly(instance.replace(weights=None)) if case.own_rows or instance.rules else _servers_merged(instance, case.worth)
     small = merging.instance.replace(weights=None)
     name = "max-min" if small.is_tree else "efficiency"
     program = formulate(small, name, sharing=case.sharing)
@@ -234,6 +238,8 @@ def _servers_merged(instance: Instance, worth: FloatArray | None) -> Merging:
 
 
 def _whole(case: Case) -> Verdict:
+    if case.instance.rules:
+        return _whole_under_rules(case)
     tasks = None if case.instance.queues or case.own_rows else _one_more(case)
     if tasks is not None:
         return _verdict(case, tasks, "", _WHOLE)
@@ -258,9 +264,19 @@ def _whole(case: Case) -> Verdict:
     )
 
 
+def _whole_under_rules(case: Case) -> Verdict:
+    """Compare with divisible tasks, which bound whole ones: fewer than one task more is none."""
+    relaxed = _improvement(case.in_floats, case.part.astype(float))
+    if case.feasible and not isinstance(relaxed, str) and case.worth is None:
+        more = float((case.in_floats.values(relaxed) - case.in_floats.value)[case.part].sum())
+        if more < 1 - 1e-6:
+            return holds(NAME, f"{_WHOLE}even with divisible tasks, a relaxation, not one task more would fit without another's loss.")
+    return does_not_apply(NAME, f"{_WHOLE}undecided: no search compares whole tasks under rules, and divisible ones would allow more.")
+
+
 def _whole_in_fractions(case: Case) -> Verdict:
     """Compare all placements if they are few; else use a relaxation or branch and bound in fractions, else branch and cut in floats."""
-    if not case.feasible or case.own_rows:
+    if not case.feasible or case.own_rows or case.instance.rules:
         return judged_in_floats(_whole(case.in_floats))
     placements = None if case.worth is not None else largest_totals(case.instance, case.sharing, case.members)
     if placements is not None:
@@ -337,6 +353,8 @@ def _one_more(case: Case) -> FloatArray | None:
 
 class _MostTasks(Efficiency):
     """The most tasks within the limits of queues and what they keep: guarantees say only what that is, and weights and tiers nothing."""
+
+    keeps_guarantees = False
 
     def check_queues(self, instance: Instance) -> None:
         """Allow every tree of queues."""

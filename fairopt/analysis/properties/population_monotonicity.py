@@ -32,6 +32,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import known_rates
 from fairopt.instance.exact_merging import coded
 from fairopt.instance.limit_merging import by_name, moved
+from fairopt.instance.rule_sides import applying_without
 from fairopt.instance.tolerances import FITS, TINY
 from fairopt.models import ShareNotion
 from fairopt.processes.workers import workers
@@ -104,6 +105,8 @@ def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
         servers=instance.servers,
         units=instance.units,
         resources=instance.resources,
+        attributes=instance.attributes,
+        rules=applying_without(instance, z),
     ), stay
 
 
@@ -138,12 +141,12 @@ def _witness(case: Case, z: int, tasks: FloatArray, after: Any, loss: Any) -> Wi
 def _leaving(case: Case) -> IntArray:
     """Return one user of each kind whose leaving could cost another user tasks; users who use most come first."""
     instance = case.instance
-    leaving = case.part & (_felt(case) > 0)
+    leaving = case.part & ((_felt(case) > 0) | bool(instance.rules))  # by rules, users feel others whom they share nothing with
     floats = case.in_floats
     use = floats.allocation.tasks_per_user / np.maximum(floats.reach, TINY)
     order = case.members[np.argsort(-use[case.members], kind="stable")]
     order = order[leaving[order]]
-    if not case.exact:
+    if not case.exact or instance.rules:
         return order
     keys: list[Any] = [instance.demands, instance.eligibility, instance.tasks[:, None], instance.weights.reshape(instance.n_users, -1)]
     keys.append(np.where(instance.limited, instance.parallelism, np.inf)[:, None])
@@ -180,7 +183,8 @@ def _felt(case: Case) -> FloatArray:
 def _may_lose(case: Case) -> BoolArray:
     """Return which users could lose at all, (users,): in a leximin, the users above a user who could rise."""
     program, notion = case.program, case.notion
-    if not case.exact or program is None or not isinstance(notion, ShareNotion) or case.own_rows or not _own_share(case, notion):
+    by_shares = not case.own_rows and not case.instance.rules
+    if not case.exact or program is None or not isinstance(notion, ShareNotion) or not by_shares or not _own_share(case, notion):
         return case.part.copy()
     shares, best = (case.share * case.allocation.tasks).sum(axis=1), case.share.max(axis=1)
     members = case.members

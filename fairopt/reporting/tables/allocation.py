@@ -141,6 +141,9 @@ def _users(allocation: Allocation, chosen: IntArray, title: str = "") -> Table:
         columns.append(numbers("weight", weights[chosen], alike=True))
     tasks = allocation.tasks_per_user if exact is None else exact.tasks_per_user
     columns.append(numbers("tasks", tasks[chosen], alike=True, radius=radius))
+    if instance.speeds_given is not None:
+        work = allocation.work if exact is None else instance.exact.work(exact.tasks)
+        columns.append(numbers("work", work[chosen], alike=True, radius=radius))
     if (shares := allocation.shares_to_show) is not None:
         columns.append(numbers(allocation.share_heading, (shares if exact is None else exact.shares)[chosen], alike=True, radius=radius))
     if instance.guarantees.any():
@@ -157,6 +160,8 @@ def _summary_of_users(allocation: Allocation) -> Iterator[Block]:
     """Yield quartiles, the users with the lowest shares, and the users who run all their tasks."""
     instance = allocation.instance
     values = {"tasks": allocation.tasks_per_user}
+    if instance.speeds_given is not None:
+        values["work"] = allocation.work
     if (shares := allocation.shares_to_show) is not None:
         values[allocation.share_heading] = shares
     if weights_differ(instance):

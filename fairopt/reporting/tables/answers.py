@@ -105,6 +105,7 @@ def _of_users(allocation: Allocation, beside: Sequence[Row]) -> Answer:
     columns: list[Column] = [
         names("user", (instance.users[n] for n in shown)),
         numbers("tasks", allocation.tasks_per_user[shown], alike=True),
+        *([] if instance.speeds_given is None else [numbers("work", allocation.work[shown], alike=True)]),
         *_tasks_beside(beside, lambda other: other.tasks_per_user[shown]),
         numbers("holds", (_named_part(parts[n], allocation.dominant_resources[n], allocation) for n in shown)),
     ]

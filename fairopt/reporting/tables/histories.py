@@ -47,6 +47,7 @@ def history_blocks(found: History, *, shown: Sequence[str] = (), sort: str = "sh
     yield _shares("owner", listed, (*more, *(["shortfall_error"] if not found.is_exact else [])))
     if len(listed) < len(chosen):
         yield f"and {plural(len(chosen) - len(listed), 'owner')} more"
+    yield from _limits(found)
     if len(found.windows) > 1:
         yield from _windows(found)
     yield from _worst(found)
@@ -90,6 +91,19 @@ def _judged(found: History, data: dict[str, Any]) -> str:
 def _shares(kind: str, frame: pd.DataFrame, more: Sequence[str]) -> Table:
     titles = {"shortfall_error": "± shortfall"}
     return Table.of(names(kind, map(str, frame.index)), *(numbers(titles.get(name, name), frame[name], 4) for name in (*_COLUMNS, *more)))
+
+
+def _limits(found: History) -> Iterator[Block]:
+    """Yield how full resources of the cluster and named limits were."""
+    frame = found.to_frame("limit")
+    if len(frame):
+        yield GAP
+        yield Table.of(
+            names("limit", (f"{each.name} (shared)" if each.kind == "shared" else str(each.name) for each in frame.itertuples())),
+            numbers("of", frame["bound"]),
+            percents("mean use", frame["mean_use"]),
+            percents("most use", frame["most_use"]),
+        )
 
 
 def _windows(found: History) -> Iterator[Block]:

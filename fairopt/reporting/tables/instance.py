@@ -1,4 +1,4 @@
-"""An instance: its servers and its users, amounts in the units of the file."""
+"""An instance: its servers and its users, its named limits and its rules, amounts in the units of the file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.limits import Limit
 from fairopt.instance.units import shown_unit
 from fairopt.reporting.tables.phrases import servers_in_rows
 from fairopt.show.table import Column, Table, names, numbers, words
-from fairopt.wording import figure, plural
+from fairopt.wording import figure, joined, named, plural
 
-__all__ = ["server_table", "shared_table", "user_table"]
+__all__ = ["limit_table", "rule_table", "server_table", "shared_table", "user_table"]
+
+_MOST = 6  # names of a selection; the others are counted
 
 
 def server_table(instance: Instance) -> Table:
@@ -31,6 +34,43 @@ def shared_table(instance: Instance) -> Table | None:
         return None
     amounts = (instance.amount(amount, name, 6) for name, amount in instance.shared.items())
     return Table.of(names("resource", instance.shared), words("in the cluster", amounts), title="Resources of the whole cluster")
+
+
+def limit_table(instance: Instance) -> Table | None:
+    """Return the named limits: what at most, of whom, where, and whether each of them by itself; None if there are none."""
+    if not instance.limits:
+        return None
+
+    def bound(limit: Limit) -> str:
+        if limit.resource is not None:
+            return instance.amount(limit.bound, limit.resource, 6)
+        return plural(limit.bound, "task", digits=6) if limit.counts_tasks else f"{figure(limit.bound, 6)} (amounts by task)"
+
+    def of(limit: Limit) -> str:
+        users = joined([named(name) for name in limit.users], _MOST) if limit.users is not None else ""
+        queues = f"in {joined([named(name) for name in limit.queues], _MOST)}" if limit.queues is not None else ""
+        return " ".join(filter(None, [users, queues])) or "all users"
+
+    def there(limit: Limit) -> str:
+        if limit.servers is None:
+            return "all servers"
+        return limit.servers if isinstance(limit.servers, str) else joined([named(name) for name in limit.servers], _MOST)
+
+    return Table.of(
+        names("limit", (limit.name for limit in instance.limits)),
+        words("at most", map(bound, instance.limits)),
+        words("of", map(of, instance.limits)),
+        words("on", map(there, instance.limits)),
+        words("for each", (limit.each or "-" for limit in instance.limits)),
+        title=plural(len(instance.limits), "limit"),
+    )
+
+
+def rule_table(instance: Instance) -> Table | None:
+    """Return the rules, one a row; None if there are none."""
+    if not instance.rules:
+        return None
+    return Table.of(words("rule", (rule.text for rule in instance.rules)), title=plural(len(instance.rules), "rule"))
 
 
 def user_table(instance: Instance) -> Table:

@@ -122,12 +122,15 @@ def _legend(allocation: Allocation, tables: Sequence[Table]) -> str:
     rules = _rules(allocation)
     if rules is not None and rules[1] == "dominant" and "share" in shown:
         shown = shown - {"share"} | {"dominant share"}
+    counts = "" if allocation.counting is None else allocation.counting.in_words()
     lines = [" ".join(text for name, text in _COLUMNS.items() if name in shown)]
     if allocation.queue_prices:
         lines.append("price (dual): upper bound on the gain in its users' level, or in the objective, per extra unit of the limit.")
     if rules is not None:
         rule, share = rules
         lines.append(f"Rules: {_RULES[rule]} (--guarantees {rule}); {_RULES[share]} (--queue-share {share}).")
+    if counts:
+        lines.append(f"In dominant shares, {counts}.")
     return "\n".join(lines)
 
 
@@ -184,6 +187,7 @@ def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_
     weights = instance.weights if instance.weights.ndim == 1 else np.full(instance.n_users, np.nan)
     capacity = instance.total_capacity
     parts = np.divide(instance.demands, capacity, out=np.zeros_like(instance.demands), where=capacity > 0).max(axis=1)
+    parts = parts if allocation.counting is None else allocation.counted_parts.max(axis=1)
 
     def of(queue: Callable[[QueueHoldings], Any], user: Callable[[int], Any]) -> list[Any]:
         return [queue(each) if isinstance(each, QueueHoldings) else user(each) for _, each in rows]

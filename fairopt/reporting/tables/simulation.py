@@ -38,6 +38,9 @@ def simulation_blocks(found: Simulation) -> Iterator[Block]:
         ("last job ended at", _seconds(found.makespan)),
         ("mean utilization", ", ".join(f"{name} {part}" for name, part in used.items()) or "-"),
     ]
+    if most := found.limit_most:
+        use = found.limit_use
+        facts.append(("use of limits", ", ".join(f"{name} {percent(use[name])}, at most {percent(part)}" for name, part in most.items())))
     if np.isfinite(half_life := half_life_of(found.scheduler)):
         facts.append(("half-life", duration(half_life)))
     if not found.complete:

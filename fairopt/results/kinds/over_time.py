@@ -61,6 +61,10 @@ _SIMULATED = {
                 "makespan_s": nullable(number("When the last job ended.", "s")),
                 "utilization": nullable(number("Mean part in use of the resource that is used most.", "fraction")),
                 "utilization_of": mapping({"type": ["number", "null"]}, "Mean part in use of each resource."),
+                "limit_use": mapping(
+                    {"type": "number"}, "Mean part of each named limit in use; of one with rows for each, the fullest row."
+                ),
+                "limit_most": mapping({"type": "number"}, "The largest part of each at any sample."),
                 "shortfall_h": nullable(number("What waiting users lacked of the exact simulation.", "share-hours")),
                 "regret": nullable(number("The same, of what users received there.", "fraction")),
                 "envy_h": nullable(number("What waiting users would have had more with the share of another.", "share-hours")),
@@ -197,6 +201,19 @@ _HISTORY = {
             {"name": NAME, "queue": old(text(""), "name"), "owners": number("Its owners.", "owners"), **_SHARE_HOURS},
         ),
         "The queues.",
+    ),
+    "limits": items(
+        record(
+            "A resource of the cluster, or a named limit; of one with a row for each owner, queue or server, the fullest row.",
+            {
+                "kind": text("shared: a resource of the cluster. limit: a named limit."),
+                "name": text("Its name."),
+                "bound": number("Its amount, or its bound.", "amount"),
+                "mean_use": number("Mean part of it in use.", "fraction"),
+                "most_use": number("Largest part of it in use.", "fraction"),
+            },
+        ),
+        "Resources of the cluster and named limits.",
     ),
     "by_hour": items(
         record("An hour of the day.", {"hour": whole("Which, from 0 to 23.", "h"), **_DURATION, **_SHARES}),

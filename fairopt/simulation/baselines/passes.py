@@ -92,7 +92,7 @@ def _first_blocked(run: JobRun, jobs: IntArray) -> int | None:
 def _start_what_fits(run: JobRun, job: int, now: float) -> bool:
     """Start the tasks of a job that fit; say whether the jobs behind it may start, too."""
     stream, wanted = int(run.stream[job]), run.tasks_left(job)
-    place = first(run.pool.within_limits(stream, run.pool.fitting(stream)), wanted)
+    place = first(run.pool.within_limits(stream, run.pool.fitting(stream)), run.pool.of_cluster(stream, wanted))
     if place.total and (not run.gang[job] or place.total == wanted):
         run.start(job, place, now)
     return place.total == wanted or run.is_held_back(job)
@@ -105,32 +105,37 @@ def _backfill(run: JobRun, head: int, jobs: IntArray, now: float) -> None:
     jobs = jobs[run.may_fit(jobs)]
     if not jobs.size:  # no reservation is needed
         return
-    shadow, spare = _reservation(run, head, now)
-    both = np.minimum(pool.room, spare)
-    jobs = _candidates(run, jobs, both, shadow, now)
+    shadow, spare, spare_shared = _reservation(run, head, now)
+    both, both_shared = np.minimum(pool.room, spare), np.minimum(pool.shared_room, spare_shared)
+    jobs = _candidates(run, jobs, pool.open_total(both, both_shared), shadow, now)
     while jobs.size:
         job, jobs = int(jobs[0]), jobs[1:]
         stream, wanted = int(run.stream[job]), run.tasks_left(job)
         in_time = now + run.expected[job] <= shadow
-        place = first(pool.within_limits(stream, pool.fitting(stream, pool.room if in_time else both)), wanted)
+        room, shared = (pool.room, pool.shared_room) if in_time else (both, both_shared)
+        place = first(pool.within_limits(stream, pool.fitting(stream, room)), pool.of_cluster(stream, wanted, shared))
         if place.total and (not run.gang[job] or place.total == wanted):
             run.start(job, place, now)
             if not in_time:
-                spare[place.servers] -= place.tasks[:, None] * pool.demands[stream]
-            both = np.minimum(pool.room, spare)
-            jobs = _candidates(run, jobs, both, shadow, now)
+                spare[place.servers] -= place.tasks[:, None] * pool.of_server(stream)
+                spare_shared -= place.total * pool.of_shared(stream)
+            both, both_shared = np.minimum(pool.room, spare), np.minimum(pool.shared_room, spare_shared)
+            jobs = _candidates(run, jobs, pool.open_total(both, both_shared), shadow, now)
 
 
-def _candidates(run: JobRun, jobs: IntArray, both: FloatArray, shadow: float, now: float) -> IntArray:
+def _candidates(run: JobRun, jobs: IntArray, beside: FloatArray, shadow: float, now: float) -> IntArray:
     """Return the jobs that would start now if all servers were one: those that end in time, and those for which there is room beside."""
-    return jobs[run.may_fit(jobs) & ((now + run.expected[jobs] <= shadow) | run.may_fit(jobs, run.pool.open_total(both)))]
+    return jobs[run.may_fit(jobs) & ((now + run.expected[jobs] <= shadow) | run.may_fit(jobs, beside))]
 
 
-def _reservation(run: JobRun, head: int, now: float) -> tuple[float, FloatArray]:
-    """Return the shadow time of a job, inf if by the estimates it never fits, and the room beside it then, (servers, resources)."""
+def _reservation(run: JobRun, head: int, now: float) -> tuple[float, FloatArray, FloatArray]:
+    """Return the shadow time of a job, inf if by the estimates it never fits, and the room beside it then, of servers and of the cluster.
+
+    The rooms are (servers, resources) and (shared,).
+    """
     pool, stream, running = run.pool, int(run.stream[head]), run.running
     wanted = run.tasks_left(head) if run.gang[head] else 1
-    room = pool.room.copy(order="F")
+    room, shared = pool.room.copy(order="F"), pool.shared_room.copy()
     ends, amounts = running.ends_and_amounts()
     times = np.maximum(ends, now)
     last = np.append(times[1:] > times[:-1], True)[: times.size]  # of the tasks that end at one time
@@ -142,9 +147,10 @@ def _reservation(run: JobRun, head: int, now: float) -> tuple[float, FloatArray]
         number = pool.fitting(stream, room)
         if int(number.sum()) >= wanted:
             own = first(number, wanted)
-            room[own.servers] -= own.tasks[:, None] * pool.demands[stream]
-            return float(times[position]), room
-    return np.inf, room
+            room[own.servers] -= own.tasks[:, None] * pool.of_server(stream)
+            shared += amounts[: position + 1, room.shape[1] :].sum(axis=0) - wanted * pool.of_shared(stream)
+            return float(times[position]), room, shared
+    return np.inf, room, shared
 
 
 def spin_the_pie(run: JobRun, priority: FloatArray, now: float, group: Callable[[], Group] | None = None) -> None:
@@ -187,7 +193,7 @@ def _serve(run: JobRun, jobs: IntArray, slice_: float, now: float, group: Callab
         if allowed < least:
             continue
         fits = pool.within_limits(stream, pool.fitting(stream))
-        place = first(fits, allowed)
+        place = first(fits, pool.of_cluster(stream, allowed))
         if place.total < least:
             continue
         within = int((slice_ - given) / worth * (1 + FITS)) if worth > 0 else wanted

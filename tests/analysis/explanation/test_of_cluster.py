@@ -115,6 +115,34 @@ def test_generators(kind: str) -> None:
 def test_what_does_not_count_them_refuses() -> None:
     """In one sentence, with the names."""
     trace = fo.Trace(["L"], [0.0], [1.0], [[1.0, 1.0, 1.0, 0.0]], [10.0], resources=POOL.resources)
-    for ask in (lambda: fo.simulate(trace, POOL, "drfh:first-fit"), lambda: fo.period_bound(trace, POOL, until=10)):
-        with pytest.raises(fo.errors.Unsupported, match=r"^ansys and uplink are resources of the whole cluster, on no server, and "):
-            ask()
+    with pytest.raises(fo.errors.Unsupported, match=r"^ansys and uplink are resources of the whole cluster, on no server, and "):
+        fo.period_bound(trace, POOL, until=10)
+
+
+def test_a_lower_tier_finds_them_in_use() -> None:
+    """All 4 licences are those of tier 1; whoever comes later has none of them, and room on the server."""
+    pool = fo.Instance(
+        [[20]],
+        [[1, 1], [1, 1], [1, 0]],
+        resources=["cpu"],
+        shared={"ansys": 4},
+        users=["late", "first", "plain"],
+        queues=[fo.Queue("q"), fo.Queue("r", tier=1)],
+        queue_of=["q", "r", "r"],
+        tasks={"plain": 3},
+    )
+    allocation = fo.solve(pool, "drfh")
+    assert allocation.tasks_per_user == pytest.approx([0, 4, 3])
+    by = {user: names for stops in allocation.stopped_by for user, names in stops.items()}
+    assert by == {"late": ("ansys of the cluster",), "first": ("ansys of the cluster",), "plain": ("tasks of plain",)}
+    text = str(fo.explain(allocation, "late", resolves=0))
+    assert "Bottleneck: all 4 ansys of the cluster are in use." in text
+    assert "2 users of higher tiers are served first." in text
+    assert "there is room" not in text
+
+
+def test_a_limit_is_no_reason_to_envy() -> None:
+    """b holds 9 tasks, of which a could run all; its limit of 3 is what stops it."""
+    pool = fo.Instance([[12]], [[1], [1]], resources=["cpu"], users=["a", "b"], limits=[fo.Limit("three", 3, users=["a"])])
+    text = str(fo.explain(fo.solve(pool, "drf"), "a", resolves=0))
+    assert "could run 9 tasks, 6 more than it has, but a limit stops it: all 3 tasks of limit three are in use." in text

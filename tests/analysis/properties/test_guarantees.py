@@ -32,8 +32,8 @@ def test_who_lacks_what_it_is_guaranteed_and_who_holds_more() -> None:
     assert verdict.witness is not None
     assert verdict.witness.users == ("user-1",)
     assert verdict.witness.text == (
-        'The queue "a" holds 2.5 of the 4 gpu that it is guaranteed, and asks for 1.5 more. Held there beyond guarantees: '
-        "3.5 by b and 3 by user-3."
+        'The queue "a" holds 2.5 of the 4 gpu that it is guaranteed, and asks for 1.5 more. Alone in the cluster it could hold 4. '
+        "Held there beyond guarantees: 3.5 by b and 3 by user-3."
     )
 
 
@@ -45,7 +45,8 @@ def test_what_is_idle_is_said_and_the_deepest_queue_that_lacks_it() -> None:
         assert verdict.statement == "2 guarantees are not met."
         assert verdict.witness is not None
         assert verdict.witness.text == (
-            f'The queue "a1" holds 1 of the 4 gpu that it is guaranteed, and asks for 3 more. There, {9 - held:g} gpu is free.{rest}'
+            f'The queue "a1" holds 1 of the 4 gpu that it is guaranteed, and asks for 3 more. '
+            f"Alone in the cluster it could hold 4. There, {9 - held:g} gpu is free.{rest}"
         )
 
 
@@ -71,7 +72,7 @@ def test_a_user_lacks_tasks_of_its_own_guarantee() -> None:
     verdicts = [fo.audit(tree([x, 1], [], [None, None], guarantees=[4, 0]), "guarantees")["guarantees"] for x in (3, 4)]
     assert [(verdict.holds, verdict.violation) for verdict in verdicts] == [(False, 1), (True, 0)]
     assert verdicts[0].witness is not None
-    assert verdicts[0].witness.text == '"user-1" runs 3 tasks of the 4 guaranteed.'
+    assert verdicts[0].witness.text == '"user-1" runs 3 tasks of the 4 guaranteed. Alone in the cluster it could run 4.'
 
 
 def test_guarantees_are_tested_where_there_is_a_tree() -> None:

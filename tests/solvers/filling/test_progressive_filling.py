@@ -148,13 +148,14 @@ def test_a_placement_of_ones_own_sees_the_units_of_the_instance() -> None:
 def test_the_state_is_that_of_what_was_placed() -> None:
     """In parts of an average server: usage, what is free, and the numbers of tasks, however it came about."""
     filling = drawn(5)
-    state = state_of(filling, BestFit(), np.ones(2), random_ties=False, first_block=False)
+    state = state_of(filling, BestFit(), random_ties=False, first_block=False)
     rng = np.random.default_rng(0)
     row = np.repeat(np.arange(3), filling.counts)
     while (n := int(kernel.next_user(state, rng))) >= 0 and kernel.fitting(state, n) > 0:
         kernel.place(state, n, int(state.fits[0]))
-        np.testing.assert_allclose(state.free.T, filling.capacities[row] - state.used, atol=1e-12)
-    np.testing.assert_allclose(state.used.sum(axis=0), state.tasks.sum(axis=1) @ filling.demands[:, 0], rtol=1e-12)
+        np.testing.assert_allclose(state.free.T, state.capacity[row] - state.used, atol=1e-12)
+    np.testing.assert_allclose(state.used.sum(axis=0), state.tasks.sum(axis=1) @ state.demand[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(filling.counts @ state.capacity, filling.counts.sum(), rtol=1e-12)
     assert (state.total == state.tasks.sum(axis=1)).all()
     assert (state.total <= filling.tasks).all()
     assert sorted((ROUND_AT, ROUND_LENGTH, BLOCKED_BY)) == list(range(state.progress.size))

@@ -10,6 +10,7 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.ruled import solve_ruled
+from fairopt.solvers.leximin.ruled_tree import solve_by_programs
 from fairopt.solvers.via_highs.ruled import solve_ruled as by_highs
 from fairopt.solvers.via_pyomo.model import solver
 from fairopt.solvers.via_pyomo.ruled import solve_with_rules
@@ -55,3 +56,12 @@ def test_a_wrong_leximin_is_not_proved() -> None:
     assert certify(program, replace(right, x=right.x * 0.999, stages=stages)).worst > 5e-4
     no_prices = tuple(replace(stage, prices=np.zeros(len(program.limits))) for stage in right.stages)
     assert certify(program, replace(right, stages=no_prices)).worst == np.inf
+
+
+def test_a_tree_by_hand() -> None:
+    """Queue q, of a and b, and c alone: a twice b, so that 3 t / 2 of q goes with t of c where a rests: 6, 3 and 9 of 18."""
+    lab = fo.Instance([[18]], [[1], [1], [1]], users=["a", "b", "c"], queues=[fo.Queue("q")], queue_of=["q", "q", None])
+    program = fo.formulate(lab.replace(rules=["x[a] >= 2 * x[b]"]), "max-min", queue_share="sum")
+    solution = solve_by_programs(program, by_scipy, 1e-8, Deadline(None))
+    np.testing.assert_allclose(program.per_user(solution.x), [36 / 5, 18 / 5, 36 / 5], rtol=1e-9)
+    assert certify(program, solution).worst <= 1e-9

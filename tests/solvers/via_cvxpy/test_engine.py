@@ -112,3 +112,11 @@ def test_a_tree_in_which_nobody_has_a_task(solver: str) -> None:
     allocation = fo.solve(tree, "drfh", solver=solver)
     assert allocation.tasks_per_user.tolist() == [0, 0]
     assert allocation.certificate.worst == 0
+
+
+def test_a_limit_of_iterations_is_no_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CVXPY calls both "user_limit"."""
+    monkeypatch.setitem(via_cvxpy._OPTIONS, "CLARABEL", {"max_iter": 1})
+    with pytest.raises(fo.FairoptError, match="stopped at a limit of its own") as caught:
+        fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), "efficiency", solver="cvxpy:clarabel", time_limit=600)
+    assert not isinstance(caught.value, fo.NoSolution)

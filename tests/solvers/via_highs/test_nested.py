@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,7 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Nested, Solution
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.highs_model import HighsModel, Outcome, Status
 from fairopt.solvers.via_highs.nested import solve_nested
 
 
@@ -56,3 +60,20 @@ def test_what_nested_does_not_know_is_refused() -> None:
             fo.solve(owners(queues=[queue]), "drfh", tree="nested")
     with pytest.raises(fo.Unsupported, match='user "user-2" has a guarantee or the weight 0'):
         fo.solve(owners(weights=[1, 0, 1, 1]), "drfh", tree="nested")
+
+
+def test_final_levels_are_told_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time is up in the second program: the level of the first one is final."""
+    program = fo.formulate(owners(), "drfh", tree="nested")
+    assert isinstance(program.goal, Nested)
+    first = solve_nested(program, program.goal, Deadline(None)).stages[0]
+    run, runs = HighsModel.run, itertools.count()
+
+    def late(model: HighsModel, time_limit: float) -> Outcome:
+        outcome = run(model, time_limit)
+        return outcome if next(runs) < 2 else replace(outcome, status=Status.TIME_LIMIT)  # a program is run, and refined
+
+    monkeypatch.setattr(HighsModel, "run", late)
+    with pytest.raises(fo.NoSolution, match="1 level was final by then") as caught:
+        solve_nested(program, program.goal, Deadline(60))
+    assert caught.value.known["levels"] == [first.value]

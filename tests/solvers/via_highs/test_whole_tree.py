@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from queue_oracle import with_orders
 from reference.whole_tree import best_whole_tasks
 
 import fairopt as fo
@@ -80,6 +81,18 @@ def test_tasks_and_levels_are_those_of_enumeration(draw: type, first: int) -> No
         assert len(levels) == sum(map(len, times))
         for expected, own in zip([each for each in times if each], by_part.values(), strict=True):
             assert own == pytest.approx([float(time) for time in expected], rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("draw", [surplus, guaranteed])
+def test_tasks_of_listed_queues_are_those_of_enumeration(draw: type) -> None:
+    """A user who waits stops no earlier than those before it, so its stop time is theirs and its own gain on top."""
+    for seed in range(12):
+        instance = with_orders(draw(seed), seed)
+        times, tasks = best_whole_tasks(instance)
+        found = fo.solve(instance, "drfh", integral=True, queue_share="sum")
+        assert tuple(np.round(found.tasks_per_user).astype(int).tolist()) in tasks, seed
+        levels = [level.value for level in found.levels for _ in level.users]
+        assert sorted(levels) == pytest.approx(sorted(float(time) for each in times for time in each), rel=1e-6, abs=1e-12), seed
 
 
 def test_queues_of_one_user_are_the_leximin() -> None:

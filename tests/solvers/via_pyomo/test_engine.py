@@ -23,7 +23,7 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Alternative, Disjunctive
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import Status
+from fairopt.solvers.highs_model import HighsModel, Outcome, Status
 from fairopt.solvers.via_pyomo import model as pyomo_model
 from fairopt.solvers.via_pyomo.engine import Pyomo
 
@@ -268,3 +268,35 @@ def test_threads_leave_pyomo_as_it_was() -> None:
         first.__exit__(None, None, None)
         assert fileutils.find_executable.__defaults__[0] is False
     assert (fileutils.find_executable.__defaults__, logging.getLogger("pyomo").level) == before
+
+
+def test_a_solver_without_a_bound_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is there, its gap is unknown, and no certificate holds."""
+    run = pyomo_model.run
+    monkeypatch.setattr(pyomo_model, "run", lambda *given: (run(*given)[0], None))
+    total = fo.formulate(fo.Instance([[10, 19]], [[1, 4], [3, 1]]), "uniform", integral=True)
+    choice = fo.formulate(fo.Instance([[4]], [[1], [1]], tasks=[4, 4]), "bbf", prefer=[1, 0])
+    for program in (total, choice):
+        solution = Pyomo().solve(program, tolerance=1e-8, deadline=Deadline(None))
+        assert solution.x.any()
+        assert (solution.gap, solution.bound) == (None, None)
+        assert certify(program, solution).worst == np.inf
+
+
+def test_a_linear_program_that_fails_says_nothing_of_the_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is solved once more, and then it is an error; the next best choice would be a wrong answer."""
+    program = fo.formulate(fo.Instance([[4]], [[1], [1]], tasks=[4, 4]), "bbf", prefer=[1, 0])
+    expected = Pyomo().solve(program, tolerance=1e-8, deadline=Deadline(None))
+    run, failures = HighsModel.run, [1]
+
+    def fails(model: HighsModel, time_limit: float) -> Outcome:
+        outcome = run(model, time_limit)
+        failures[0] -= 1
+        return dataclasses.replace(outcome, status=Status.FAILED) if failures[0] >= 0 else outcome
+
+    monkeypatch.setattr(HighsModel, "run", fails)
+    again = Pyomo().solve(program, tolerance=1e-8, deadline=Deadline(None))
+    np.testing.assert_allclose(again.x, expected.x, atol=1e-9)
+    failures[0] = 100
+    with pytest.raises(fo.FairoptError, match="gave up"):
+        Pyomo().solve(program, tolerance=1e-8, deadline=Deadline(None))

@@ -109,13 +109,14 @@ def test_streams_come_by_rank_then_by_submission() -> None:
 
 def test_a_limit_bars_those_whose_task_is_too_large() -> None:
     """And lets them in again, at once."""
-    demand = np.array([[0.5], [0.2], [0.3]])
+    adds = np.array([0.5, 0.2, 0.3])
     tree = SimpleNamespace(
-        members=np.array([0, 2, 1]),  # by demand, the largest first
+        members=np.array([0, 2, 1]),  # the largest first
         members_from=np.array([0, 3]),
         barred_to=np.zeros(1, int),
-        demand=demand,
-        resource=np.zeros(1, int),
+        adds=adds,
+        user_of=np.arange(3),
+        on_row=np.full(3, -1),
         amount=np.ones(1),
         held=np.zeros(1),
         everywhere=np.ones(1, bool),
@@ -125,7 +126,34 @@ def test_a_limit_bars_those_whose_task_is_too_large() -> None:
     for held in (0.4, 0.6, 0.75, 0.9, 0.55, 0.0):
         tree.held[0] = held
         accounts.bar(SimpleNamespace(), tree, 0)
-        assert list(tree.barred > 0) == [held + each > 1 for each in demand[:, 0]]
+        assert list(tree.barred > 0) == [held + each > 1 for each in adds]
+
+
+def test_a_limit_that_counts_by_row_bars_rows() -> None:
+    """The only user takes 0.5 of it on the first row, and 0.2 on the other; the user is tried again where it is let in."""
+    tree = SimpleNamespace(
+        members=np.array([0, 1]),
+        members_from=np.array([0, 2]),
+        barred_to=np.zeros(1, int),
+        adds=np.array([0.5, 0.2]),
+        user_of=np.zeros(2, int),
+        on_row=np.arange(2),
+        amount=np.ones(1),
+        held=np.zeros(1),
+        everywhere=np.ones(1, bool),
+        barred=np.zeros(1, int),
+        barred_on=np.zeros((1, 2), int),
+        eligible=np.ones((1, 2), bool),
+        again=np.zeros(1, bool),
+        marks=np.zeros(2, int),
+    )
+    state = SimpleNamespace(eligible=np.ones((1, 2), bool))
+    for held, again in ((0.4, False), (0.6, False), (0.9, False), (0.7, True), (0.9, False), (0.0, True)):
+        tree.held[0], tree.again[0] = held, False
+        accounts.bar(state, tree, 0)
+        assert state.eligible.tolist() == [[held <= 0.5, held <= 0.8]]
+        assert tree.again[0] == again
+        assert not tree.barred.any()
 
 
 def test_a_walk_goes_to_the_smallest_share_by_weight() -> None:
@@ -139,6 +167,8 @@ def test_a_walk_goes_to_the_smallest_share_by_weight() -> None:
         weight=np.array([1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0]),
         share=np.array([0.9, 0.4, 0.5, 0.2, 0.2, 0.4, 0.1]),
         tied=np.zeros(7, int),
+        listed=np.zeros(3, bool),
+        has_last=False,
         marks=np.zeros(2, int),
     )
     assert queues.walk(tree, None, False) == 6

@@ -1,0 +1,237 @@
+r"""Guarantees under notions that follow no tree: `proportional`, `efficiency`, `fds` and `gfj`.
+
+The stages of the guarantees are filled first, as in a tree (`fairopt.program.tree_filling`), by the notion's own share of a task: inside a
+guaranteed queue users rise by their weights. Then the notion has the rows
+
+    sum over users n below v, servers i in some groups, of d[n,r] x[n,i]  >=  what the stages gave v of r there       for each set of groups
+    x[n]  >=  what the stages gave                                                                        for users guaranteed tasks
+
+With one group, such as the whole cluster, that is one row. With several groups the stages give v an amount F of r, each group counted up to
+its guarantee G[g], and the rows say the same of every allocation: for each set of groups, their use is at least F - sum of G of the others.
+The end of the stages obeys all rows, so that they can never be infeasible.
+
+The rows are rules (`fairopt.Rule`) that bear the names of the guarantees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from fairopt.certificate import Certificate
+from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.instance.aggregation import merge, unmerged
+from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
+from fairopt.instance.fractions import ExactArray, from_rational, from_rationals
+from fairopt.instance.keeping import groups_of
+from fairopt.instance.requirements import Attributes
+from fairopt.instance.rules import Rule
+from fairopt.instance.rules import tasks as tasks_of
+from fairopt.instance.tolerances import CERTIFIED
+from fairopt.models import Notion, ShareNotion, Sharing, Stated
+from fairopt.solvers import candidates
+from fairopt.solvers.backend import Deadline
+from fairopt.solving.policy import find
+
+__all__ = ["keeps_guarantees", "refuse_whole", "with_guarantees"]
+
+_MET = 1e-11  # relative: what lacks less of a guarantee is met; rows are relaxed by as much
+_MOST_GROUPS = 12  # of one resource of a queue: of more, each group keeps what the stages gave it there
+
+
+def keeps_guarantees(notion: Notion, instance: Instance) -> bool:
+    """Does the notion keep guarantees as rows, and has the instance some?"""
+    share = _share_notion(notion)
+    return (
+        share is not None and share.keeps_guarantees and _has_guarantees(instance) and not share.goal(np.ones(instance.n_users)).in_shares
+    )
+
+
+def with_guarantees(
+    instance: Instance, notion: Notion, sharing: Sharing, *, exact: bool = False, deadline: Deadline | None = None
+) -> tuple[Instance, list[Certificate]]:
+    """Return the instance with what its guarantees give as rules, and the certificate of the stages; itself where the notion keeps none.
+
+    Parameters
+    ----------
+    exact : bool
+        In fractions.
+    deadline : Deadline, optional
+        Of the stages.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline.
+    Unsupported
+        In fractions, a goal whose optimum is irrational in general.
+
+    >>> from fairopt.instance.queues import Queue
+    >>> from fairopt.models import Efficiency
+    >>> names = {"users": ["a", "b"], "resources": ["gpu"]}
+    >>> pool = Instance([[8]], [[2], [1]], queues=[Queue("lab", guarantee={"gpu": 6})], queue_of=["lab", None], **names)
+    >>> [(rule.text, float(rule.bound)) for rule in with_guarantees(pool, Efficiency(), "rdm")[0].rules]
+    [('guaranteed gpu of lab', 6.0)]
+    """
+    if not keeps_guarantees(notion, instance):
+        return instance, []
+    share, deadline = _share_notion(notion), Deadline(None) if deadline is None else deadline
+    assert share is not None
+    if exact and share.goal(np.ones(instance.n_users)).has_gradient:
+        raise Unsupported(f'"{notion.name}" keeps guarantees in floats alone; leave exact or the guarantees out')
+    if exact:
+        tasks, proof = _stages_in_fractions(instance, share, sharing, deadline), list[Certificate]()
+    else:
+        tasks, proof = _stages(instance, share, sharing, deadline)
+    return instance.replace(rules=[*instance.rules, *_rules(instance.exact if exact else instance, tasks)]), proof
+
+
+def refuse_whole(instance: Instance, notion: Notion) -> None:
+    """Refuse whole tasks where the notion keeps guarantees.
+
+    Raises
+    ------
+    Unsupported
+    """
+    if keeps_guarantees(notion, instance):
+        raise Unsupported(
+            f'no engine finds whole tasks of "{notion.name}" that keep guarantees; leave integral or the guarantees out, or use "drfh" '
+            "or another notion that equalises a share"
+        )
+
+
+def _share_notion(notion: Notion) -> ShareNotion | None:
+    inner = notion.notion if isinstance(notion, Stated) else notion
+    return inner if isinstance(inner, ShareNotion) else None
+
+
+def _has_guarantees(instance: Instance) -> bool:
+    of_queues = any(each.guarantee for queue in instance.queues for each in queue.everywhere_and_on_groups)
+    return of_queues or bool((instance.guarantees > 0).any())
+
+
+# The stages ----------------------------------------------------------------------------------------------------------------------
+
+
+def _stages(instance: Instance, notion: ShareNotion, sharing: Sharing, deadline: Deadline) -> tuple[FloatArray, list[Certificate]]:
+    """Return the tasks, (users, servers), at the end of the stages, and the certificate of the filling."""
+    merging = merge(instance, notion.utility, 1.0) if notion.is_symmetric else unmerged(instance)
+    small = merging.instance
+    reduced = notion if notion.utility is None else notion.changed(utility=merging.restrict(notion.utility))
+    program = reduced.formulate(small, sharing=sharing, integral=False)
+    goal = reduced.filling(small, reduced.share_per_task(small), program.pair_users, program.pair_servers)
+    program = replace(program, goal=goal)
+    found = find(program, candidates(program, None), CERTIFIED, deadline)
+    found.certificate.require(CERTIFIED, f"the guarantees under {notion.name}", found.engine)
+    parts = sum(part.guarantees for part in goal.parts)
+    x = found.solution.parts[parts - 1] if parts else np.zeros(program.n_pairs)
+    return merging.spread(program.table(x), notion.utility), [found.certificate]
+
+
+def _stages_in_fractions(instance: Instance, notion: ShareNotion, sharing: Sharing, deadline: Deadline) -> ExactArray:
+    """Return the same tasks in fractions, from a filling that is proved."""
+    from fairopt.certificate.exact import prove  # floats need neither
+    from fairopt.solving.kept_rows import within_kept
+
+    utility = notion.exact_utility
+    merging = merge_exactly(instance, utility) if notion.is_symmetric else unmerged_exactly(instance)
+    small = merging.instance
+    exactly = notion if utility is None else notion.changed(utility=merging.restrict(utility))
+    floats = notion if utility is None else notion.changed(utility=merging.restrict(utility.astype(np.float64)))
+    program = floats.formulate(small, sharing=sharing, integral=False)
+    program = replace(program, goal=floats.filling(small, floats.share_per_task(small), program.pair_users, program.pair_servers))
+    of_fractions = exactly.in_fractions(small.exact, program)
+    solved, solution = within_kept(of_fractions, deadline)
+    prove(solved, solution)
+    parts = sum(part.guarantees for part in solved.goal.parts)  # type: ignore[union-attr]
+    table = np.full((small.n_users, small.n_servers), Fraction(0), dtype=object)
+    if parts:
+        table[program.pair_users, program.pair_servers] = from_rationals(solution.parts[parts - 1])
+    return np.asarray(merging.spread(table, utility))
+
+
+# The rules -----------------------------------------------------------------------------------------------------------------------
+
+
+def _rules(instance: Instance, tasks: Any) -> Iterator[Rule]:
+    """Yield what users and queues hold of their guarantees at some tasks, (users, servers), as rules."""
+    x, exact = tasks_of(instance), instance.demands.dtype == object
+    for n in np.flatnonzero((instance.guarantees > 0) & ~instance.zero_demand).tolist():
+        name, given = instance.users[n], instance.guarantees[n]
+        bound = _kept(tasks[n].sum(), given, exact)
+        if bound > 0:
+            yield _named(f"guaranteed tasks of {name}", x[f"user:{name}"], bound)
+    where = Attributes(instance.attributes)
+    for node, queue in enumerate(instance.tree.queues, 1):
+        users = instance.tree.below[node]
+        of_resource: dict[str, list[tuple[str, BoolArray, Any]]] = {}
+        for quota, servers, group in groups_of(instance, queue):
+            for resource, amount in quota.guarantee.items():
+                if amount > 0:
+                    of_resource.setdefault(resource, []).append((group, servers, amount))
+        for resource, groups in of_resource.items():
+            r = instance.resources.index(resource)
+            used = [instance.demands[users, r] @ tasks[np.ix_(users, servers)].sum(axis=1) for _, servers, _ in groups]
+            held = [_kept(use, amount, exact) for use, (_, _, amount) in zip(used, groups, strict=True)]
+            for chosen, bound in _sets(held, [amount for _, _, amount in groups]):
+                here = [groups[k][0] for k in chosen]
+                total: Any = 0
+                for k in chosen:
+                    total = total + _amount(instance, where, x, resource, queue.name, *groups[k][:2])
+                on = " and ".join(group for group in here if group)
+                yield _named(f"guaranteed {resource} of {queue.name}{f' on {on}' if on else ''}", total, bound)
+
+
+def _kept(held: Any, guarantee: Any, exact: bool) -> Any:
+    """Return what is kept of a guarantee: all of it where rounding lacks of it, else a rounding less than what is held."""
+    if exact:
+        return min(held, guarantee)
+    return guarantee if held >= guarantee * (1 - _MET) else held * (1 - _MET)
+
+
+def _sets(held: Sequence[Any], guarantees: Sequence[Any]) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Yield sets of groups and the least that they hold together: F - sum of the guarantees of the others, F = sum of what is held.
+
+    >>> [*_sets([3, 2], [4, 2])]
+    [((0,), 3), ((1,), 1), ((0, 1), 5)]
+    >>> [*_sets([4, 2], [4, 2])]
+    [((0,), 4), ((1,), 2)]
+    """
+    lack: Any = sum(guarantees) - sum(held)
+    if len(held) > _MOST_GROUPS:
+        yield from (((k,), amount) for k, amount in enumerate(held) if amount > 0)
+        return
+    for size in range(1, len(held) + 1 if lack > 0 else 2):
+        for chosen in combinations(range(len(held)), size):
+            bound = sum(guarantees[k] for k in chosen) - lack
+            if bound > 0 and (size == 1 or all(guarantees[k] > 0 for k in chosen)):
+                yield chosen, bound
+
+
+def _amount(instance: Instance, where: Attributes, x: Any, resource: str, queue: str, group: str, servers: BoolArray) -> Any:
+    """Return the amount of a resource that a queue holds on a group of servers, as a term; a sum over servers where no word says them."""
+    name = f"queue:{queue}"
+    if servers.all():
+        return x.amount[resource, name]
+    if group not in instance.servers:
+        try:
+            if np.array_equal(where.where(group), servers):
+                return x.amount[resource, name, group]
+        except InvalidInstance:
+            pass
+    total: Any = 0
+    for i in np.flatnonzero(servers).tolist():
+        total = total + x.amount[resource, name, instance.servers[i]]
+    return total
+
+
+def _named(name: str, left: Any, bound: Any) -> Rule:
+    rule: Rule = left >= (from_rational(bound) if not isinstance(bound, int | float | Fraction | np.floating) else bound)
+    object.__setattr__(rule, "text", name)
+    return rule

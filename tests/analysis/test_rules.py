@@ -1,0 +1,109 @@
+"""What is said of allocations that obey rules: audits, explanations, comparisons, frontiers, changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from support.command_line import flat, run
+
+import fairopt as fo
+from fairopt.analysis.rerun import given
+from fairopt.instance.rule_sides import applying_without, sides
+
+RULES = ["x[a] >= 2 * x[b]", "x[c, t] <= 4"]
+LAB = fo.Instance([[12], [6]], [[1], [1], [1]], users=["a", "b", "c"], servers=["s", "t"], resources=["gpu"], rules=RULES)
+
+
+def test_both_sides_of_a_rule() -> None:
+    """An equation has the direction that is broken; what is compared is never below 0."""
+    ruled = LAB.replace(rules=["x[a] == 2 * x[b] + 1", "amount[gpu, c] - 3 <= -x[b]"])
+    tasks = np.array([[4.0, 0], [0, 2], [0, 1]])
+    first, second = sides(ruled, tasks)
+    assert (first.used, first.allowed, first.is_broken(1e-6)) == (5, 4, True)
+    assert (first.stops.tolist(), first.raises.tolist()) == ([False, True, False], [True, False, False])
+    assert (second.used, second.allowed, second.is_full()) == (3, 3, True)
+
+
+def test_an_allocation_that_breaks_a_rule_is_named() -> None:
+    """In an audit and a comparison."""
+    tasks = np.array([[6.0, 0], [6, 0], [0, 6]])
+    broken = fo.audit(given(LAB, tasks, "rdm"), ["pareto"]).violations
+    assert {each.limit for each in broken} == {'rule "x[a] >= 2 * x[b]"', 'rule "x[c, t] <= 4"'}
+    row = fo.compare(LAB, notions=[], allocations={"mine": tasks})["mine"]
+    assert len(row.violations) == 2
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_an_audit_within_rules(exact: bool) -> None:
+    """Pareto optimality is asked within them, by an LP of rows; what compares users by weights alone does not apply."""
+    found = fo.solve(LAB, "drfh", exact=exact)
+    audit = fo.audit(found, effort=20)
+    assert {name for name, verdict in audit.verdicts.items() if verdict.holds is None} >= {"envy-freeness", "sharing-incentive"}
+    assert audit["pareto"].holds
+    assert audit["max-min"].holds
+    program = fo.formulate(LAB, "drfh")
+    own = np.zeros((3, program.n_pairs))
+    own[program.pair_users, np.arange(program.n_pairs)] = 1
+    more = linprog(
+        -np.ones(program.n_pairs),
+        A_ub=np.vstack([program.limits.matrix.toarray(), -own]),
+        b_ub=np.append(program.limits.bounds, -found.tasks_per_user * (1 - 1e-9)),
+    )
+    assert -float(more.fun or 0) == pytest.approx(found.tasks_per_user.sum(), abs=1e-6)
+    fewer = fo.audit(given(LAB, np.array([[6.5, 0], [2, 0], [0, 2]]), "rdm"), ["pareto"])["pareto"]
+    assert fewer.holds is False
+
+
+def test_a_rule_does_not_apply_without_whom_it_names() -> None:
+    """Alone, or as the last of a queue; a queue in which others stay is still named."""
+    assert [rule.text for rule in applying_without(LAB, 1)] == ["x[c, t] <= 4"]
+    queued = LAB.replace(queues=[fo.Queue("q"), fo.Queue("r")], queue_of=["q", "q", "r"], rules=["x[q] >= 2 * x[r]", "x[q] >= 1"])
+    assert [rule.text for rule in applying_without(queued, 0)] == ["x[q] >= 2 * x[r]", "x[q] >= 1"]
+    assert [rule.text for rule in applying_without(queued, 2)] == ["x[q] >= 1"]
+    audit = fo.audit(fo.solve(LAB, "drfh"), ["population-monotonicity"])
+    assert "3 in all" in audit["population-monotonicity"].statement
+
+
+def test_what_stops_and_what_raises_somebody() -> None:
+    """By the text of the rule, with the gain without it; levels name it, too."""
+    found = fo.solve(LAB.replace(rules=["x[a] >= 2 * x[b]", "x[c] <= 4"]), "drfh")
+    assert found.stopped_by[0] == {"c": ("x[c] <= 4",)}
+    assert 'The rule "x[a] >= 2 * x[b]" gives it as much as it has: with less, the rule would be broken.' in str(fo.explain(found, "a"))
+    assert 'Bottleneck: the rule "x[a] >= 2 * x[b]" would be broken if it had more.' in str(fo.explain(found, "b"))
+    explanation = fo.explain(found, "c")
+    assert 'Without the rule "x[c] <= 4" would give it 0.5 tasks more' in str(explanation)
+    (gain,) = [each for each in explanation.gains if each.kind == "rule"]
+    assert gain.by_solving == pytest.approx(0.5)
+
+
+def test_comparisons_frontiers_and_changes() -> None:
+    """A schedule has a row that says why; the frontier is within the rules; a rule that comes is a difference of its own."""
+    comparison = fo.compare(LAB, notions=["drfh", "proportional", "efficiency"], schedules=["drfh:best-fit"])
+    assert [row.allocation is not None for row in comparison] == [True, True, True, False]
+    assert 'the rule "x[a] >= 2 * x[b]"' in comparison["drfh:best-fit"].message
+    frontier = fo.frontier(LAB, alphas=[0, float("inf")], notions=["drfh"])
+    assert max(point.below for point in frontier if point.name != "alpha=0") == pytest.approx(0, abs=1e-8)
+    assert [point.smallest_share for point in frontier][-1] <= 4.5 / 18 * (1 + 1e-9)
+    found = fo.what_if(LAB.replace(rules=RULES[:1]), LAB.replace(rules=RULES[1:]))
+    assert [str(each) for each in found.differences] == ['rule "x[a] >= 2 * x[b]" is gone', 'rule "x[c, t] <= 4" is new']
+    assert set(found.effects["drfh"][1].changes) == {"a", "b", "c"}
+    assert found.effects["drfh"][0].changes["b"] > 1
+
+
+def test_every_command_that_solves_takes_a_rule(tmp_path: Path) -> None:
+    """And obeys it, or says why not."""
+    path = str(tmp_path / "lab.yaml")
+    fo.save(LAB.replace(rules=[]), path)
+    rule = ["--rule", "x[a] >= 2 * x[b]"]
+    for command in (["solve"], ["audit", "--properties", "pareto,envy-freeness"], ["explain", "--user", "b"], ["what-if"]):
+        said = flat(run(command[0], path, *rule, *command[1:]).stdout)
+        assert "2 * x[b]" in said or command == ["solve"]
+    run("compare", path, *rule)
+    run("frontier", path, *rule, "--notions", "drfh")
+    run("report", path, *rule, "-o", tmp_path / "report.html")
+    assert "2 * x[b]" in (tmp_path / "report.html").read_text()
+    assert "a greedy schedule obeys none" in flat(run("schedule", path, *rule, status=2).stderr)
+    assert "write two rules" in flat(run("solve", path, "--rule", "1 <= x[a] <= 2", status=2).stderr)

@@ -1,0 +1,210 @@
+"""Demands and speeds by server against an oracle that is given rows alone, and against what they mean where nothing differs."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from reference.rows import Rows, leximin
+from scipy.optimize import linprog
+
+import fairopt as fo
+from fairopt.solvers.filling.placements import BestFit
+
+NOTIONS = ("max-min", "cdrf", "tsf", "drfh")
+
+
+def drawn(seed: int, *, limited: bool = True) -> fo.Instance:
+    """Return a random instance of two or three kinds of servers, with speeds, shared resources, counts, tasks and parallelism."""
+    rng = np.random.default_rng(seed)
+    n, k, m, kinds = (int(rng.integers(low, high)) for low, high in ((2, 5), (2, 5), (1, 3), (2, 4)))
+    shared = {"licences": float(rng.uniform(2, 20))} if rng.random() < 0.4 else {}
+    by_kind = rng.uniform(0.3, 2, (n, kinds, m + len(shared))) * (rng.random((n, kinds, m + len(shared))) < 0.8)
+    by_kind[..., 0] = np.maximum(by_kind[..., 0], 0.3)
+    speeds = np.where(rng.random((n, k)) < 0.1, 0, rng.choice([0.5, 0.8, 1, 2], (n, k)))
+    speeds[:, 0] = np.maximum(speeds[:, 0], 0.3)
+    parallelism = np.where(rng.random(n) < 0.3, rng.uniform(0.5, 2, n), np.inf) if limited and not shared else None
+    return fo.Instance(
+        rng.uniform(3, 12, (k, m)),
+        by_kind[:, rng.integers(0, kinds, k)],
+        speeds=speeds,
+        weights=rng.choice([0.5, 1, 2], n),
+        counts=rng.integers(1, 4, k),
+        tasks=np.where(rng.random(n) < 0.3, rng.uniform(1, 8, n), np.inf),
+        parallelism=parallelism,
+        shared=shared or None,
+    )
+
+
+def most(goal: np.ndarray, rows: list[np.ndarray], bounds: list[float], upper: np.ndarray) -> float:
+    """Return the optimum of a linear program."""
+    found: Any = linprog(-goal, A_ub=np.array(rows) if rows else None, b_ub=bounds or None, bounds=[(0, each) for each in upper])
+    return float(-found.fun)
+
+
+def rows_of(instance: fo.Instance, columns: list[tuple[int, int]]) -> Rows:
+    """Return all limits of the instance, written down one by one."""
+    rows = Rows(columns)
+    demand = {(n, i): instance.demands_by_kind[n, instance.kind_of[i]] for n, i in columns}
+    m = instance.capacities.shape[1]
+    for i, r in itertools.product(range(instance.n_servers), range(m)):
+        rows.add([demand[p][r] if p[1] == i else 0.0 for p in columns], instance.counts[i] * instance.capacities[i, r])
+    for r, amount in enumerate(instance.shared.values(), m):
+        rows.add([demand[p][r] for p in columns], amount)
+    for n in range(instance.n_users):
+        if np.isfinite(instance.tasks[n]):
+            rows.add([float(p[0] == n) for p in columns], instance.tasks[n])
+        if np.isfinite(instance.parallelism[n]):
+            rows.add([1 / one_server(instance, *p) if p[0] == n else 0.0 for p in columns], instance.parallelism[n])
+    return rows
+
+
+def one_server(instance: fo.Instance, n: int, i: int) -> float:
+    """Return how many tasks of a user one server of a row runs alone."""
+    demand = instance.demands_by_kind[n, instance.kind_of[i]]
+    return min(float(c / d) for c, d in zip(instance.capacities[i], demand, strict=False) if d > 0)
+
+
+def unit_of_work(instance: fo.Instance, notion: str, n: int) -> float:
+    """Return what a unit of work of a user is worth, by the definitions of the notions, over single rows of servers."""
+    if notion == "max-min":
+        return 1.0
+    k, m = instance.capacities.shape
+    everywhere = [instance.demands_by_kind[n, instance.kind_of[i]] for i in range(k)]
+    rows = [np.array([d[r] for d in everywhere]) for r in range(m, instance.n_resources)]
+    bounds = [float(amount) for amount in instance.shared.values()]
+    if notion == "drfh":
+        rows = [np.array([d[r] for d in everywhere]) for r in range(m)] + rows
+        bounds = [float(each) for each in (instance.counts[:, None] * instance.capacities).sum(axis=0)] + bounds
+        offers = [max(c / x for c, x in zip(instance.capacities[i], d, strict=False) if x > 0) for i, d in enumerate(everywhere)]
+        return 1 / most(instance.speeds[n], rows, bounds, instance.counts * offers)
+    upper = np.array([instance.counts[i] * one_server(instance, n, i) for i in range(k)])
+    if notion == "cdrf":
+        upper = np.where(instance.eligibility[n], upper, 0)
+        if np.isfinite(instance.parallelism[n]):
+            rows, bounds = [*rows, np.array([1 / one_server(instance, n, i) for i in range(k)])], [*bounds, float(instance.parallelism[n])]
+    return 1 / most(instance.speeds[n], rows, bounds, upper)
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_work_is_that_of_an_oracle_of_rows(notion: str) -> None:
+    """Of all rows, written down one by one, and of the definitions of the notions over single rows of servers."""
+    for seed in range(12):
+        instance = drawn(seed)
+        columns = [(n, i) for n, i in np.ndindex(instance.speeds.shape) if instance.speeds[n, i] > 0]
+        unit = [unit_of_work(instance, notion, n) for n in range(instance.n_users)]
+        worth = [float(instance.speeds[p] * unit[p[0]] / instance.weights[p[0]]) for p in columns]
+        expected = leximin(rows_of(instance, columns), worth, instance.n_users) * instance.weights / unit
+        found = fo.solve(instance, notion)
+        assert found.certificate.worst < 1e-8
+        np.testing.assert_allclose(found.work, expected, rtol=2e-6, err_msg=f"{notion} {seed}")
+
+
+@pytest.mark.parametrize("notion", [*NOTIONS, "efficiency", "proportional"])
+def test_engines_and_fractions_agree(notion: str) -> None:
+    """Two engines in floats, and the answer in fractions."""
+    for seed in range(20, 24):
+        instance = drawn(seed)
+        exact = fo.solve(instance, notion, exact=True)
+        other = fo.solve(instance, notion, solver="cvxpy")
+        if notion == "efficiency":
+            np.testing.assert_allclose(other.work @ instance.weights, exact.work @ instance.weights, rtol=1e-7)
+            continue
+        np.testing.assert_allclose(fo.solve(instance, notion).work, exact.work, rtol=1e-8, err_msg=f"{notion} {seed}")
+        np.testing.assert_allclose(other.work, exact.work, rtol=1e-6, err_msg=f"{notion} {seed}")
+
+
+@pytest.mark.parametrize("notion", [*NOTIONS, "efficiency", "proportional"])
+def test_where_nothing_differs_the_answer_is_the_same_to_the_bit(notion: str) -> None:
+    """Demands that are given by server and are equal, and speeds of 1, say nothing."""
+    rng = np.random.default_rng(3)
+    capacities, demands, tasks = rng.uniform(3, 9, (3, 2)), rng.uniform(0.2, 2, (4, 2)), [np.inf, 2, 3.5, np.inf]
+    plain = fo.Instance(capacities, demands, tasks=tasks)
+    by_server = fo.Instance(capacities, np.repeat(demands[:, None], 3, axis=1), speeds=np.ones((4, 3)), tasks=tasks)
+    assert by_server == plain
+    assert (fo.solve(by_server, notion).tasks == fo.solve(plain, notion).tasks).all()
+
+
+def test_a_speed_is_the_unit_of_work() -> None:
+    """Twice the speed, everywhere and for all, is twice the work; half of the demand at half of the speed changes nothing."""
+    instance = drawn(7, limited=False).replace(tasks=None)
+    work = fo.solve(instance, "cdrf").work
+    np.testing.assert_allclose(fo.solve(instance.replace(speeds=2 * instance.speeds), "cdrf").work, 2 * work, rtol=1e-8)
+    halves = instance.replace(speeds=instance.speeds / 2, demands=instance.demands_on() / 2)
+    np.testing.assert_allclose(fo.solve(halves, "cdrf").work, work, rtol=1e-8)
+
+
+def test_whole_tasks_are_the_best_of_all_that_fit() -> None:
+    """Of one resource and two servers, all numbers of whole tasks are looked at."""
+    lab = fo.Instance([[4], [5]], [[[1], [2]], [[2], [1]]], speeds=[[1.0, 1.5], [1.0, 1.0]], tasks=[6, 6])
+    sorted_work = []
+    for x in itertools.product(range(6), repeat=4):
+        tasks = np.reshape(x, (2, 2))
+        if tasks[0, 0] + 2 * tasks[1, 0] <= 4 and 2 * tasks[0, 1] + tasks[1, 1] <= 5 and (tasks.sum(axis=1) <= 6).all():
+            sorted_work.append(sorted((tasks * lab.speeds).sum(axis=1)))
+    assert sorted(fo.solve(lab, "max-min", integral=True).work.tolist()) == max(sorted_work)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"demands": np.ones((2, 3, 1))}, r"the shape of demands is \(2, 3, 1\).*there are 2 rows of servers"),
+        ({"demands": [[[1], [-1]], [[1], [1]]]}, 'the demand of "user-1" for "resource-1" is -1'),
+        ({"demands": [[[1], [0]], [[1], [1]]]}, 'user "user-1" demands nothing on "server-2" and has no task limit'),
+        ({"demands": [[[0], [0]], [[1], [1]]]}, 'user "user-1" demands nothing and has no task limit'),
+        ({"demands": [[1], [1]], "speeds": [[1, -1], [1, 1]]}, 'the speed of "user-1" for "server-2" is -1'),
+        ({"demands": [[1], [1]], "speeds": [1, 1]}, "the shape of speeds is"),
+    ],
+)
+def test_bad_input_is_refused_with_the_place(arguments: dict[str, Any], said: str) -> None:
+    """The message names the user and the server."""
+    with pytest.raises(fo.InvalidInstance, match=said):
+        fo.Instance([[4], [4]], **arguments)
+
+
+def test_who_does_not_follow_it_refuses_it() -> None:
+    """In a sentence that says what differs, for demands and for speeds alone."""
+    lab = fo.Instance([[4], [5]], [[[1], [2]], [[2], [1]]])
+    slow = fo.Instance([[4], [5]], [[1], [2]], speeds=[[1.0, 0.5], [1.0, 1.0]])
+    for instance in (lab, slow):
+        for notion in ("psdsf", "per-server-drf", "uniform", "asset"):
+            with pytest.raises(fo.Unsupported, match="user-1"):
+                fo.solve(instance, notion)
+        for refused in (lambda each: fo.audit(fo.solve(each, "cdrf")), fo.Instance.pooled):
+            with pytest.raises(fo.Unsupported, match="user-1"):
+                refused(instance)
+    with pytest.raises(fo.Unsupported, match="queues, guarantees"):
+        fo.solve(lab.replace(guarantees=[1, 0]), "cdrf")
+
+
+def filled(instance: fo.Instance, unit: list[float], best_fit: bool) -> np.ndarray:
+    """Return tasks, (users, servers), placed one at a time: whoever has done the least work for its weight, on the first server that fits.
+
+    With ``best_fit``, on the one that has the least free, as a sum of parts of the cluster. A row stands for one server.
+    """
+    free, tasks = instance.capacities.copy(), np.zeros(instance.speeds.shape)
+    total = instance.capacities.sum(axis=0)
+    stopped: set[int] = set()
+    while len(stopped) < instance.n_users:
+        shares = (tasks * instance.speeds).sum(axis=1) * unit / instance.weights
+        n = min((each for each in range(instance.n_users) if each not in stopped), key=lambda each: (round(shares[each], 12), each))
+        fits = [i for i in range(instance.n_servers) if instance.eligibility[n, i]]
+        fits = [i for i in fits if (instance.demands_by_kind[n, instance.kind_of[i]] <= free[i] + 1e-9).all()]
+        if not fits or tasks[n].sum() + 1 > instance.tasks[n] + 1e-9:
+            stopped.add(n)
+            continue
+        i = min(fits, key=lambda each: (round(float((free[each] / total).sum()), 12), each)) if best_fit else fits[0]
+        tasks[n, i] += 1
+        free[i] -= instance.demands_by_kind[n, instance.kind_of[i]]
+    return tasks
+
+
+@pytest.mark.parametrize("placement", ["first-fit", BestFit("tightest")])
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_schedules_place_tasks_by_the_demand_of_the_server(notion: str, placement: Any) -> None:
+    """Task by task, as a loop that is written down does; and in fractions the same."""
+    for instance in [each.replace(counts=None) for each in (drawn(seed, limited=False) for seed in range(40, 52)) if not each.shared]:
+        unit = [unit_of_work(instance, notion, n) for n in range(instance.n_users)]
+        found = fo.schedule(instance, notion, placement=placement)
+        np.testing.assert_array_equal(found.tasks, filled(instance, unit, placement != "first-fit"))
+    assert (fo.schedule(instance, notion, placement=placement, exact=True).tasks == found.tasks).all()

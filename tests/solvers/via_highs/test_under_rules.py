@@ -1,0 +1,26 @@
+"""Who can have something under rules, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.solvers.via_highs.under_rules import able_users
+
+LAB = fo.Instance([[12]], [[1], [1], [1]], users=["a", "b", "c"], servers=["s"])
+
+
+@pytest.mark.parametrize(
+    ("rules", "able"),
+    [
+        (["x[a] >= 2 * x[b]"], [True, True, True]),
+        (["x[a] == 0"], [False, True, True]),
+        (["x[a] <= x[b] / 1000", "x[b] <= x[c] / 1000"], [True, True, True]),
+        (["x[a] + x[b] <= 0.5 * x[a]"], [False, False, True]),
+        (["x[a] >= 13"], [True, True, True]),
+    ],
+)
+def test_by_hand(rules: list[str], able: list[bool]) -> None:
+    """A millionth of what c has is something; where nothing is feasible, nobody is left out."""
+    np.testing.assert_array_equal(able_users(fo.formulate(LAB.replace(rules=rules), "max-min")), able)

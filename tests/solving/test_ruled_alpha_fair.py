@@ -1,0 +1,84 @@
+"""Alpha-fair allocations that obey rules, against linear programs that are given rows and nothing else."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+from reference.ruled import largest
+from solving.test_rules import instance_with_rules, rows_of
+
+import fairopt as fo
+from fairopt.program import Solution
+from fairopt.solvers.polishing import polishes
+
+LAB = fo.Instance([[12]], [[1], [1], [1]], users=["a", "b", "c"], servers=["s"], resources=["gpu"])
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_no_allocation_is_better_to_first_order(seed: int) -> None:
+    """At the optimum no feasible x' has more of the sum of phi U'[n] / U[n]^alpha (Mo and Walrand 2000)."""
+    instance, alpha = instance_with_rules(seed), (0.5, 1.0, 2.0, 5.0)[seed % 4]
+    program = fo.formulate(instance, "proportional", alpha=alpha)
+    found = fo.solve(instance, "proportional", alpha=alpha)
+    _, rows, right = rows_of(program)
+    utility = program.per_user(program.utilities * found.tasks[program.pair_users, program.pair_servers])
+    worth = (instance.weights * utility**-alpha)[program.pair_users] * program.utilities
+    now = float((instance.weights * utility ** (1 - alpha)).sum())
+    assert largest(worth / now, rows, right) == pytest.approx(1, abs=1e-7)
+    assert found.certificate.worst <= 1e-8
+
+
+def test_ratios_and_floors_by_hand() -> None:
+    """Twice as much for a as for b: a = 2 b, so that log a + log b = 2 log a + const; a and c divide 12 as 3 a / 2 and c, 2 to 1."""
+    for alpha, rules, expected in (
+        (1.0, ["x[a] >= 2 * x[b]"], [16 / 3, 8 / 3, 4]),
+        (3.0, ["x[a] >= 6"], [6, 3, 3]),
+        (1.0, ["x[a] == x[b] + x[c]"], [6, 3, 3]),
+        (0.5, ["x[a] <= 2", "x[b] - x[c] >= 1"], [2, 5.5, 4.5]),
+    ):
+        found = fo.solve(LAB.replace(rules=rules), "proportional", alpha=alpha)
+        np.testing.assert_allclose(found.tasks_per_user, expected, rtol=1e-7)
+
+
+def test_who_can_have_nothing_is_left_out_by_name(caplog: pytest.LogCaptureFixture) -> None:
+    """a has at most a tenth of b, and b no more than a: both have 0, where the goal would be minus infinity."""
+    with caplog.at_level(logging.WARNING, "fairopt"):
+        found = fo.solve(LAB.replace(rules=["x[a] <= 0.1 * x[b]", "x[b] <= x[a]"]), "proportional")
+    np.testing.assert_allclose(found.tasks_per_user, [0, 0, 12], atol=1e-8)
+    assert "a and b can have nothing under the rules" in caplog.text
+    with pytest.raises(fo.NoSolution, match=r'the rule "x\[a\] >= 13" and gpu @ s'):
+        fo.solve(LAB.replace(rules=["x[a] >= 13"]), "proportional")
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 4.0])
+def test_rules_that_the_answer_obeys_change_nothing(alpha: float) -> None:
+    """Nor does a rule that repeats a limit."""
+    instance = instance_with_rules(3).replace(rules=[])
+    before = fo.solve(instance, "proportional", alpha=alpha)
+    first, second = before.tasks_per_user[:2]
+    implied = [f"x[u0] >= {0.9 * first / second} * x[u1]", f"x[u0] <= {1.1 * first}"]
+    after = fo.solve(instance.replace(rules=implied), "proportional", alpha=alpha)
+    np.testing.assert_allclose(after.tasks_per_user, before.tasks_per_user, rtol=1e-6)
+
+
+def test_a_polish_mends_a_rough_answer() -> None:
+    """From a tenth beside the optimum to rounding."""
+    program = fo.formulate(LAB.replace(rules=["x[a] >= 2 * x[b]"]), "proportional")
+    ((name, found),) = polishes(program, Solution(np.array([5.0, 2.2, 4.5])))
+    assert name == "primal-dual steps"
+    np.testing.assert_allclose(found.x, [16 / 3, 8 / 3, 4], rtol=1e-10)
+
+
+def test_what_does_not_obey_says_so() -> None:
+    """A trade-off, alternatives, answers in fractions."""
+    ruled = LAB.replace(rules=["x[a] >= 2 * x[b]"])
+    for notion in ("fds", "gfj", "bbf", "psdsf"):
+        with pytest.raises(fo.Unsupported, match=r'rule "x\[a\] >= 2 \* x\[b\]"'):
+            fo.solve(ruled, notion)
+    with pytest.raises(fo.Unsupported, match="rule"):
+        fo.solve(ruled, "proportional", exact=True)
+    program = fo.formulate(LAB, "bbf").with_rule("twice", {("a", "s"): 1, ("b", "s"): -2}, ">=", 0)
+    with pytest.raises(fo.Unsupported, match='rule "twice"'):
+        fo.solve(program)
