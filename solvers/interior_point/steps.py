@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.solvers.interior_point.settings import SETTINGS
+from fairopt.solvers.structure import boundary
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.pairs import Pairs
 
@@ -92,9 +93,8 @@ def length_with_cuts(pairs: Pairs, primal: Any, change: Any, cost: Any, allowed:
         Of sum_p cost[p] max(0, -x[p]) after the step.
     """
     xp, n = pairs.xp, pairs.n_pairs
-    ratio = change / primal
-    length = 1 / max(1.0, -float(xp.min(ratio[n:])))
-    short = ratio[:n] < -1 / length
+    length = boundary.length(xp, primal[n:], change[n:])
+    short = change[:n] / primal[:n] < -1 / length
     had = (primal[:n] * cost)[short]
     falls = (-change[:n] * cost)[short]
     # What they lack is convex in the length: Newton's method goes down to where it is allowed, from above.

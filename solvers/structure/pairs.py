@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.solvers.structure.arrays import Arrays
+from fairopt.solvers.structure.boundary import length
 from fairopt.solvers.structure.scaling import ScaledProgram
 from fairopt.solvers.structure.settings import SETTINGS
 from fairopt.solvers.structure.user_blocks import BlockMatrix, UserBlocks, same_servers
@@ -220,8 +221,7 @@ class Pairs(ABC):
 
     def length(self, values: Any, change: Any) -> float:
         """Return how far one can go, 1 at most, before a value of a point becomes 0."""
-        steepest = -float(self.xp.min(self.mask_equalities(change) / self.mask_equalities(values, 1.0)))
-        return 1.0 if steepest <= 1 else 1.0 / steepest
+        return length(self.xp, self.mask_equalities(values, 1.0), self.mask_equalities(change))
 
     def mean(self, products: Any) -> float:
         """Return the mean of the products of a point."""

@@ -20,6 +20,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.instance.tolerances import TINY
 from fairopt.program import AlphaFair, Program, ScaledColumns
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.structure.boundary import length
 from fairopt.solvers.trajectory.settings import SETTINGS
 
 __all__ = ["CentralPath", "Point", "falling", "solve_rows"]
@@ -136,8 +137,10 @@ class CentralPath:
         dy, dp, dz = change[:n], change[n : n + k], np.zeros(n)
         dz[own] = change[n + k :]
         ds = r_limits - self.a @ dy
-        primal = min(_step_length(y, dy), _step_length(s, ds))
-        dual = min(_step_length(p, dp), _step_length(z[own], dz[own]))
+        primal, dual = (
+            length(np, np.concatenate(values), np.concatenate(change), SETTINGS.part_of_the_way)
+            for values, change in (((y, s), (dy, ds)), ((p, z[own]), (dp, dz[own])))
+        )
         return Point(y + primal * dy, s + primal * ds, p + dual * dp, z + dual * dz)
 
     def follow(self, start: Point, targets: Iterable[float], deadline: Deadline) -> tuple[Point, int]:
@@ -196,9 +199,3 @@ def solve_rows(matrix: FloatArray, right: FloatArray) -> FloatArray:
     if not np.isfinite(solution).all():
         raise np.linalg.LinAlgError("no finite solution")
     return solution
-
-
-def _step_length(values: FloatArray, change: FloatArray) -> float:
-    """Return how far one can go, 1 at most, before a value becomes 0, with a margin."""
-    down = change < 0
-    return float(min(1.0, SETTINGS.part_of_the_way * (values[down] / -change[down]).min(initial=np.inf)))

@@ -650,7 +650,7 @@ def test_nothing_is_said_of_clusters_that_are_only_tried(caplog: pytest.LogCaptu
     with caplog.at_level("WARNING", "fairopt"):
         allocation = fo.solve(lab, "drfh")
         fo.explain(allocation, "x")
-        fo.audit(allocation)
+        fo.audit(allocation, effort=4)
         fo.compare(lab, notions=["drfh"])
     said = {record.getMessage() for record in caplog.records}
     assert len(said) == 2

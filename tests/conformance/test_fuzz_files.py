@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairopt as fo
@@ -27,6 +27,7 @@ from fairopt.formats.allocations import read as read_allocation
 from fairopt.histories.reading import read_log_file
 from fairopt.slurm.associations import current_limits
 
+EXAMPLES = settings().max_examples * 2 // 5  # of each file, and there are some fifty
 EXPORTS = Path(__file__).parents[1] / "clusters" / "exports"
 DOCUMENT = """
 title: a lab
@@ -327,6 +328,7 @@ def survives(read: Callable[[Path], None], path: Path) -> None:
 
 @pytest.mark.parametrize("name", SEEDS)
 @given(data=st.data())
+@settings(max_examples=EXAMPLES)
 def test_a_damaged_file_is_read_or_refused(name: str, data: st.DataObject) -> None:
     """No other error, whatever stands in it."""
     seed, read = SEEDS[name]

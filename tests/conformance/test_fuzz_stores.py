@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conformance.test_fuzz_files import damaged, survives
-from hypothesis import given
+from conformance.test_fuzz_files import EXAMPLES, damaged, survives
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairopt as fo
@@ -173,6 +173,7 @@ def changed_arrays(draw: st.DrawFn, data: bytes) -> bytes:
 
 @pytest.mark.parametrize("name", STORES)
 @given(data=st.data())
+@settings(max_examples=EXAMPLES)
 def test_a_damaged_store_is_used_or_refused(name: str, data: st.DataObject) -> None:
     """Bytes that are changed, and valid files that say something else."""
     files = kept(name)

@@ -50,10 +50,11 @@ def run(notebook: Any, kernel: KernelManager) -> None:
 def test_notebook_runs_and_ends_with_a_figure(path: Path, kernel: KernelManager) -> None:
     """The last cell answers the notebook's question with a picture. It finds no name that an earlier notebook has left.
 
-    Nor the seconds of plain Python after which a kernel is compiled: a user would run the notebook in a process of its own.
+    Nor the seconds of plain Python after which a kernel is compiled: a user would run the notebook in a process of its own. What other
+    tests have compiled is loaded at once.
     """
     notebook = read(path)
-    afresh = '%reset -f\n__import__("fairopt.solvers.compiled", fromlist=["_spent"])._spent.clear()'
+    afresh = "%reset -f\nfrom fairopt.solvers import compiled\ncompiled._spent.clear()\ncompiled.PATIENCE_IF_KEPT = 0.0\ndel compiled"
     notebook.cells.insert(0, nbformat.v4.new_code_cell(afresh))  # type: ignore[no-untyped-call]
     run(notebook, kernel)
     last = [cell for cell in notebook.cells if cell.cell_type == "code"][-1]

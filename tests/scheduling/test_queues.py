@@ -29,7 +29,7 @@ PLACEMENTS = ("first-fit", "best-fit", "worst-fit", "random", "random-round-robi
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_task_by_task_as_in_fractions(placement: str, lenders: bool) -> None:
     """The same user and the same server each time, on random trees with guarantees, limits, tiers and weights of 0."""
-    for seed in SEEDS:
+    for seed in SEEDS[:12] if lenders else SEEDS:  # 12: each criterion with each way
         whole = instance_in_queues(seed)
         instance = decimal_tree(with_lenders(whole, seed) if lenders else whole)
         criterion, ties = CRITERIA[seed % 4], TIES[seed % 3]

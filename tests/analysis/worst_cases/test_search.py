@@ -364,7 +364,7 @@ def test_ctrl_c_gives_the_worst_so_far(jobs: int) -> None:
     with process(*program, "worst-case", "drfh:first-fit", *options) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "tried\n"
-        time.sleep(0.5)
+        time.sleep(0.1)
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does: workers hear it too
         out, err = running.communicate(timeout=180)
     assert running.returncode == 0, err

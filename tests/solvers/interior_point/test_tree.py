@@ -45,7 +45,7 @@ def random_tree(seed: int, users: int = 25, servers: int = 6, **options: Any) ->
     return in_queues(instance, **({"queues": 7, "depth": 3, "guarantees": 0.9, "limits": 0.5, "weights": 5, "seed": seed} | options))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 4])
+@pytest.mark.parametrize("seed", [0, 4])
 @pytest.mark.parametrize(
     "options",
     [{}, {"guarantees": "clamp"}, {"queue_share": "sum"}],
