@@ -29,7 +29,7 @@ from fairopt.instance.fractions import fraction_of, nearest
 from fairopt.instance.fractions import plain as number_or_text
 from fairopt.instance.tolerances import SAME
 from fairopt.validation import RANGE, RANGE_OF_WEIGHTS, FloatArray, in_range, is_number, is_whole_number
-from fairopt.wording import contrast, did_you_mean, joined, written
+from fairopt.wording import brief, contrast, did_you_mean, joined, written
 
 __all__ = ["ORDERS", "Order", "Queue", "Quota", "amounts", "misfits", "unknown_order"]
 
@@ -278,7 +278,7 @@ def unknown_order(order: object) -> str:
     >>> unknown_order("fifo")
     'there is no order "fifo" of a queue; use "fair" (by weights) or "listed" (first come, first served)'
     """
-    return f'there is no order {written(order)} of a queue; use "fair" (by weights) or "listed" (first come, first served)'
+    return f'there is no order "{brief(str(order))}" of a queue; use "fair" (by weights) or "listed" (first come, first served)'
 
 
 def _is_number(value: object) -> bool:
