@@ -255,7 +255,7 @@ def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
         users = np.arange(first, first + len(would))
         envy = np.minimum(would, instance.tasks[users, None]) - held[users, None]
         envy[idle[users]] = 0
-        envy[node[users, None] != node] = 0  # weights compare the users of one queue only
+        envy[(node[users, None] != node) | instance.tree.listed[node]] = 0  # weights compare the users of one queue that is not listed
         envy[np.arange(users.size), users] = 0
         yield first, np.where(envy > (NOTHING if envy.dtype != object else 0) * would, envy, 0)
 

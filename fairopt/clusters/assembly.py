@@ -19,7 +19,7 @@ no longer allow it, it may stay, so its shape may run there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, TypeAlias
 
@@ -36,7 +36,7 @@ from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.hosts import is_host
 from fairopt.instance.tolerances import FITS
 from fairopt.instance.units import BYTES, unit_in_name
-from fairopt.wording import did_you_mean, plural
+from fairopt.wording import did_you_mean, joined, named, plural
 
 __all__ = ["Demand", "Nodes", "assemble"]
 
@@ -124,13 +124,21 @@ def assemble(
         labels = lowest
         account.note("each owner is one user with the mean of its tasks: an approximation, as no such task exists")
     else:
-        sequence = shapes.sequence(names)
+        sequence = shapes.sequence({queue.name for queue in (forest or Forest()).queues if queue.order == "listed"})
         lowest = [shapes.queue[n] for n in sequence]
         demands, number, eligibility = shapes.demands[sequence], shapes.number[sequence], shapes.eligibility[sequence]
         held, somewhere = shapes.held[sequence], shapes.somewhere[sequence]
         labels = labels_of(lowest, demands, resources)
     forest = forest or Forest()
     queues, of_owner = plant(forest, owner_of, len(set(lowest)) < len(lowest))
+    parents = {queue.parent for queue in queues}
+    mixed = [queue.name for queue in queues if queue.order == "listed" and queue.name in owner_of and queue.name in parents]
+    if mixed:
+        queues = [replace(queue, order="fair") if queue.name in mixed else queue for queue in queues]
+        account.note(
+            f"{joined([named(name) for name in mixed], 3)}: the order of what is in it is left out, because tasks and queues are in it, "
+            "and which of these come first is not known"
+        )
     owned = of_owner or {owner: (queue,) for queue, owner in owner_of.items()}
     given_weights = weighted(own_weights or {}, owned, [queue.name for queue in queues])
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.clusters.amounts import notes_of_units
@@ -48,9 +50,27 @@ class Export:
     question: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, kind: str, files: Mapping[str, str], holdings: Holdings, names: Mapping[str, str], notes: Iterable[str]) -> Export:
-        """Return an export whose notes begin with what rounding changed and how units are understood."""
+    def of(
+        cls,
+        kind: str,
+        files: Mapping[str, str],
+        holdings: Holdings,
+        names: Mapping[str, str],
+        notes: Iterable[str],
+        ordered: Collection[str] = (),
+    ) -> Export:
+        """Return an export whose notes begin with what rounding changed and how units are understood.
+
+        ``ordered`` are the queues whose order the files say.
+        """
         whole = holdings.whole
+        tree = whole.instance.tree
+        of_orders = (
+            f'the order of queue "{tree.name(node)}", which serves one after the other, is not written: {kind} divides what it gets '
+            "in its own way"
+            for node in np.flatnonzero(tree.listed).tolist()
+            if len(tree.users_of(node)) + len(tree.children(node)) > 1 and tree.name(node) not in ordered
+        )
         of_limits = (
             f'limit "{limit.name}" is not written: {kind} has no such limit; the whole tasks keep it, and nothing here will later'
             for limit in whole.instance.limits
@@ -60,7 +80,13 @@ class Export:
             "tasks may not"
             for rule in whole.instance.rules
         )
-        return cls(kind, dict(files), whole, dict(names), (*whole.notes, *notes_of_units(holdings.measures), *of_limits, *of_rules, *notes))
+        return cls(
+            kind,
+            dict(files),
+            whole,
+            dict(names),
+            (*whole.notes, *notes_of_units(holdings.measures), *of_limits, *of_rules, *of_orders, *notes),
+        )
 
     @property
     def text(self) -> str:

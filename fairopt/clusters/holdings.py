@@ -53,6 +53,11 @@ class Holder:
         """The tier of the queue."""
         return self.queue.tier if self.queue else 0
 
+    @property
+    def ordered(self) -> bool:
+        """Is it a leaf that serves its users one after the other?"""
+        return self.leaf and self.queue is not None and self.queue.order == "listed"
+
 
 def holders_of(instance: Instance) -> tuple[Holder, ...]:
     """Return the nodes, parents before children."""

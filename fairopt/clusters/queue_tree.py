@@ -83,13 +83,16 @@ def plant(forest: Forest, owner_of: Mapping[str, str], several: bool) -> tuple[l
 
 
 def _sorted(queues: Sequence[Queue]) -> list[Queue]:
-    """Return the queues in an order that depends only on the tree: each before those in it, siblings by name."""
+    """Return the queues in an order that depends only on the tree: each before those in it, siblings by name, or as they are listed."""
     names = {queue.name for queue in queues}
     if len(names) < len(queues):
         return list(queues)  # two of one name are refused
     children: dict[str | None, list[Queue]] = {}
     for queue in sorted(queues, key=lambda queue: (natural(queue.name), queue.name), reverse=True):
         children.setdefault(queue.parent if queue.parent in names else None, []).append(queue)
+    for parent in queues:
+        if parent.order == "listed":
+            children[parent.name] = [queue for queue in reversed(queues) if queue.parent == parent.name]
     result, waiting = [], list(children.get(None, ()))
     while waiting:
         result.append(waiting.pop())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -106,11 +106,15 @@ class Shapes:
         for name in ("demands", "number", "eligibility", "held", "somewhere"):
             setattr(self, name, getattr(self, name)[keep])
 
-    def sequence(self, names: Sequence[str]) -> list[int]:
-        """Return an order that depends only on the shapes: by queue, then by demand (largest first), then by where they may run."""
+    def sequence(self, listed: Collection[str] = ()) -> list[int]:
+        """Return an order that depends only on the shapes: by queue, then by demand (largest first), then by where they may run.
+
+        In queues that serve one after the other, ``listed``, it is that of their first tasks in the export.
+        """
         demands = (-self.demands).tolist()
         where = [tuple(np.flatnonzero(~row)) for row in self.eligibility]
-        return sorted(range(len(self.queue)), key=lambda n: (natural(self.queue[n]), self.queue[n], demands[n], where[n]))
+        keys = [([], (), n) if queue in listed else (demands[n], where[n], 0) for n, queue in enumerate(self.queue)]
+        return sorted(range(len(self.queue)), key=lambda n: (natural(self.queue[n]), self.queue[n], *keys[n]))
 
     def fits(self, capacities: FloatArray) -> BoolArray:
         """Return which shapes have a server that is large enough for one task, or run already, (shapes,)."""

@@ -29,10 +29,11 @@ from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.imported import Import
 from fairopt.clusters.json_export import Part, read_json
 from fairopt.clusters.queue_tree import Forest
-from fairopt.clusters.shapes import SOMEWHERE, Tasks
+from fairopt.clusters.shapes import SOMEWHERE, Tasks, natural
 from fairopt.clusters.yarn_queues import Offer, finder, queues_of
 from fairopt.errors import InvalidInstance
 from fairopt.instance.queues import Queue
+from fairopt.wording import joined, named
 
 __all__ = ["import_yarn"]
 
@@ -113,6 +114,7 @@ def import_yarn(
             account.leave_out("application", app.where, "has no container, and the answer does not say what it asks for")
         else:
             groups += [(app, containers) for containers in app.containers]
+    groups.sort(key=lambda group: natural(group[0].name))  # by submission, which queues of the policy FIFO follow
     if any(containers.running for _, containers in groups):
         account.note("the containers of a running application are taken as equal, because the answer has only their sum")
     offers = [Offer(node.name, node.labels, {"cpu": node.cores, "memory": node.memory}) for node in offered]
@@ -157,8 +159,17 @@ def _tree(
         if known is None:
             account.note(f'no queue of the scheduler is "{name}", which applications name: it is in the root, with weight 1')
             more.append(Queue(name))
+    listed = [queue.name for queue in forest.queues if queue.order == "listed"]
+    if listed:
+        account.note(
+            f"{joined([named(name) for name in listed], 3)}: first come, first served (order listed), by the numbers of applications; "
+            "applications of one shape are one user, which stands where the first of them does"
+        )
     if users == "user":
-        more += [Queue(f"{queue}/{user}", queue) for queue, user in dict.fromkeys((queue_of[app.queue], app.owner) for app in apps)]
+        more += [
+            Queue(f"{queue}/{user}", queue, order="listed" if queue in listed else "fair")
+            for queue, user in dict.fromkeys((queue_of[app.queue], app.owner) for app in apps)
+        ]
     return replace(forest, queues=(*forest.queues, *more)), queue_of
 
 

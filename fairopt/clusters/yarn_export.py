@@ -140,7 +140,8 @@ class _File:
                 self.notes += self._notes_of_limits()
             text = self._capacity()
         names = {k: v for k, v in self.label_names.items() if k} | self.names
-        return Export.of("yarn", {"queues": text}, self.holdings, names, self.notes)
+        ordered = [holder.label for holder in self.holders if holder.ordered]
+        return Export.of("yarn", {"queues": text}, self.holdings, names, self.notes, ordered)
 
     def _path(self, h: int) -> str:
         holder = self.holders[h]
@@ -166,6 +167,7 @@ class _File:
                 pairs.append((f"{path}.queues", ",".join(children)))
             else:
                 pairs.append((f"{path}.user-limit-factor", "-1"))
+                pairs += [(f"{path}.ordering-policy", "fifo")] * self.holders[h].ordered
             pairs += self._amounts(h, path, "")
             if named_labels:
                 pairs.append((f"{path}.accessible-node-labels", ",".join(self.label_names[label] for label in named_labels)))
@@ -264,6 +266,7 @@ class _File:
                 most = {resource: ceilings[h].get(resource, int(there[r])) for r, resource in enumerate(self.measures)}
                 lines.append(f"{indent}  <maxResources>{self._fair_text(most)}</maxResources>")
             lines.append(f"{indent}  <weight>{exactly(holder.weight)}</weight>")
+            lines.extend([f"{indent}  <schedulingPolicy>fifo</schedulingPolicy>"] * holder.ordered)
             for child in children:
                 write(child, depth + 1)
             lines.append(f"{indent}</queue>")

@@ -1,10 +1,12 @@
 """The queues of YARN, from the ResourceManager's answer to ``/ws/v1/cluster/scheduler``.
 
 **Capacity Scheduler.** The capacity of a queue is its guarantee (a part of the nodes of a partition, or absolute amounts) and its weight,
-so that what is left goes to queues in proportion to their guarantees. ``maxCapacity`` is a limit.
+so that what is left goes to queues in proportion to their guarantees. ``maxCapacity`` is a limit. A leaf queue whose ``orderingPolicyInfo``
+is that of FIFO, the default of YARN, has the order "listed"; a queue that does not say it, and one of the policy "fair", the order "fair".
 
 **Fair Scheduler.** ``minResources`` is a guarantee, in the meaning "clamp": a queue with more than its share waits until the others have
-caught up. ``maxResources`` is a limit. The answer of Hadoop has no weights: they are those of the steady fair shares.
+caught up. ``maxResources`` is a limit. A queue of the ``schedulingPolicy`` "fifo" has the order "listed". The answer of
+Hadoop has no weights: they are those of the steady fair shares.
 
 Queues are named by their path without the root: ``eng.prod``.
 """
@@ -19,7 +21,7 @@ from fairopt.clusters.account import Account
 from fairopt.clusters.json_export import Part, read_json
 from fairopt.clusters.queue_tree import Forest
 from fairopt.errors import InvalidInstance
-from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.queues import Order, Queue, Quota
 from fairopt.instance.tolerances import WRITTEN
 from fairopt.instance.tree import MOST_LEVELS, too_deep
 
@@ -127,6 +129,11 @@ def _positive(weights: Mapping[str, float], account: Account) -> dict[str, float
     return {path: weight or (least * _LEAST if len(weights) > 1 else 1.0) for path, weight in weights.items()}
 
 
+def _order(part: Part, key: str, children: str) -> Order:
+    """Return the order of a leaf queue by the name of its policy, such as "fifo" or "FifoOrderingPolicy"; of other queues "fair"."""
+    return "listed" if "fifo" in part.get(key).text("").casefold() and not _children(part, children) else "fair"
+
+
 # Capacity Scheduler --------------------------------------------------------------------------------------------------------------
 
 
@@ -155,7 +162,7 @@ def _capacity(part: Part, parent: str | None, offers: Sequence[Offer], account: 
                 whole = guarantee, limit
             elif on and (guarantee or limit):
                 quotas.append(Quota(on, guarantee, limit, name=f"partition {label or 'without label'}"))
-        result.append(Queue(path, parent, weights[path], *whole, quotas=quotas))
+        result.append(Queue(path, parent, weights[path], *whole, quotas=quotas, order=_order(child, "orderingPolicyInfo", "queues")))
         result += _capacity(child, path, offers, account, level + 1)
     return result
 
@@ -210,6 +217,6 @@ def _fair(part: Part, parent: str | None, offers: Sequence[Offer], account: Acco
         most = {r: amount for r, amount in _amounts(child.get("maxResources")).items() if "maxResources" in child}
         limit = {r: amount for r, amount in most.items() if amount < min(total[r], has[r] or total[r])}
         guarantee = _fitted(path, _amounts(child.get("minResources")), limit, account)
-        result.append(Queue(path, parent, weights[path], guarantee, limit))
+        result.append(Queue(path, parent, weights[path], guarantee, limit, order=_order(child, "schedulingPolicy", "childQueues")))
         result += _fair(child, path, offers, account, level + 1)
     return result

@@ -30,8 +30,8 @@ def deciding_nodes(instance: Instance, *, user: int | None = None, node: int = 0
     """Yield the nodes from a user, or from a queue, up to the root whose weights have an effect; None stands for the user itself.
 
     A node's weight has an effect if a sibling of it takes part: a user who can run a task, has tasks, and has a positive weight, in the
-    same tier as a user of the node, or a queue with such a user. A user or a queue of weight 0 decides itself: with more weight it would
-    take part. Nothing is yielded for who can run no task.
+    same tier as a user of the node, or a queue with such a user; but not in a queue that serves one after the other. A user or a queue of
+    weight 0 decides itself: with more weight it would take part. Nothing is yielded for who can run no task.
     """
     tree, weights = instance.tree, instance.weights
     part = _takes_part(instance)
@@ -45,7 +45,7 @@ def deciding_nodes(instance: Instance, *, user: int | None = None, node: int = 0
         around = int(tree.user_node[user] if at is None else tree.parent[at])
         weight = instance.weights[user] if at is None else tree.weights[at]
         rivals = counts & ~own & _open(tree, around) & np.isin(tiers, tiers[own & part])
-        if rivals.any() or not np.any(weight):
+        if (rivals.any() and not tree.listed[around]) or not np.any(weight):
             yield at
         at, own = around, _below(tree, around)
 
@@ -99,6 +99,7 @@ def why_without_effect(instance: Instance, *, user: int | None = None, node: int
     where = f"in the queue {named(tree.name(around))}" if around else "in the cluster"
     alone = tree.users_of(around).size + tree.children(around).size == 1
     why = f"{name} is alone {where}" if alone else f"nobody else {where} competes with it"
+    why = f'the order {where} is "listed"' if tree.listed[around] and not alone else why
     own = np.arange(instance.n_users) == user if user is not None else _below(tree, node)
     if not (own & _takes_part(instance)).any():
         why = f"{name} has no task that can run" if user is not None else f"no user below {name} has a task that can run"

@@ -3,14 +3,14 @@
 The quota of a leaf is what its whole tasks ask for, that of a queue above others their sum. A limit of -1 means no limit, and is always
 written: without it KAI would limit the queue to its quota. CPU is in thousandths of a core, memory in 10^6 bytes. All queues are in the
 queue ``cluster``, whose quota is the whole cluster, since KAI runs pods only in queues that have a parent. A priority above or below 100
-is a tier.
+is a tier; in a queue that serves its queues one after the other, priorities of these say which comes first.
 
 Source: KAI's API v2 of queues.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +18,7 @@ from fairopt.allocation import Allocation
 from fairopt.clusters.amounts import Measures, kind_of, measures
 from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.exported import Export
-from fairopt.clusters.holdings import Holdings
+from fairopt.clusters.holdings import Holder, Holdings
 from fairopt.clusters.names import LABEL_VALUE, changed
 from fairopt.instance import Instance
 from fairopt.kubernetes.objects import QUALIFIED_NAME, documents
@@ -99,7 +99,7 @@ def export_kai(
                 "overQuotaWeight": _number(holder.weight),
             }
         parent = names[holders[holder.parent].label] if holder.parent >= 0 else root
-        objects.append(_queue(names[holder.label], parent, _PRIORITY + holder.tier, amounts))
+        objects.append(_queue(names[holder.label], parent, _PRIORITY + holder.tier + _rank(holders, h), amounts))
     left_out = [named(resource) for resource in allocation.instance.resources if resource not in known]
     notes = changed(names, "names of queues")
     if left_out:
@@ -111,7 +111,18 @@ def export_kai(
         f"fairopt: queues of KAI for the allocation {allocation.notion}.",
         "Apply: kubectl apply -f FILE. Pods name their queue: label kai.scheduler/queue.",
     ]
-    return Export.of("kai", {"queues": documents(objects, head)}, holdings, names, notes)
+    ordered = [holders[holder.parent].label for h, holder in enumerate(holders) if _rank(holders, h)]
+    return Export.of("kai", {"queues": documents(objects, head)}, holdings, names, notes, ordered)
+
+
+def _rank(holders: Sequence[Holder], h: int) -> int:
+    """Return how many siblings a queue comes before, in a queue that serves one after the other; 0 where their tiers differ."""
+    above = holders[h].parent
+    queue = holders[above].queue if above >= 0 else None
+    if queue is None or queue.order != "listed":
+        return 0
+    siblings = [k for k, holder in enumerate(holders) if holder.parent == above]
+    return len(siblings) - 1 - siblings.index(h) if len({holders[k].tier for k in siblings}) == 1 else 0
 
 
 def _key(resource: str) -> str | None:

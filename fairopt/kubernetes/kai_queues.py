@@ -3,11 +3,13 @@
 A quota is a guarantee; -1 guarantees the whole cluster. A limit of -1 means no limit; if the limit is unset or 0, the queue is limited to
 its quota. ``overQuotaWeight`` is the weight: an instance has one for all resources, so that of GPUs counts if the cluster has GPUs. A
 priority above or below 100 becomes a tier, counted from the tier of the queue above, if siblings have different priorities. KAI compares
-siblings only, while tiers are compared in the whole cluster: below the root the two differ, and a note says so.
+siblings only. So if all siblings in a queue have different priorities, the queue has the order "listed", and they stand in it by priority.
+Tiers are compared in the whole cluster: where some siblings below the root have the same priority and others do not, a note says so.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from fairopt.clusters.account import Account
@@ -41,7 +43,9 @@ class KAI(SchedulerQueues):
         among: dict[str | None, set[int]] = {}
         for name, priority in priorities.items():
             among.setdefault(parents[name], set()).add(priority)
-        tiers = _tiers(priorities, parents, among)
+        siblings = Counter(parents.values())
+        ordered = {above for above, each in among.items() if above is not None and len(each) == siblings[above] > 1}  # all differ
+        tiers = _tiers({name: _PRIORITY if parents[name] in ordered else each for name, each in priorities.items()}, parents, among)
         for name, part in listed.items():
             guarantee, limit, weights = {}, {}, {}
             for kind, resource in resources.items():
@@ -70,9 +74,11 @@ class KAI(SchedulerQueues):
                     guarantee if any(guarantee.values()) else {},
                     limit,
                     tier=tiers[name],
+                    order="listed" if name in ordered else "fair",
                 )
             )
-        unlike = sorted(above for above, each in among.items() if above is not None and len(each) > 1)
+        self.queues.sort(key=lambda queue: -priorities[queue.name] if parents[queue.name] in ordered else 0)
+        unlike = sorted(above for above, each in among.items() if above is not None and above not in ordered and len(each) > 1)
         if unlike:
             account.note(
                 "KAI compares the priority of a queue with its siblings alone; here priorities are tiers of the whole cluster, so the "

@@ -234,6 +234,8 @@ def _(goal: TreeFilling, program: Program, lines: int | None) -> Iterator[Line]:
     every = row(under(operator("∑"), c), index(w, c) if goal.takes is None else product(index(w, c), both))
     most = every if goal.takes is None else row(under(function("max"), letter("r")), every)
     yield "", row(index(m, v), operator("="), most, words(" over rising children"))
+    if goal.tree.listed.any():
+        yield "", words("in a queue that serves one after the other, the first child that is not stopped rises alone")
     yield "parts", words("; ".join(part.title for part in goal.parts))
     yield from _tree(program, goal, lines)
 

@@ -138,7 +138,8 @@ def _nodes(program: Program, goal: TreeFilling | Nested) -> Iterator[tuple[int, 
 
     def below(node: int) -> Iterator[tuple[int, str]]:
         for child in tree.children(node):
-            yield int(tree.depth[child]), f"{tree.name(int(child))}, w = {tree.weights[child]:.6g}"
+            order = ", one after the other" if tree.listed[child] else ""
+            yield int(tree.depth[child]), f"{tree.name(int(child))}, w = {tree.weights[child]:.6g}{order}"
             yield from below(int(child))
         for n in tree.users_of(node):
             yield int(tree.depth[node]) + 1, f"U[{program.users[n]}], w = {goal.weights[n]:.6g}"
@@ -229,6 +230,8 @@ def _(goal: TreeFilling, program: Program, lines: int | None) -> Iterator[str]:
         yield "            e[n,r] = the part of resource r that a unit of U[n] takes; of a node the sum of w[c] e[c,r] / m"
     if goal.clamp:
         yield "            of the children of a node only those with the smallest share / w rise (clamp)"
+    if goal.tree.listed.any():
+        yield "            of the children of a queue that serves one after the other only the first that is not stopped rises"
     yield f"  parts     {'; '.join(part.title for part in goal.parts)}"
     yield from _tree_rows(program, goal, lines)
     for part in goal.parts:

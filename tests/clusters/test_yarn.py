@@ -137,6 +137,46 @@ def test_queues_of_the_capacity_scheduler(tmp_path: Path) -> None:
         with_queues(tmp_path, info, apps, weights={"eng.prd": 2})
 
 
+@pytest.mark.parametrize("policy", ["fifo", "FifoOrderingPolicy"])
+def test_leaf_queues_of_the_policy_fifo_serve_applications_as_they_were_submitted(tmp_path: Path, policy: str) -> None:
+    """By number, whatever their order in the answer is; a queue above others has no order, and one that does not say it is fair."""
+    eng = capacity("eng", 50, children=[capacity("prod", 50, orderingPolicyInfo=policy)], orderingPolicyInfo=policy)
+    other = capacity("other", 50, orderingPolicyInfo="FairOrderingPolicy with sizeBasedWeight")
+    info = {"type": "capacityScheduler", "queueName": "root", "queues": {"queue": [eng, other, capacity("old", 0)]}}
+    apps = [running(10, "prod", "zoe"), running(9, "prod", "ann"), running(2, "prod", "mia") | {"allocatedMB": 2048}, running(1, "other")]
+    result = with_queues(tmp_path, info, apps)
+    assert {queue.name: queue.order for queue in result.instance.queues} == {
+        **{"eng": "fair", "eng.prod": "listed", "other": "fair", "old": "fair"}
+    }
+    assert result.instance.demands.tolist() == [[1, 2], [1, 1], [1, 1]]
+    assert any("eng.prod: first come, first served (order listed)" in note for note in result.notes)
+    by_user = with_queues(tmp_path, info, apps, users="user").instance
+    assert [queue.name for queue in by_user.queues if queue.parent == "eng.prod"] == ["eng.prod/mia", "eng.prod/ann", "eng.prod/zoe"]
+    children = {"queue": [fair("root.a", 8), fair("root.b", 8) | {"schedulingPolicy": policy}]}
+    info = {"type": "fairScheduler", "rootQueue": fair("root", 16, children=children) | {"schedulingPolicy": policy}}
+    fair_scheduler = with_queues(tmp_path, info, [running(1, "root.a"), running(2, "root.b")])
+    assert [queue.order for queue in fair_scheduler.instance.queues] == ["fair", "listed"]
+
+
+def test_the_order_of_a_leaf_is_exported() -> None:
+    """Both schedulers take the policy fifo in a leaf; of a queue above others the export says that its order is not in the file."""
+    queues = [fo.Queue("top", order="listed"), fo.Queue("a", "top", order="listed"), fo.Queue("b", "top")]
+    lab = fo.Instance(
+        [[8, 32]], [[1, 2], [1, 4], [1, 1]], resources=["cpu", "memory"], queues=queues, queue_of=["a", "a", "b"], tasks=[2, 2, 9]
+    )
+    allocation = fo.solve(lab, "drfh")
+    scheduler: Any
+    for scheduler, line in (("capacity", "root.top.a.ordering-policy</name>"), ("fair", "<schedulingPolicy>fifo</schedulingPolicy>")):
+        export = fo.export_yarn(allocation, scheduler=scheduler)
+        assert export.text.count(line) == 1
+        notes = [note for note in export.notes if "is not written: yarn" in note]
+        assert [note.partition(",")[0] for note in notes] == ['the order of queue "top"']
+    kai = fo.export_kai(allocation)
+    priorities = [line.split()[1] for line in kai.text.splitlines() if line.strip().startswith("priority:")]
+    assert priorities == ["100", "100", "101", "100"]
+    assert sum("the order of queue" in note for note in kai.notes) == 1
+
+
 def test_partitions_of_the_capacity_scheduler(tmp_path: Path) -> None:
     """Half of the nodes without label, a quarter of those with; absolute amounts are taken as they are."""
     parts = [{"partitionName": "", "absoluteCapacity": 50, "absoluteMaxCapacity": 100, "maxCapacity": 100}]

@@ -305,8 +305,8 @@ def test_kai_queues(folder: Path) -> None:
     result = imported(folder, text, pods)
     megabytes = 2000e6 / 2**30
     assert by_name(result) == {
-        "top": fo.Queue("top", guarantee={GPU: 10, "cpu": 40, "memory": 64}),
-        "a": fo.Queue("a", "top", 3, {GPU: 2.5, "cpu": 1.5, "memory": megabytes}, {GPU: 4, "cpu": 1.5}, tier=20),
+        "top": fo.Queue("top", guarantee={GPU: 10, "cpu": 40, "memory": 64}, order="listed"),
+        "a": fo.Queue("a", "top", 3, {GPU: 2.5, "cpu": 1.5, "memory": megabytes}, {GPU: 4, "cpu": 1.5}),
         "shop": fo.Queue("shop", "a"),
         "b": fo.Queue("b", "top", 1, {GPU: 8, "cpu": 0, "memory": 0}, {GPU: 8, "memory": 0}),
         "ml": fo.Queue("ml", "b"),
@@ -315,7 +315,6 @@ def test_kai_queues(folder: Path) -> None:
     texts = [
         'the limit of "b" is less than its quota',
         '"b" has different weights',
-        "KAI compares the priority",
         "top: children's guarantees exceed the parent's",
     ]
     for text in texts:
@@ -323,16 +322,22 @@ def test_kai_queues(folder: Path) -> None:
 
 
 def test_priorities_of_kai_are_compared_among_siblings(folder: Path) -> None:
-    """Children of one priority have the tier of their parent. Others come before and after it, and the note names the parent."""
+    """Siblings of different priorities stand in this order, and their queue serves one after the other: it says nothing about others.
+
+    In the root, and where siblings have the same priority and others do not, priorities are tiers; the note names the parent.
+    """
     text = kai("a", "", "priority: 150, ") + kai("b", "") + kai("a1", "", "parentQueue: a, priority: 50, ")
     text += kai("b1", "", "parentQueue: b, priority: 70, ") + kai("b2", "", "parentQueue: b, priority: 90, ")
     text += kai("c", "", "priority: 80, ") + "".join(kai(f"c{p}", "", f"parentQueue: c, priority: {p}, ") for p in (90, 100, 120))
+    text += kai("d", "") + "".join(kai(f"d{p}", "", f"parentQueue: d, priority: {p // 2}, ") for p in (180, 240, 241))
     result = imported(folder, text, [pod("p", "shop", {"kai.scheduler/queue": "a1"}, gpu="1")])
     tiers = {queue.name: queue.tier for queue in result.instance.queues if queue.name != "shop"}
-    assert tiers == {"a": 50, "b": 0, "a1": 0, "b1": -30, "b2": -10, "c": -20, "c90": -30, "c100": 0, "c120": 1}
+    assert {name: tier for name, tier in tiers.items() if tier} == {"a": 50, "c": -20, "d180": -10, "d240": 20, "d241": 20}
     tree = result.instance.tree
-    assert [int(tree.tiers[tree.index(name)]) for name in ("a1", "c90", "c100", "c120")] == [50, -30, -20, 1]
-    assert any("so the children of b and c also come before or after queues elsewhere" in note for note in result.notes)
+    assert [int(tree.tiers[tree.index(name)]) for name in ("a1", "c90", "d180")] == [50, -20, -10]
+    assert {queue.name for queue in result.instance.queues if queue.order == "listed"} == {"b", "c"}
+    assert [queue.name for queue in result.instance.queues if queue.parent in ("b", "c")] == ["b2", "b1", "c120", "c100", "c90"]
+    assert any("so the children of d also come before or after queues elsewhere" in note for note in result.notes)
 
 
 def test_a_kai_queue_without_resources_gets_nothing(folder: Path) -> None:

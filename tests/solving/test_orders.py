@@ -6,6 +6,7 @@ The oracle is ``queue_oracle``, LPs of SciPy and in fractions by the definition:
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -185,3 +186,62 @@ def test_bad_orders() -> None:
     queues = [fo.Queue("A", order="listed"), fo.Queue("x", "A")]
     with pytest.raises(fo.InvalidInstance, match=r'^queue "A": its order is "listed", but it holds both user "user-1" and queue "x"'):
         pool(1, queues, ["A", "x"])
+
+
+# What is said --------------------------------------------------------------------------------------------------------------------
+
+
+def nested_lists() -> fo.Instance:
+    """8 GPUs; lab serves A before B, A serves ann before ben, and club has nobody before it."""
+    queues = [fo.Queue("lab", order="listed"), fo.Queue("A", "lab", order="listed"), fo.Queue("B", "lab"), fo.Queue("club")]
+    users = ["ann", "ben", "bea", "cleo"]
+    return pool(8, queues, ["A", "A", "B", "club"], users=users, tasks=[3, 6, 6, 9], weights=[1, 4, 1, 1])
+
+
+def test_nobody_is_compared_inside_a_listed_queue() -> None:
+    """ben would run more with what ann holds for its weight, and bea has nothing: in their queues that is no envy."""
+    allocation = fo.solve(nested_lists(), "drfh")
+    assert allocation.tasks_per_user.tolist() == [3, 1, 0, 4]
+    audit = fo.audit(allocation)
+    for name in ("envy-freeness", "sharing-incentive", "pareto", "population-monotonicity"):
+        assert audit[name].holds, name
+    for name in ("envy-freeness", "sharing-incentive"):
+        told = "Nobody is compared inside lab and A: the order is listed, first come, first served."
+        assert audit[name].statement.endswith(told), name
+    fair = fo.audit(fo.solve(nested_lists().replace(queues={"A": {"order": "fair"}}), "drfh"))
+    assert "Nobody is compared inside lab:" in fair["envy-freeness"].statement
+
+
+def test_who_comes_before_is_explained() -> None:
+    """Of a user, of a queue, and why a weight has no effect."""
+    allocation = fo.solve(nested_lists(), "drfh")
+    text = " ".join(str(fo.explain(allocation, "ben")).split())
+    assert "It waits for ann, who comes before it in the queue A." in text
+    assert 'The weight of ben has no effect in the tree, because the order in the queue A is "listed"' in text
+    assert "In their queue ann is served before ben, so their weights do not compare them." in text
+    text = " ".join(str(fo.explain(allocation, queue="B")).split())
+    assert "It waits for the queue A, which comes before B in the queue lab." in text
+    assert "Beside its siblings, served one after the other, it holds nothing" in text
+    assert "It waits for the queue A, which comes before B in the queue lab." in " ".join(str(fo.explain(allocation, "bea")).split())
+    assert "It serves one after the other: ann and ben." in " ".join(str(fo.explain(allocation, queue="A")).split())
+
+
+def test_the_program_shows_the_order() -> None:
+    """As text and as LaTeX."""
+    program = fo.formulate(nested_lists(), "drfh")
+    assert "of the children of a queue that serves one after the other only the first that is not stopped rises" in str(program)
+    assert "A, w = 1, one after the other" in str(program)
+    assert "the first child that is not stopped rises alone" in program.to_latex()
+
+
+def test_files_and_changes(tmp_path: Path) -> None:
+    """The key order, in each format; a change by name."""
+    instance = nested_lists()
+    for name in ("lab.yaml", "lab.json", "folder", "lab.xlsx"):
+        fo.save(instance, tmp_path / name)
+        assert fo.load(tmp_path / name) == instance, name
+    assert [queue.order for queue in fo.load(tmp_path / "lab.yaml", changes={"queues.A.order": "fair"}).queues] == ["listed", *["fair"] * 3]
+    with pytest.raises(fo.InvalidInstance, match=r"""queue "A", order: expected 'fair' or 'listed', found the text "fifo\""""):
+        fo.load(tmp_path / "lab.yaml", changes={"queues.A.order": "fifo"})
+    with pytest.raises(fo.InvalidInstance, match=r'queue "lab", order: its order is "listed", but it holds both user "ann" and queue "A"'):
+        fo.load(tmp_path / "lab.yaml", changes={"users.ann.queue": "lab"})

@@ -156,7 +156,32 @@ def path_of(instance: Instance, user: int) -> str:
     before = f"{plural(first.sum(), 'user')} of higher tiers {'is' if first.sum() == 1 else 'are'} served first"
     served = f" Its tier is {tier}: {before}." if first.any() else ""
     others = f", beside {joined(beside, _NAMES)}" if beside else ", alone"
-    return f"It is in the queue {' > '.join(map(named, path))}{others}.{served}"
+    waits = "".join(f" It waits for {who}." for who in _first_served(instance, user))
+    return f"It is in the queue {' > '.join(map(named, path))}{others}.{served}{waits}"
+
+
+def _first_served(instance: Instance, user: int) -> Iterator[str]:
+    """Yield who is served before a user in listed queues: "alice, who comes before it in the queue A"."""
+    tree = instance.tree
+    node = int(tree.user_node[user])
+    before = [named(instance.users[n]) for n in tree.users_of(node) if n < user] if tree.listed[node] else []
+    if before:
+        come = "comes" if len(before) == 1 else "come"
+        yield f"{joined(before, _NAMES)}, who {come} before it in the queue {named(tree.name(node))}"
+    while node:
+        yield from _queues_before(instance, node)
+        node = int(tree.parent[node])
+
+
+def _queues_before(instance: Instance, node: int) -> Iterator[str]:
+    """Yield which queues are served before a queue in the listed queue around it, if it is in one and others come before."""
+    tree = instance.tree
+    above = int(tree.parent[node])
+    before = [named(tree.name(int(child))) for child in tree.children(above) if child < node] if tree.listed[above] else []
+    if before:
+        come = "comes" if len(before) == 1 else "come"
+        those = f"the queue{'s' * (len(before) > 1)} {joined(before, _NAMES)}"
+        yield f"{those}, which {come} before {named(tree.name(node))} in the queue {named(tree.name(above))}"
 
 
 def of_weight_0(instance: Instance, user: int) -> str:
@@ -204,6 +229,12 @@ def _standing(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:
     held = f"holds {joined(parts)} of the cluster" if parts else "holds nothing"
     inside = f", in {' > '.join(map(named, own.path[:-1]))}," if own.depth > 1 else ""
     yield f"The queue {named(own.name)}{inside} {held}: {plural(own.tasks, 'task', digits=3)} of {plural(own.users, 'user')}."
+    tree = instance.tree
+    if tree.listed[own.node]:
+        children = [named(instance.users[n]) for n in tree.users_of(own.node)]
+        children += [f"the queue {named(tree.name(int(child)))}" for child in tree.children(own.node)]
+        yield f"It serves one after the other: {joined(children, _NAMES)}." if len(children) > 1 else "It serves one after the other."
+    yield from (f"It waits for {who}." for who in _queues_before(instance, own.node))
 
 
 def _guarantees(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:
@@ -318,7 +349,7 @@ def _siblings(allocation: Allocation, own: QueueHoldings, holdings: dict[int, Qu
     told = [f"{each.name} {each.held(own.tier)}" for each in beside[:_NAMES]]
     more = [f"{len(beside) - _NAMES:,} more"] if len(beside) > _NAMES else []
     mine = _Sibling("", own.dominant_share, own.dominant_resource, own.weight, own.tier).held(None if tiers else own.tier)
-    yield f"Beside its siblings it holds {mine}; {joined([*told, *more])}."
+    yield f"Beside its siblings{', served one after the other,' if tree.listed[above] else ''} it holds {mine}; {joined([*told, *more])}."
 
 
 class _Sibling(NamedTuple):

@@ -142,7 +142,7 @@ class Sentences:
             tree = self.instance.tree
             others &= tree.user_node == tree.user_node[self.n]
             where, smaller, larger = "beside it ", "less for each unit of weight", "more for each unit of weight"
-            if not others.any():
+            if not others.any() or tree.listed[tree.user_node[self.n]]:
                 return ""
         lower, higher = (shares[others] < own * (1 - rounding)).sum(), (shares[others] > own * (1 + rounding)).sum()
         return where + _either([int(lower), int(higher)], "has", smaller, larger)
@@ -387,6 +387,9 @@ class Sentences:
         node = self.instance.tree.user_node
         if node[m] != node[self.n]:
             return [f"{has} It is in another queue, so their weights do not compare them."]
+        if self.instance.tree.listed[node[m]]:
+            first, then = (name, self.who) if m < self.n else (self.who, name)
+            return [f"{has} In their queue {first} is served before {then}, so their weights do not compare them."]
         if not envy_applies(self.allocation) or self._has_own_rows or (self.instance.weights[[self.n, m]] == 0).any():
             return [has]
         would, rounding = min(number(self.would[m]), number(self.instance.tasks[self.n])), self.room.rounding(WRITTEN)

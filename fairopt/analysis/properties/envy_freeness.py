@@ -12,7 +12,7 @@ A user with a parallelism fills at most that many servers (Khamse-Ashari et al. 
 In a tree of queues the children of one queue (or of the root) are compared with each other: its users, and the queues in it with everything
 below them. A queue envies a sibling if, with what the sibling holds, scaled by weight, nobody below it would lose and somebody would gain;
 the envy is the sum of the gains (`fairopt.analysis.properties.siblings`). Nobody envies what a sibling holds within its guarantee, and
-siblings of other tiers are not compared.
+siblings of other tiers are not compared. Nor are those in a queue of the order "listed": those who come first are served first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import scipy
 from fairopt.analysis.measures import beyond_guarantees, envy_applies, with_shared_of_others, with_what_others_hold
 from fairopt.analysis.properties.case import TANGLED, Case, capped
 from fairopt.analysis.properties.in_fractions import largest
-from fairopt.analysis.properties.siblings import Child, Families, named_child
+from fairopt.analysis.properties.siblings import Child, Families, named_child, not_compared
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray, safe_ratio
 from fairopt.wording import figure, joined, plural, quotient
@@ -53,7 +53,7 @@ def check(case: Case) -> Verdict:
         envy = (would if by_user else np.minimum(would, instance.tasks[users, None])) - case.value[users, None]
         envy[np.arange(users.size), users] = 0
         envy[~case.part[users]] = 0
-        envy[node[users, None] != node] = 0  # of users in other queues
+        envy[(node[users, None] != node) | instance.tree.listed[node]] = 0  # of users in other queues, or one after the other
         envy[envy <= case.slack[users, None]] = 0
         enviers += int((envy > 0).any(axis=1).sum())
         worst = np.unravel_index(envy.argmax(), envy.shape)
@@ -65,7 +65,9 @@ def check(case: Case) -> Verdict:
             return of_queues
     if not enviers:
         whose = "a sibling, a user or a queue," if instance.queues else "another"
-        return holds(NAME, f"Nobody would run more with what {whose} holds, scaled by weight, on the servers where it may run.")
+        return holds(
+            NAME, f"Nobody would run more with what {whose} holds, scaled by weight, on the servers where it may run.{not_compared(case)}"
+        )
     n, m = pair
     held = case.allocation.tasks[m]
     where = np.flatnonzero((held > 0) & instance.eligibility[n])

@@ -150,7 +150,7 @@ def _leaving(case: Case) -> IntArray:
         return order
     keys: list[Any] = [instance.demands, instance.eligibility, instance.tasks[:, None], instance.weights.reshape(instance.n_users, -1)]
     keys.append(np.where(instance.limited, instance.parallelism, np.inf)[:, None])
-    keys += [instance.tree.user_node[:, None], instance.guarantees[:, None]]
+    keys += [instance.tree.user_node[:, None], instance.tree.places[:, None], instance.guarantees[:, None]]
     rates = known_rates(instance)
     keys += [] if rates is None else [rates]
     question = case.allocation.question

@@ -17,8 +17,9 @@ siblings of other tiers hold, is set aside:
     slice of c = phi[c] / sum of phi over siblings of its tier, c included, of max(0, what v holds - what is set aside).
 
 With its slice nobody may be better off than now; a queue is better off if nobody below it loses and somebody gains
-(`fairopt.analysis.properties.siblings`). One resource on one server: the filling gives everybody its slice, with ``guarantees="surplus"``
-and with ``"clamp"``. (The share by weight of what is left beside *all* guarantees, and its own guarantee on top, is no less.)
+(`fairopt.analysis.properties.siblings`). In a queue of the order "listed" nobody has a slice. One resource on one server: the filling gives
+everybody its slice, with ``guarantees="surplus"`` and with ``"clamp"``. (The share by weight of what is left beside *all* guarantees, and
+its own guarantee on top, is no less.)
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.analysis.properties.case import TANGLED, Case
-from fairopt.analysis.properties.siblings import Child, Families, named_child
+from fairopt.analysis.properties.siblings import Child, Families, named_child, not_compared
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray
 from fairopt.wording import figure, joined, named, plural, quotient
@@ -110,7 +111,8 @@ def _among_siblings(case: Case) -> Verdict:
             if lack > families.slack(child):
                 found.append((lack, node, child, children))
     if not found:
-        return holds(NAME, "Everyone runs at least what a weighted slice of what its queue holds could run, and so does every queue.")
+        told = "Everyone runs at least what a weighted slice of what its queue holds could run, and so does every queue."
+        return holds(NAME, told + not_compared(case))
     lack, node, child, children = max(found, key=lambda each: each[0])
     together = sum(other.weight for other in children if other.tier == child.tier)
     set_aside = any(families.promised(other).any() or other.tier != child.tier for other in children if other is not child)

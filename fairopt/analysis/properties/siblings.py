@@ -16,7 +16,7 @@ them may lose in favour of another. So a queue is better off with B only if nobo
 The optimum is the gain, in tasks; without a feasible point there is none. For a user this is what `fairopt.analysis.measures` defines.
 
 *Which children are compared.* Those that take part, have a weight > 0 and are of one tier. What a child holds within its guarantee is
-neither envied nor divided.
+neither envied nor divided. The children of a queue of the order "listed" are not compared: those who come first are served first.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ from fairopt.instance.tolerances import NOTHING
 from fairopt.program.kept_parts import KeptParts
 from fairopt.program.parallelism import fastest_first
 from fairopt.program.queue_limits import guarantees_of, limit_rows
+from fairopt.wording import joined, named
 
-__all__ = ["Child", "Families", "named_child"]
+__all__ = ["Child", "Families", "named_child", "not_compared"]
 
 Part: TypeAlias = tuple[Any, IntArray, IntArray]  # of a matrix: values, rows, columns
 
@@ -64,6 +65,13 @@ def named_child(case: Case, child: Child, *, first: bool = False) -> str:
     return f'{"Q" if first else "q"}ueue "{case.instance.tree.name(child.node)}"' if child.user is None else case.name(child.user)
 
 
+def not_compared(case: Case) -> str:
+    """Return the sentence on queues that serve one after the other, for the end of a verdict; "" where there is none."""
+    tree = case.instance.tree
+    names = [named(tree.name(int(node))) for node in np.flatnonzero(tree.listed) if tree.below[node].sum() > 1]
+    return f" Nobody is compared inside {joined(names, 3)}: the order is listed, first come, first served." if names else ""
+
+
 class Families:
     """The children of each node of a tree, what they hold, and what they would do with a bundle."""
 
@@ -79,8 +87,11 @@ class Families:
         self._promised: dict[int, FloatArray] = {}
 
     def families(self) -> Iterator[tuple[int, list[Child]]]:
-        """Yield each node with its children that take part. Nobody is compared with those of weight 0, who have guarantees alone."""
-        for node in range(self.tree.n_nodes):
+        """Yield each node with its children that take part, where they are compared: not in a queue that serves one after the other.
+
+        Nobody is compared with those of weight 0, who have guarantees alone.
+        """
+        for node in np.flatnonzero(~self.tree.listed).tolist():
             tier = int(self.tree.tiers[node])
             users = [Child(node, int(n), np.array([n]), self.weights[n], tier) for n in self.tree.users_of(node) if self.case.part[n]]
             queues = [self.queue(int(child)) for child in self.tree.children(node)]
