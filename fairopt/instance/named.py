@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fairopt.instance.attributes import RowAttributes
 from fairopt.instance.queues import Queue
 from fairopt.instance.tree import Tree
 
@@ -33,7 +32,7 @@ class Named:
     resources: Sequence[str]
     queues: Sequence[Queue]
     queue_of: Sequence[str | None]
-    attributes: Sequence[RowAttributes]
+    attributes: Sequence[Mapping[str, Any]]
 
     @classmethod
     def of(cls, instance: Instance) -> Named:
