@@ -5,7 +5,7 @@ r"""Proof of how far guarantees are met together, and of levels that keep these 
     p.b  >=  p.Az  >=  y.Cz  >=  sum of y (start + rate t),
 
 so  g = p.b - sum of y (start + rate t) >= 0  bounds by how much t could rise, and by g / y what an agent could have above its level. Where
-a column costs less than it is worth, the difference is charged for as much as the column can ever carry.
+a column costs less than it is worth, the difference is charged for as much as the column can ever carry, or prices are raised.
 
 *Parts* are a leximin of agents, rank by rank, and so is how far limits are raised. What a node asks for and could hold alone are fillings
 with proofs of their own.
@@ -25,7 +25,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance import BoolArray, FloatArray, safe_ratio
 from fairopt.instance.tolerances import DIGITS, NOTHING, SAME, TINY
 from fairopt.program import Program, Solution, Stage, TreeFilling
 from fairopt.program.agents import AgentProgram
@@ -179,9 +179,22 @@ def _level_gap(program: AgentProgram, stage: Stage, level: FloatArray) -> float:
     if stage.prices.size != program.bounds.size + level.size:
         return _NEVER
     prices, pays = np.maximum(stage.prices[: program.bounds.size], 0.0), np.maximum(stage.prices[program.bounds.size :], 0.0)
-    short = np.maximum(np.asarray(program.worth.T @ pays) - np.asarray(program.matrix.T @ prices), 0.0)
-    largest = np.where(short > 0, program.largest(), 0.0)
-    return max(float(prices @ program.bounds - pays @ level), 0.0) + float(short @ largest)
+    cost = np.asarray(program.matrix.T @ prices)
+    short = np.maximum(np.asarray(program.worth.T @ pays) - cost, 0.0)
+    return _gap(program, prices, short, cost, float(prices @ program.bounds - pays @ level))
+
+
+def _gap(program: AgentProgram, prices: FloatArray, short: FloatArray, cost: FloatArray, beyond: float) -> float:
+    """Return the gap of prices at which columns cost too little, by ``short``, of their ``cost``, (columns,).
+
+    Either that is charged for as much as each column can carry, or the prices of their limits are raised by the largest part of a cost that
+    is short.
+    """
+    limits = np.asarray(program.matrix @ (short > 0).astype(float)) > 0
+    spent = float(prices[limits] @ program.bounds[limits])
+    charged = float(short @ np.where(short > 0, program.largest(), 0.0))
+    part = float(safe_ratio(short, cost)[(short > 0) & (program.largest() > 0)].max(initial=0.0))
+    return min(max(beyond, 0.0) + charged, max(beyond + part * spent, 0.0))
 
 
 # Raised limits -------------------------------------------------------------------------------------------------------------------
@@ -265,12 +278,12 @@ class CompletionProofs:
         if stage.prices.size != limits + self.start.size:
             return _NEVER, _NEVER
         prices, phi = np.maximum(stage.prices[:limits], 0.0), np.maximum(stage.prices[limits:], 0.0)
-        cost = np.asarray(agents.matrix.T @ prices) - np.asarray(agents.worth[users:].T @ phi)
+        of_limits = np.asarray(agents.matrix.T @ prices)
+        cost = of_limits - np.asarray(agents.worth[users:].T @ phi)
         mu = np.maximum(program.cheapest(np.where(self.open[: program.n_pairs], cost[: program.n_pairs] / program.utilities, np.inf)), 0.0)
         short = np.maximum(np.asarray(agents.worth[:users].T @ mu) - cost, 0.0)
-        largest = np.where(short > 0, agents.largest(), 0.0)
         spent = float(prices @ agents.bounds)
-        gap = max(spent * (1 - DIGITS) - float(phi @ self.start) - float(mu @ target), 0.0) + float(short @ largest)
+        gap = _gap(agents, prices, short, of_limits, spent * (1 - DIGITS) - float(phi @ self.start) - float(mu @ target))
         climbs = rising & (rate > 0)
         held, paid = float(mu[climbs] @ size[climbs]), mu[stage.users] * size[stage.users]
         if not held > 0 or not (paid > 0).all():

@@ -157,6 +157,7 @@ def solve(
             log.warning("%s: no tasks there, and no part in the goal", instance.unservable_in_words)
         for remark in remarks(instance):
             log.warning("%s", remark)
+    if integral:
         refuse_whole(instance, chosen)
     if exact:
         from fairopt.solving.fractions import solve_in_fractions

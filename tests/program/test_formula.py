@@ -108,3 +108,16 @@ def test_pieces() -> None:
     """Powers of ten, products and indices."""
     formula = row(product(number(1.5e300), index(letter("φ"), words("a_b"))), operator("≤"), number(-2.0))
     assert formula.latex == r"1.5 \cdot {10}^{300}\,\varphi_{\text{a\_b}} \le -2"
+
+
+def test_rules_are_read_with_their_own_sense() -> None:
+    """An equation is one line, a floor is >=, and signs stand between terms; the same in all three forms."""
+    rules = ["x[a] >= 2 * x[b]", "x[a] == x[b] + 1", "x[b] <= 3"]
+    program = fo.formulate(fo.Instance([[9]], [[1], [1]], users=["a", "b"], servers=["s"], resources=["gpu"], rules=rules), "drfh")
+    text = program.to_text()
+    assert "  x[a] >= 2 * x[b] : x[a, s] - 2 x[b, s] >= 0\n  x[a] == x[b] + 1 : x[a, s] - x[b, s] == 1\n" in text
+    assert text.count("x[a] == x[b] + 1") == 1
+    latex = program.to_latex()
+    assert r"x_{\text{a} , \text{s}} - 2\,x_{\text{b} , \text{s}} \ge 0" in latex
+    assert r"x_{\text{a} , \text{s}} - x_{\text{b} , \text{s}} = 1" in latex
+    assert "<mo>≥</mo><mn>0</mn>" in program.to_mathml()

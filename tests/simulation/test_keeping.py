@@ -122,6 +122,31 @@ def test_with_lending_limits(scheduler: str, tmp_path: Path) -> None:
     follow(trace, cluster.replace(queues=[cluster.queues[0], lender]), scheduler, tmp_path, 2, step=2.0)
 
 
+@pytest.mark.parametrize("scheduler", ["drfh", "drfh:half_life=9:period=5", "drfh:random", "backfill"])
+def test_within_limits(scheduler: str, tmp_path: Path) -> None:
+    """Licences, a limit of each server, one by server and one of each user; another amount is another cluster."""
+    trace, cluster = some(2)
+    cluster = fo.Instance(
+        *(cluster.capacities, np.ones((3, 3))), counts=cluster.counts, users=cluster.users, servers=cluster.servers,
+        resources=cluster.resources, shared={"licences": 5},
+        limits=[
+            fo.Limit("each", 3, each="server"),
+            fo.Limit("by server", 6, amounts={"a": {"s": 1, "t": 2}, "b": 1}),
+            fo.Limit("own", 5, resource="cpu", each="user"),
+        ],
+    )  # fmt: skip
+    trace = fo.Trace(
+        *([trace.users[n] for n in trace.user], trace.submit, trace.tasks, np.hstack([trace.demands, trace.demands[:, :1] - 1])),
+        *(trace.durations,), resources=cluster.resources, events=trace.events,
+    )  # fmt: skip
+    follow(trace, cluster, scheduler, tmp_path, 2 if scheduler in ("backfill", "drfh:random") else 12, step=2.0)
+    other = cluster.replace(
+        limits=[cluster.limits[0], fo.Limit("by server", 6, amounts={"a": {"s": 1, "t": 3}, "b": 1}), cluster.limits[2]]
+    )
+    with pytest.raises(fo.InvalidInstance, match="of another cluster"):
+        fo.simulate(trace, other, scheduler, step=2.0, resume=next(tmp_path.rglob("*.state")).parent)
+
+
 def test_a_choice_of_ones_own(tmp_path: Path) -> None:
     """A placement in a file; a scheduler without a name, or whose file has changed, is not taken for the same."""
     file = tmp_path / "mine.py"

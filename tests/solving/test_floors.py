@@ -311,3 +311,22 @@ def test_a_share_of_a_task_is_that_of_the_oracle() -> None:
     """The fractions of this file, and the floats of the oracle."""
     instance = INSTANCES[11][1]
     assert share_per_task(instance, "drfh").tolist() == [float(share or 0) for share in _dominant(instance)]
+
+
+def test_a_tiny_guarantee_beside_large_ones_is_proved() -> None:
+    """40 queues are guaranteed 1.4 times the cluster; the smallest guarantee is a thousandth of the largest."""
+    rng = np.random.default_rng(0)
+    amounts = rng.dirichlet(np.ones(40)) * 1.4 * 60
+    names = [f"q{k}" for k in range(40)]
+    pool = fo.Instance(
+        [[20.0], [40.0]],
+        rng.uniform(0.1, 1, (200, 1)),
+        weights=rng.uniform(1, 5, 200),
+        resources=GPU,
+        queues=[promised(name, amount) for name, amount in zip(names, amounts.tolist(), strict=True)],
+        queue_of=[names[n % 40] for n in range(200)],
+    )
+    answer = fo.solve(pool, "drfh")
+    assert answer.certificate.worst <= 1e-8
+    held = [pool.demands[n::40, 0] @ answer.tasks_per_user[n::40] for n in range(40)]
+    assert held == pytest.approx(amounts / 1.4, rel=1e-7)
