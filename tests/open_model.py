@@ -2,10 +2,10 @@
 
 ``python tests/open_model.py --instances 2000`` prints a table; tests/conformance/test_open_model.py runs a fixed sample of it.
 
-Instances: resources of the cluster, named limits of all selections, rules of any sign, trees with limits, quotas and tiers, weights over
-six orders of magnitude, finite tasks, limits at once, placement constraints, counts. Every fourth has guarantees, too; their oracle is that
-of `queue_oracle`, all others that of `reference.open_rows`, which is given rows and nothing else. Every fourth is tiny and has small whole
-numbers: fractions are then equal, without a tolerance.
+Instances: resources of the cluster, named limits of all selections, rules of any sign, trees with limits, quotas, tiers and orders,
+weights over six orders of magnitude, weights of resources, finite tasks, limits at once, placement constraints, counts. Every fourth has
+guarantees, too; their oracle is that of `queue_oracle`, all others that of `reference.open_rows`, which is given rows and nothing else.
+Every fourth is tiny and has small whole numbers: fractions are then equal, without a tolerance.
 
 The default is asked, and one other engine in turn. Compared are the weighted shares, relative to the larger, and absolutely below a
 millionth of what the user could have alone. Where floats of oracle and engine differ, the oracle in fractions decides.
@@ -24,9 +24,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from queue_oracle import Oracle, constructor, random_tree, share_per_task
+from queue_oracle import Oracle, constructor, random_tree, share_per_task, with_orders
 from reference.named_limits import with_limits
-from reference.open_rows import DrawnRule, Polytope, decimal, filled, polytope_of, rates_of_tree, worth_of
+from reference.open_rows import DrawnRule, Polytope, come_last, decimal, filled, polytope_of, rates_of_tree, worth_of
 from scipy.optimize import linprog
 
 import fairopt as fo
@@ -57,6 +57,8 @@ class Question:
             "rules": bool(self.rules),
             "tree": bool(instance.queues),
             "tiers": any(queue.tier for queue in instance.queues),
+            "orders": any(queue.order != "fair" for queue in instance.queues),
+            "weights of resources": "resource_weights" in self.options,
             "guarantees": bool(instance.guarantees.any()) or any(queue.guarantee for queue in instance.queues),
         }
         return " ".join(word for word, there in has.items() if there) or "flat"
@@ -213,10 +215,26 @@ def question(seed: int) -> Question:
     else:
         instance = _base(rng, whole=kind == 3, tree=kind == 1)
     instance = with_limits(instance, seed, number=int(rng.integers(0, 4)), round_to=1 if kind == 3 else 1000)
-    rules = _with_rules(rng, instance) if kind in (0, 3) and rng.random() < 0.6 else ()
+    rules = _with_rules(rng, instance) if kind != 2 and rng.random() < 0.6 else ()
     if instance.queues and rng.random() < 0.25:
         options["queue_share"] = "sum"
+    more = np.random.default_rng([seed, 6])
+    if instance.queues and more.random() < 0.4:
+        instance = with_orders(instance, seed)
+    if kind != 2 and more.random() < 0.35:
+        options |= _counting(more, instance, notion, options)
     return Question(seed, instance.replace(rules=[rule.text for rule in rules]), rules, notion, options)
+
+
+def _counting(rng: np.random.Generator, instance: fo.Instance, notion: str, options: dict[str, Any]) -> dict[str, Any]:
+    """What counts in shares of the cluster, or in those of queues."""
+    weights = rng.choice([0.0, 0.0, 0.5, 1.0, 4.0], instance.n_resources)
+    weights[int(rng.integers(weights.size))] = 2.0
+    counts = {name: float(weight) for name, weight in zip(instance.resources, weights, strict=True) if weight != 1}
+    if notion in ("drfh", "asset"):
+        return {"resource_weights": counts}
+    by_queues = instance.queues and "queue_share" not in options and notion != "max-min"  # whose tasks have no one share of the cluster
+    return {"resource_weights": counts, "queue_share": "dominant"} if by_queues else {}
 
 
 def _shared_tree(rng: np.random.Generator, seed: int) -> fo.Instance:
@@ -242,7 +260,8 @@ def expected(asked: Question, number: Any = float) -> tuple[list[Any], list[Any]
         per_task = np.array(worth_of(instance, asked.notion, number), object) if exact else per_task
         how: Any = {"guarantees": asked.options["guarantees"], "queue_share": "dominant" if dominant else "sum"}
         return list(Oracle(instance, per_task, number=number if exact else float, **how).solve()), list(per_task)
-    worth = worth_of(instance, asked.notion, number)
+    counts = asked.options.get("resource_weights", {})
+    worth = worth_of(instance, asked.notion, number, counts)
     polytope = polytope_of(instance, asked.rules, number)
     above = {queue.name: queue for queue in instance.queues}
 
@@ -252,9 +271,10 @@ def expected(asked: Question, number: Any = float) -> tuple[list[Any], list[Any]
             found, name = above[name].tier, above[name].parent
         return found
 
-    tiers = [tier(n) for n in range(instance.n_users)]
-    classes = [[n for n, own in enumerate(tiers) if own == value] for value in sorted(set(tiers), reverse=True)]
-    return filled(polytope, worth, classes, rates_of_tree(instance, worth, dominant=dominant, number=number), number), worth
+    ranks = [(not last, tier(n)) for n, last in enumerate(come_last(instance, counts))]
+    classes = [[n for n, own in enumerate(ranks) if own == value] for value in sorted(set(ranks), reverse=True)]
+    rates = rates_of_tree(instance, worth, dominant=dominant, number=number, counts=counts)
+    return filled(polytope, worth, classes, rates, number), worth
 
 
 def difference(mine: Any, theirs: Any, instance: fo.Instance, worth: Any, floor: float = 1e-6) -> float:

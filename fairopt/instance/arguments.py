@@ -20,7 +20,7 @@ from fairopt.instance.queues import Queue, Quota, amounts
 from fairopt.instance.ratios import lacks
 from fairopt.instance.rule_rows import check_rules
 from fairopt.instance.rules import rules_of
-from fairopt.instance.selections import bounded, selections_of
+from fairopt.instance.selections import bounded, check_row_names, selections_of
 from fairopt.instance.shared import arranged, as_given, check_quotas, shared_of, too_scarce
 from fairopt.instance.tree import Tree
 from fairopt.instance.units import units_of
@@ -141,6 +141,7 @@ def fields_of(
     of_rows = attributes_of(attributes, server_labels)
     named = Named(user_labels, server_labels, resource_labels, tree, places, of_rows)
     selected = selections_of(limits, number, promised, named)
+    check_row_names(selected, tree, of_cluster, user_labels, server_labels, resource_labels, np.isfinite(work), np.isfinite(at_once))
     if given is None:
         bounds = bounded(selected, allowed)
         refuse_endless(kinds.demands.reshape(n, -1), work, user_labels, bounds)

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from fairopt.instance.tolerances import SAME
 from fairopt.validation import BoolArray, FloatArray, IntArray
 from fairopt.wording import contrast, did_you_mean, joined
 
-__all__ = ["Selection", "SelectionRow", "bounded", "is_own", "selections_of"]
+__all__ = ["Selection", "SelectionRow", "bounded", "check_row_names", "is_own", "selections_of"]
 
 
 class SelectionRow(NamedTuple):
@@ -278,6 +278,44 @@ def check_limits(selections: Sequence[Selection], queues: Sequence[Queue], guara
                 raise InvalidInstance(f'{own}: its row "{row.name}" has the name of {names[row.name]}; choose another name')
             names[row.name] = f"a row of {own}"
         _check_guarantees(selection, queues, guarantees)
+
+
+def check_row_names(
+    selections: Sequence[Selection],
+    queues: Sequence[Queue],
+    shared: Iterable[str],
+    users: Sequence[str],
+    servers: Sequence[str],
+    resources: Sequence[str],
+    finite: BoolArray,
+    limited: BoolArray,
+) -> None:
+    """Refuse rows of limits and of queues with the name of another row of every program of the instance.
+
+    Parameters
+    ----------
+    shared : iterable of str
+        Resources of the cluster.
+    finite, limited : bool arrays (users,)
+        Whose tasks, and whose parallelism, are limited.
+
+    Raises
+    ------
+    InvalidInstance
+    """
+    stated = {row.name: f'limit "{each.limit.name}"' for each in selections for row in each.rows()}
+    for queue in queues:
+        stated |= {f"{name} of the cluster": 'queue "the cluster"' for name in queue.limit if queue.name == "the cluster"}
+    if not stated:
+        return
+    taken = {f"{name} of the cluster": f'the shared resource "{name}"' for name in shared}
+    taken |= {f"tasks of {users[n]}": f'the tasks of user "{users[n]}"' for n in np.flatnonzero(finite).tolist()}
+    taken |= {f"servers of {users[n]}": f'the parallelism of user "{users[n]}"' for n in np.flatnonzero(limited).tolist()}
+    for name, own in stated.items():
+        what, at, server = name.rpartition(" @ ")
+        other = taken.get(name) or (f'{what} of server "{server}"' if at and what in resources and server in servers else "")
+        if other:
+            raise InvalidInstance(f'{own}: its row "{name}" has the name of the row of {other}; choose another name')
 
 
 def _check_guarantees(selection: Selection, queues: Sequence[Queue], guarantees: FloatArray) -> None:

@@ -132,6 +132,7 @@ def test_changes() -> None:
     assert read(LAB, "shared.power=5", "users.C.demand.power=1").demands.tolist() == [[1, 1, 0, 0], [1, 0, 0, 1]]
     for change, message in (
         ("shared.ansis+=1", r'no shared resource "ansis" \(did you mean "ansys"\?\)'),
+        ("shared.ansis=4", r'nobody demands the new shared resource "ansis" \(did you mean "ansys"\?\); give a demand for it'),
         ("shared.ansys=-1", "shared.ansys=-1: shared, ansys: expected a number >= 0"),
     ):
         with pytest.raises(InvalidInstance, match=message):

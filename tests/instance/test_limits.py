@@ -66,6 +66,7 @@ def test_rows_are_those_of_the_labels(seed: int) -> None:
             lambda: lab(fo.Limit("gpu of q", 1), queues=[fo.Queue("q", limit={"gpu": 3})]),
             'its row "gpu of q" has the name of the limit of gpu of queue "q"',
         ),
+        (lambda: lab(fo.Limit("tasks", 1, each="user"), tasks=[5, 5, 5]), 'its row "tasks of ann" has the name of the row of the tasks of'),
         (
             lambda: lab(fo.Limit("x", 3, resource="gpu", queues=["q"]), queues=[fo.Queue("q", guarantee={"gpu": 4})], queue_of=["q"] * 3),
             'less than the guarantee of queue "q", 4',

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from scipy.optimize import linprog
 
 import fairopt as fo
 
-__all__ = ["DrawnRule", "Polytope", "decimal", "filled", "polytope_of", "rates_of_tree", "tasks_alone", "worth_of"]
+__all__ = ["DrawnRule", "Polytope", "come_last", "decimal", "filled", "polytope_of", "rates_of_tree", "tasks_alone", "worth_of"]
 
 Number = Any
 Rates = Callable[[Collection[int]], Mapping[int, Number]]
@@ -174,17 +175,35 @@ def tasks_alone(instance: fo.Instance, n: int, number: Callable[[Any], Number], 
     return _largest([number(1)] * len(servers), rows, bounds, number)
 
 
-def worth_of(instance: fo.Instance, notion: str, number: Callable[[Any], Number] = float) -> list[Number]:
-    """Return the share of a task of each user, not divided by its weight, from the definition of the notion."""
+def come_last(instance: fo.Instance, counts: Mapping[str, float]) -> list[bool]:
+    """Return who demands nothing that counts; what is not named counts once."""
+    weight = [counts.get(name, 1.0) for name in instance.resources]
+    return [not any(d > 0 and m > 0 for d, m in zip(demand, weight, strict=True)) for demand in instance.demands]
+
+
+def _parts(instance: fo.Instance, counts: Mapping[str, float], number: Callable[[Any], Number]) -> list[list[Number | None]]:
+    """Return the parts of the cluster that a task of each user takes, times what they count (for who comes last once); None: endless."""
     total, found = _totals(instance, number), []
-    for n, demand in enumerate(instance.demands):
-        parts = [number(d) / c if c else None for d, c in zip(demand, total, strict=True) if d > 0]
+    for demand, last in zip(instance.demands, come_last(instance, counts), strict=True):
+        times = [number(1 if last else counts.get(name, 1)) for name in instance.resources]
+        found.append(
+            [(m * number(d) / c if c else None) if d > 0 and m > 0 else number(0) for d, c, m in zip(demand, total, times, strict=True)]
+        )
+    return found
+
+
+def worth_of(
+    instance: fo.Instance, notion: str, number: Callable[[Any], Number] = float, counts: Mapping[str, float] = MappingProxyType({})
+) -> list[Number]:
+    """Return the share of a task of each user, not divided by its weight, from the definition of the notion."""
+    found: list[Number] = []
+    for n, parts in enumerate(_parts(instance, counts, number)):
         if notion in ("cdrf", "tsf"):
             alone = tasks_alone(instance, n, number, everywhere=notion == "tsf", at_once=notion == "cdrf")
             found.append(1 / alone if alone else number(1))
         elif notion == "max-min":
             found.append(number(1))
-        elif any(part is None for part in parts):
+        elif None in parts:
             found.append(number(1))  # it can hold nothing
         else:
             found.append(sum(parts, number(0)) if notion == "asset" else max(parts))  # type: ignore[arg-type, type-var]
@@ -307,19 +326,30 @@ def filled(
     return share
 
 
-def rates_of_tree(instance: fo.Instance, worth: Sequence[Number], *, dominant: bool, number: Callable[[Any], Number] = float) -> Rates:
-    """Return how fast users rise in a tree without guarantees: a node with rate R hands R w[c] / m to each child c that rises."""
-    total = _totals(instance, number)
-    parts = [
-        [number(d) / c / worth[n] if c else number(0) for d, c in zip(row, total, strict=True)] for n, row in enumerate(instance.demands)
-    ]
+def rates_of_tree(
+    instance: fo.Instance,
+    worth: Sequence[Number],
+    *,
+    dominant: bool,
+    number: Callable[[Any], Number] = float,
+    counts: Mapping[str, float] = MappingProxyType({}),
+) -> Rates:
+    """Return how fast users rise in a tree without guarantees: a node with rate R hands R w[c] / m to each child c that rises.
+
+    Of the children of a listed queue only the first rises that has not stopped.
+    """
+    parts = [[(part or number(0)) / worth[n] for part in own] for n, own in enumerate(_parts(instance, counts, number))]
+    order = {queue.name: queue.order for queue in instance.queues}
 
     def rates(active: Collection[int]) -> Mapping[int, Number]:
         found: dict[int, Number] = {}
 
-        def children(name: str | None) -> Iterator[tuple[Number, Any]]:
-            yield from ((number(queue.weight), queue.name) for queue in instance.queues if queue.parent == name and is_active(queue.name))
-            yield from ((number(instance.weights[n]), n) for n in active if instance.queue_of[n] == name)
+        def children(name: str | None) -> list[tuple[Number, Any]]:
+            below: list[tuple[Number, Any]] = [
+                (number(queue.weight), queue.name) for queue in instance.queues if queue.parent == name and is_active(queue.name)
+            ]
+            below += [(number(instance.weights[n]), n) for n in sorted(active) if instance.queue_of[n] == name]
+            return below[:1] if name is not None and order[name] == "listed" else below
 
         def is_active(name: str) -> bool:
             return any(name == instance.queue_of[n] for n in active) or any(
@@ -331,7 +361,7 @@ def rates_of_tree(instance: fo.Instance, worth: Sequence[Number], *, dominant: b
             if isinstance(node, int):
                 return parts[node], number(1)
             below = [(weight, measured(child)[0]) for weight, child in children(node)]
-            used = [sum((weight * own[r] for weight, own in below), number(0)) for r in range(len(total))]
+            used = [sum((weight * own[r] for weight, own in below), number(0)) for r in range(instance.n_resources)]
             size = max(used) if dominant else sum((weight for weight, _ in below), number(0))
             return [value / size for value in used], size
 

@@ -112,13 +112,6 @@ def test_generators(kind: str) -> None:
     assert fo.generate(kind, users=6, servers=4, seed=5, shared=2) == shared
 
 
-def test_what_does_not_count_them_refuses() -> None:
-    """In one sentence, with the names."""
-    trace = fo.Trace(["L"], [0.0], [1.0], [[1.0, 1.0, 1.0, 0.0]], [10.0], resources=POOL.resources)
-    with pytest.raises(fo.errors.Unsupported, match=r"^ansys and uplink are resources of the whole cluster, on no server, and "):
-        fo.period_bound(trace, POOL, until=10)
-
-
 def test_a_lower_tier_finds_them_in_use() -> None:
     """All 4 licences are those of tier 1; whoever comes later has none of them, and room on the server."""
     pool = fo.Instance(
