@@ -288,7 +288,7 @@ class _Reader:
         except SyntaxError as error:
             if "=" in self.text and not any(sign in self.text for sign in ("<=", ">=", "==")):
                 self._refuse('has "=" where == belongs', None)
-            place = f" at character {error.offset}" if error.offset else ""
+            place = f" at character {error.offset}" if error.offset else " to its end"
             raise InvalidInstance(
                 f"the rule {self._quoted()} cannot be read{place}; write, for instance, x['lab/alice'] >= 2 * x[course]"
             ) from None
@@ -331,6 +331,8 @@ class _Reader:
                 if isinstance(node.op, ast.Div):
                     return left / right
             except InvalidInstance as error:
+                if str(error).startswith("the rule "):  # said of a part of it already
+                    raise
                 self._refuse(f"is wrong: {error}", node)
             self._refuse("has an operator other than + - * /", node)
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in get_args(Measure):
@@ -339,6 +341,8 @@ class _Reader:
             try:
                 return Expression({_term(measure, tuple(self._name(key) for key in keys)): Fraction(1)})
             except InvalidInstance as error:
+                if str(error).startswith("the rule "):  # said of a part of it already
+                    raise
                 self._refuse(f"is wrong: {error}", node)
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             word = node.value.id

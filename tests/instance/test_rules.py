@@ -58,6 +58,8 @@ def test_what_a_text_says(text: str, left: dict[str, Fraction], sense: str, boun
         ("x[a] > 4", "compares by something else"),
         ("x[a]", "compares nothing"),
         ("x[a >= 4", "cannot be read at character"),
+        ("x[a] >=", "cannot be read to its end"),
+        ("x[queue:a] >= 1", r'^the rule "x\[queue:a\] >= 1" has a name without quotes'),
         ("x[a] >= y", r'neither a number nor x.*\(at character 9: "y"'),
         ("y[a] >= 4", r"has y\[...\].*at character 1"),
         ("x[lab-1] >= 4", r"name without quotes; write 'lab-1' in quotes \(at character 3"),
