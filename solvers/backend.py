@@ -86,12 +86,15 @@ class Method:
         The method is not tried if the best answer so far has at most this residual; the default is a tenth of the tolerance.
     polish_above : float, optional
         An answer with a larger residual is polished; the default is a tenth of the tolerance.
+    rough_from : float
+        Answers of so many levels are polished before they are certified: their rounding makes the certificate slow, and it would fail.
     """
 
     name: str
     solve: Callable[[Program, float, Deadline, Solution | None], Solution | None]
     skip_below: float | None = None
     polish_above: float | None = None
+    rough_from: float = float("inf")
 
 
 class Backend(ABC):

@@ -172,6 +172,16 @@ class HighsModel:
         extended.valid = True
         self._highs.setBasis(extended)
 
+    def keep(self, basis: Any, columns: BoolArray, rows: BoolArray) -> None:
+        """Start from what is left of the basis of a model that had more columns and rows, of which this one has these."""
+        import highspy
+
+        rest = highspy.HighsBasis()
+        rest.col_status = [status for status, kept in zip(basis.col_status, columns.tolist(), strict=True) if kept]
+        rest.row_status = [status for status, kept in zip(basis.row_status, rows.tolist(), strict=True) if kept]
+        rest.valid = rest.alien = True  # it may have too many or too few basic variables: HiGHS makes it complete
+        self._highs.setBasis(rest)
+
     def guess(self, x: FloatArray) -> None:
         """Give a whole point from which branch and cut starts."""
         import highspy

@@ -236,7 +236,9 @@ def _try(program: Program, engine: Backend, method: Method, tolerance: float, de
     longer = program.with_broken(*solution.points, relative=_DIGIT * tolerance)
     if longer is not None:
         raise _ExceedsKept(solution, longer)
-    answer = _Answer(solution, certify(program, solution), engine.name, method.name)
+    is_rough = len(solution.stages) >= method.rough_from
+    name, first = next(polishes(program, solution), (None, solution)) if is_rough else (None, solution)
+    answer = _Answer(first, certify(program, first), engine.name, method.name, name, name is not None)
     usual = tolerance if program.goal.is_filling else _DIGIT * tolerance  # the polish of a tree takes as long as several levels
     polish_above = usual if method.polish_above is None else method.polish_above
     if answer.residual > polish_above:

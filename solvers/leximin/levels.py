@@ -46,6 +46,7 @@ __all__ = [
     "Step",
     "Together",
     "bound_of",
+    "could_rise",
     "exactly",
     "rise",
     "settle_below",
@@ -362,12 +363,18 @@ def _not_noise(course: Course, t: float, now: float) -> float:
     return t if (gained > np.maximum(SETTINGS.gain * course.at(max(t, now)), SETTINGS.gain_of_least * course.least)).any() else now
 
 
-def stopped_at(course: Course, t: float, proof: Proof, settle_at: float) -> tuple[IntArray, bool]:
-    """Return the users who stop at t, and whether prices prove it. If they prove it for nobody, return the users who could rise least."""
+def could_rise(course: Course, t: float, proof: Proof) -> FloatArray:
+    """Return by how much each user who rises could rise above its level at t at most, relative to it; inf where the prices do not tell."""
     rising = course.rising
     with np.errstate(invalid="ignore"):
         could = proof.rises(course, t) * course.rate[rising] / course.size(t)[rising]  # nan: who waits
     could[np.isnan(could)] = np.inf
+    return np.asarray(could)
+
+
+def stopped_at(course: Course, t: float, proof: Proof, settle_at: float) -> tuple[IntArray, bool]:
+    """Return the users who stop at t, and whether prices prove it. If they prove it for nobody, return the users who could rise least."""
+    rising, could = course.rising, could_rise(course, t, proof)
     stopped = could <= settle_at
     proved = bool(stopped.any())
     if not proved:  # the best proof there is; the certificate will judge it

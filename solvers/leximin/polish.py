@@ -99,7 +99,8 @@ def _sets(program: Program, solution: Solution, per_level: FloatArray, levels: F
         assert stage.prices is not None
         prices = np.maximum(stage.prices, 0.0)
         cost = (program.limits.matrix.T @ prices) / per_level
-        q = program.cheapest(cost)
+        there = np.flatnonzero(used)  # among these alone: what lower levels have closed may be cheap
+        q = program.cheapest(cost[there], there)
         spent = float(prices @ program.limits.bounds)
         level = np.minimum(levels, stage.value)[program.pair_users]
         used &= (cost - q[program.pair_users]) * level <= SETTINGS.dear * spent

@@ -42,16 +42,26 @@ class HiGHS(Backend):
     requirement = "pip install highspy"
 
     def methods(self, program: Program, tolerance: float) -> Sequence[Method]:
-        """Return the one method; of a leximin that sifting suits two, sifted LPs and, where these fail, the LPs of all users."""
+        """Return the one method; of a leximin that sifting suits two, sifted LPs and, where these fail, the LPs of all users.
+
+        Of a large leximin, too: programs that become smaller from level to level, and where that fails the LPs of all pairs.
+        """
         everybody = super().methods(program, tolerance)
         if program.goal.feature is Feature.NESTED and not program.integral:
             return (*everybody, Method("LPs in small units", _nested_in_small_units, skip_below=tolerance))
-        if program.integral or not program.down_closed or not _suits_sifting(program):
+        if program.integral or not program.down_closed:
             return everybody
-        return (
-            Method("sifted LPs", _sifted, polish_above=SETTINGS.sifted_digits * tolerance),
-            replace(everybody[0], skip_below=tolerance),
-        )
+        if _suits_sifting(program):
+            return (
+                Method("sifted LPs", _sifted, polish_above=SETTINGS.sifted_digits * tolerance),
+                replace(everybody[0], skip_below=tolerance),
+            )
+        if _narrows(program):
+            return (
+                Method(self.name, _narrowed, rough_from=SETTINGS.rough_levels),
+                replace(everybody[0], name="LPs of all pairs", skip_below=tolerance),
+            )
+        return everybody
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features by the LPs of all users, or by branch and cut."""
@@ -94,6 +104,18 @@ def _levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadli
     from fairopt.solvers.via_highs.levels import solve_levels
 
     return solve_levels(program, goal, tolerance, deadline)
+
+
+def _narrows(program: Program) -> bool:
+    """Is this a leximin with so many pairs that its programs should become smaller from level to level?"""
+    few_caps = not (program.limits.kinds == LimitKind.PARALLELISM).any()
+    return program.goal.feature is Feature.LEXIMIN and program.n_pairs >= SETTINGS.narrowed_columns and few_caps
+
+
+def _narrowed(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution:
+    from fairopt.solvers.via_highs.levels import solve_levels
+
+    return solve_levels(program, program.goal_as(Leximin), tolerance, deadline, narrows=True)
 
 
 def _suits_sifting(program: Program) -> bool:

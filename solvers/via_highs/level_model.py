@@ -1,6 +1,6 @@
 """The HiGHS model of one level, in units of the unknown level.
 
-    maximise t'   subject to   use y <= 1,   worth y - (wanted / unit) t' >= start / unit  for each user,   y, t' >= 0
+    maximise t'   subject to   use y <= 1 - taken,   worth y - (wanted / unit) t' >= start / unit  for each user,   y, t' >= 0
 
 t' is t in units of ``t_unit``; y are the tasks of a pair, in units that make one unit of its user's level; and each user's level is in
 units of its own order of magnitude. So the solver's tolerances still resolve a user who can get at most a billionth of what others get.
@@ -28,7 +28,7 @@ _OF_WANTED = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelModel:
-    """A HiGHS model and its units. Columns: y, then t'. Rows: limits with bound 1, then a row for each member.
+    """A HiGHS model and its units. Columns: y, then t'. Rows: limits with a bound of 1 less what is taken, then a row for each member.
 
     ``coefficient`` and ``lower`` (users,) are the present values in the rows of users. ``first``: each user's first column; ``vanishing``:
     columns that can carry only a vanishing part of their user's level.
@@ -87,7 +87,7 @@ class LevelModel:
             np.full(columns.size + 1, np.inf),
             matrix,
             np.concatenate([np.full(rows.size, -np.inf), lower[present]]),
-            np.concatenate([np.ones(rows.size), np.full(present.size, np.inf)]),
+            np.concatenate([np.maximum(1 - problem.taken, 0.0), np.full(present.size, np.inf)]),
             tolerance=1e-10,
             magnified=SETTINGS.magnified,
         )

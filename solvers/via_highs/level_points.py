@@ -43,9 +43,10 @@ def point_of(model: LevelModel, problem: LevelProblem, course: Course, outcome: 
     That is of a value below 0, of a limit (relative), or of a level that is owed (relative, after scaling).
     """
     y, t = np.maximum(outcome.x[:-1], 0.0), float(outcome.x[-1])
-    most = max(1.0, float((model.use @ y).max(initial=0.0)))
-    x = np.zeros(problem.program.n_pairs)
-    x[problem.columns] = y * model.scale / most
+    most = max(1.0, float((model.use @ y + problem.taken).max(initial=0.0)))
+    x = problem.decided.copy()
+    x[problem.columns] = y * model.scale
+    x /= most
     levels = problem.program.per_user(x * problem.per_level)
     owed = course.start + t * model.wanted
     short = float(((owed - levels) / np.where(owed > 0, owed, 1.0)).max(initial=0.0))
@@ -62,7 +63,10 @@ def paid_at(model: LevelModel, problem: LevelProblem, point: Point) -> FloatArra
 
 
 def prices_at(model: LevelModel, problem: LevelProblem, point: Point) -> tuple[FloatArray, FloatArray, float]:
-    """Return the prices of limits, (limits,), the cheapest price of a unit of level of each user, (users,), and all that is spent."""
+    """Return the prices of limits, (limits,), the cheapest price of a unit of level of each user, (users,), and all that is spent.
+
+    Users all of whose pairs are decided pay nothing, and what they take is not counted.
+    """
     users, members, rows = problem.users, problem.members, problem.rows
     by_column, duals = model.use_by_column, point.outcome.row_duals
     prices = np.maximum(duals[: rows.size], 0.0)
@@ -85,4 +89,4 @@ def prices_at(model: LevelModel, problem: LevelProblem, point: Point) -> tuple[F
         q[of] = np.minimum.reduceat(cost, model.first) / model.unit[of]
     full = np.zeros(len(problem.program.limits))
     full[rows] = prices * model.t_unit / problem.program.limits.bounds[rows]  # what t gains per unit of each limit
-    return full, q, float(prices.sum())
+    return full, q, float((prices * (1 - problem.taken)).sum())

@@ -40,6 +40,11 @@ class LevelProblem:
         No level can exceed it.
     members : bool array (users,)
         Users who can have anything; the others have no tasks or no room, and stay at level 0.
+    decided : array (pairs,)
+        The tasks of pairs that earlier levels have decided (`fairopt.solvers.via_highs.faces`), which are no columns; users all of whose
+        pairs are decided are no members.
+    taken : array (rows,)
+        The part of each limit that these take.
     """
 
     program: Program
@@ -52,6 +57,8 @@ class LevelProblem:
     rows: IntArray
     reach: FloatArray
     members: BoolArray
+    decided: FloatArray
+    taken: FloatArray
 
     @classmethod
     def of(cls, program: Program, goal: Leximin | Equalize | TreeFilling) -> LevelProblem:
@@ -65,7 +72,8 @@ class LevelProblem:
             needed[own.rows[own.even]] = False
         columns, rows = np.flatnonzero(largest > 0), np.flatnonzero(needed)
         reach = program.per_user(largest * per_level)
-        return cls(program, equal, per_level, own, columns, program.pair_users[columns], largest[columns], rows, reach, reach > 0)
+        users, nothing = program.pair_users[columns], (np.zeros(program.n_pairs), np.zeros(rows.size))
+        return cls(program, equal, per_level, own, columns, users, largest[columns], rows, reach, reach > 0, *nothing)
 
     def first_unit(self) -> float:
         """Return an upper bound of the first level.

@@ -19,6 +19,7 @@ from fairopt.program import Program, Stage
 from fairopt.solvers.backend import Deadline, Status, final_levels
 from fairopt.solvers.highs_model import DUAL_SIMPLEX, PRIMAL_SIMPLEX, Outcome, solved
 from fairopt.solvers.leximin.levels import Course, Proof
+from fairopt.solvers.via_highs.faces import closed_columns, narrowed
 from fairopt.solvers.via_highs.level_model import LevelModel
 from fairopt.solvers.via_highs.level_points import Point, paid_at, point_of, prices_at
 from fairopt.solvers.via_highs.level_problem import LevelProblem
@@ -84,6 +85,25 @@ class LevelPrograms:
             columns = greedy_columns(sp.csr_array((per_level, uses.indices, uses.indptr), shape=uses.shape), users)
             model.highs.start_from(columns, model.user_rows[self.problem.members])
             model.highs.set_options(simplex_strategy=PRIMAL_SIMPLEX)
+
+    def narrow(self, course: Course, proof: Proof) -> None:
+        """Leave out what the level that these prices prove has decided (``faces``), and go on from what is left of the basis."""
+        last, before = self.last, self.problem
+        if last is None or not proof.bound - last.t <= SETTINGS.proved_gap * last.t:
+            return
+        closed = closed_columns(before, proof.prices, max(proof.bound / last.t - 1, 0.0), last.x)
+        problem = narrowed(before, closed, course, last.x)
+        if problem is None:
+            return
+        kept = np.append(np.isin(before.columns, problem.columns), True)
+        rows = np.concatenate([np.isin(before.rows, problem.rows), problem.members[before.members]])
+        basis = self._now.highs.basis
+        self.problem = problem
+        self._restart(course, self.t_unit, None, None)
+        self._now.highs.keep(basis, kept, rows)
+        self._now.highs.set_options(solver="simplex", simplex_strategy=PRIMAL_SIMPLEX, **_FEW_STEPS)
+        self.last = last
+        self._set_floor(course)
 
     def _restart(self, course: Course, t_unit: float, cap: FloatArray | None, basis: Any) -> None:
         """Build a model in other units, or for another guess, and go on from a basis, if there is one."""

@@ -35,7 +35,7 @@ from fairopt.instance.tolerances import ROUNDING
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, stopped_at
+from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, could_rise, settle_below, stopped_at
 from fairopt.solvers.leximin.levels import solve_levels as by_levels
 from fairopt.solvers.via_highs.level_problem import LevelProblem
 from fairopt.solvers.via_highs.level_programs import LevelPrograms
@@ -46,8 +46,8 @@ __all__ = ["CappedLevels", "CappedPrograms", "Caps", "reached_caps", "solve_leve
 log = logging.getLogger(__name__)
 
 
-def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline) -> Solution:
-    """Return the leximin, or the equal level, by the LPs of all users.
+def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline, narrows: bool = False) -> Solution:
+    """Return the leximin, or the equal level, by the LPs of all users, or with ``narrows`` of what earlier levels leave.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, d
     """
     problem = LevelProblem.of(program, goal)
     programs = LevelPrograms(problem, deadline)
-    solver = _Levels(programs, goal, settle_below(tolerance))
+    solver = _Levels(programs, goal, settle_below(tolerance), narrows)
     found = by_levels(program, problem.per_level, solver, Together(problem.members, problem.equal), settle_below(tolerance))
     return replace(found, iterations=programs.iterations, programs_solved=programs.programs)
 
@@ -138,7 +138,7 @@ def reached_caps(course: Course, cap: FloatArray, t: float) -> IntArray:
 class _Levels:
     """Steps of a leximin of all users: by Newton's method as long as caps matter, and then without caps."""
 
-    def __init__(self, programs: LevelPrograms, goal: Leximin | Equalize, settle_at: float) -> None:
+    def __init__(self, programs: LevelPrograms, goal: Leximin | Equalize, settle_at: float, narrows: bool) -> None:
         problem = programs.problem
         self.programs, self.settle_at = programs, settle_at
         self.first_unit = problem.first_unit() if problem.members.any() else 0.0
@@ -147,6 +147,8 @@ class _Levels:
         cap = Caps.of(problem).level if ignored else np.empty(0)
         self.cap = cap if np.isfinite(cap).any() else None
         self.capped = None if ignored else CappedLevels(_Guessed(programs), problem)
+        self.narrows = narrows and self.capped is None
+        self.proof: Proof | None = None  # of the level just settled
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
         """Solve one LP."""
@@ -155,8 +157,11 @@ class _Levels:
             unit = self.capped.next_guess(course)
             if np.isfinite(self.capped.caps.level[course.rising]).any():
                 return self.capped.step_at(unit, course, stages)
+        if self.narrows and self.proof is not None:
+            self.programs.narrow(course, self.proof)
         self.programs.prepare(course, unit)
         step = self._without_caps(course, stages)
+        self.proof = step.proof
         if self.capped is not None and step.proof is not None:
             self.capped.settled_at(step.t, step.proof)
         return step
@@ -172,8 +177,11 @@ class _Levels:
         lowered = course.lowered(point.levels)
         proof = programs.proof(lowered, point, self.cap)
         stopped, proved = stopped_at(lowered, point.t, proof, self.settle_at)
-        if not proved:
-            # Users who differ by no more than the solver's tolerance of prices: it stops before the optimum.
+        could = could_rise(lowered, point.t, proof)
+        in_doubt = bool(((could > self.settle_at) & (could <= SETTINGS.in_doubt * self.settle_at)).any())
+        if not proved or in_doubt:
+            # Users who differ by no more than the solver's tolerance of prices: it stops before the optimum. A level of its own for those
+            # who are nearly proved to be stopped takes longer than prices of more digits.
             point = programs.sharper(lowered, point)
             lowered = lowered.lowered(point.levels)
             proof = programs.proof(lowered, point, self.cap)

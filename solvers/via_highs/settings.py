@@ -35,7 +35,8 @@ class Settings:
     )
     refine_above: float = 1e-14  # a point that violates its limits by more is refined: it is a large error for users with small demands
     most_refinements: int = 3  # of an LP
-    sharper: float = 1e6  # factor by which prices that stop nobody are refined
+    sharper: float = 1e6  # factor by which prices that stop nobody are refined,
+    in_doubt: float = 1e3  # or which leave users who could rise by so many times as much as those who are stopped
     unit_off: float = 100.0  # a level this many times larger or smaller than its unit asks for new units
     no_progress: float = 1e-8  # a smaller part of its unit is no level in another unit but none, where users begin with what they have
     vanishing: float = 1e-6  # a column that can carry only this part of its user's level
@@ -43,6 +44,13 @@ class Settings:
     magnified: float = 2.0**14  # factor of all numbers of an LP
     reached: float = 1e-11  # relative: a guess counts as reached if all users come this close
     same_cap: float = 1e-14  # relative
+    # What earlier levels leave (faces).
+    narrowed_columns: int = 1_500  # from so many on programs become smaller
+    narrower: float = 0.9  # part of the columns, at most, with which a smaller program is made
+    dear: float = 1e-10  # part of all spending, at least, that a user would waste if it had all its level on a pair that is closed,
+    rough_levels: int = 20  # from so many on an answer is polished before anything else
+    gaps: float = 1e3  # and so many times the gap of the prices
+    proved_gap: float = 1e-9  # prices with a larger gap decide nothing
     free_pair: float = 1e-9  # a pair is free if filling it costs at most this part of all spending
     settled_agent: float = 1e-9  # relative: an agent of a nested tree that can rise by less is settled
 

@@ -1,0 +1,104 @@
+"""What a named limit, or a resource of the cluster, costs: ``python benchmarks/limits.py [CASE ...]``.
+
+Each case is an instance of another benchmark, as it is, with one limit more (half of a resource of all servers, for half of the users), and
+with a shared resource that a tenth of the users demand. All are solved in one process, in turn, and the fastest of some solves counts, in
+processor time. "ratio" is relative to the instance as it is; the goal is 1.2. "loose" is a limit that nobody reaches.
+Writes benchmarks/results/limits.md and .json, unless cases are named.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import instances
+import numpy as np
+from measuring import commit, machine, write
+
+import fairopt as fo
+
+RESULTS = Path(__file__).resolve().parent / "results"
+_REPEATS, _GOAL = 5, 1.2
+
+CASES: dict[str, tuple[str, Callable[[], fo.Instance], str]] = {
+    "one-level": ("1,000 users x 10 server classes x 2 resources, DRFH", lambda: instances.all_pairs(1000, 10, 2), "drfh"),
+    "many-levels": (
+        "1,000 users x 10 servers x 2 resources, few servers each, DRFH",
+        lambda: instances.few_servers_each(1000, 10, 2),
+        "drfh",
+    ),
+    "small-levels": (
+        "100 users x 50 servers x 3 resources, few servers each, DRFH",
+        lambda: instances.few_servers_each(100, 50, 3),
+        "drfh",
+    ),
+    "proportional": ("300 users x 20 servers x 3 resources, proportional", lambda: instances.all_pairs(300, 20, 3), "proportional"),
+    "efficiency": ("300 users x 20 servers x 3 resources, efficiency", lambda: instances.all_pairs(300, 20, 3), "efficiency"),
+}
+
+
+def with_limit(instance: fo.Instance, part: float) -> fo.Instance:
+    """Limit every second user to this part of the first resource of the cluster, all together."""
+    bound = part * float(instance.total_capacity[0])
+    return instance.replace(limits=[fo.Limit("half", bound, resource=instance.resources[0], users=list(instance.users[::2]))])
+
+
+def with_shared(instance: fo.Instance) -> fo.Instance:
+    """Let every tenth user take a licence a task, of which there are half as many as these users would run."""
+    demands = np.zeros((instance.n_users, 1))
+    demands[::10] = 1.0
+    tasks = fo.solve(instance, "drfh").tasks_per_user[::10].sum()
+    return fo.Instance(
+        instance.capacities,
+        np.hstack([instance.demands, demands]),
+        users=instance.users,
+        servers=instance.servers,
+        resources=[*instance.resources, "licence"],
+        weights=instance.weights,
+        eligibility=instance.eligibility,
+        counts=instance.counts,
+        shared={"licence": float(tasks) / 2},
+    )
+
+
+def measure(case: str) -> dict[str, float]:
+    """Return the processor seconds of each variant."""
+    _, make, notion = CASES[case]
+    plain = make()
+    variants = {"plain": plain, "loose limit": with_limit(plain, 0.999), "limit": with_limit(plain, 0.2), "shared": with_shared(plain)}
+    spent: dict[str, list[float]] = {name: [] for name in variants}
+    for _ in range(_REPEATS):
+        for name, instance in variants.items():
+            before = time.process_time()
+            fo.solve(instance, notion)
+            spent[name].append(time.process_time() - before)
+    return {name: min(times) for name, times in spent.items()}
+
+
+def main() -> None:
+    """Measure every case, or those named, and write the table."""
+    found = {}
+    lines = [
+        "# What limits and shared resources cost",
+        "",
+        f"{machine()}; one run of `benchmarks/limits.py`{commit()}, {time.strftime('%Y-%m-%d')}. Processor seconds of the fastest of "
+        f"{_REPEATS} solves in one process, and relative to the instance as it is. The goal is {_GOAL}.",
+        "",
+        "| | plain | loose limit | ratio | limit | ratio | shared | ratio |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for case in sys.argv[1:] or CASES:
+        found[case] = row = measure(case)
+        cells = "".join(f" {row[name]:.4f} | {row[name] / row['plain']:.2f} |" for name in row if name != "plain")
+        lines.append(f"| {CASES[case][0]} | {row['plain']:.4f} |{cells}")
+        print(lines[-1], flush=True)
+    if not sys.argv[1:]:
+        write(RESULTS / "limits.md", "\n".join([*lines, ""]))
+        write(RESULTS / "limits.json", json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

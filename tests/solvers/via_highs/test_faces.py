@@ -1,0 +1,79 @@
+"""What the levels so far leave: smaller programs with the same answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.generators import random_graph
+from fairopt.program import Leximin
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.leximin.levels import Course
+from fairopt.solvers.via_highs import engine, level_programs
+from fairopt.solvers.via_highs.faces import closed_columns, narrowed
+from fairopt.solvers.via_highs.level_problem import LevelProblem
+from fairopt.solvers.via_highs.levels import solve_levels
+from fairopt.solvers.via_highs.settings import SETTINGS
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_smaller_programs_have_the_same_levels(seed: int) -> None:
+    """Random networks, weighted, some flows with wanted rates: users with caps of their own that need no row."""
+    rng = np.random.default_rng(seed)
+    tasks = {f"flow-{n}": float(rng.uniform(0.1, 3)) for n in range(1, 60, 4)}
+    links, flows = random_graph(flows=60, nodes=20, degree=4, paths=4, seed=seed)
+    network = fo.Instance.from_paths(links, flows, weights=rng.uniform(0.2, 5, 60), tasks=tasks if seed % 2 else None)
+    program = fo.formulate(network, "max-min")
+    goal = program.goal
+    assert isinstance(goal, Leximin)
+    sizes: list[int] = []
+
+    def kept(*arguments: object) -> LevelProblem | None:
+        found = narrowed(*arguments)  # type: ignore[arg-type]
+        sizes.extend([] if found is None else [found.columns.size])
+        return found
+
+    with mock.patch.object(level_programs, "narrowed", kept):
+        smaller = solve_levels(program, goal, 1e-8, Deadline(None), narrows=True)
+    everything = solve_levels(program, goal, 1e-8, Deadline(None))
+    assert program.per_user(smaller.x) == pytest.approx(program.per_user(everything.x), rel=1e-9)
+    assert len(sizes) > 2
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] < 0.5 * program.n_pairs
+
+
+def test_prices_close_pairs_and_decide_users() -> None:
+    """Link a is full at 1 each: f does not take its dear path, so that it and g are decided, and only h rises."""
+    links, flows = {"a": 2, "b": 3, "c": 9}, {"f": [["a"], ["a", "b"]], "g": [["a"]], "h": [["c"], ["b"]]}
+    program = fo.formulate(fo.Instance.from_paths(links, flows), "max-min")
+    goal = program.goal
+    assert isinstance(goal, Leximin)
+    problem = LevelProblem.of(program, goal)
+    prices = np.zeros(len(program.limits))
+    of = {link: int(np.flatnonzero(np.isclose(program.limits.bounds, links[link]))[0]) for link in links}
+    prices[of["a"]], prices[of["b"]] = 1.0, 0.25
+    pair = {(int(n), int(i)): p for p, (n, i) in enumerate(zip(program.pair_users, program.pair_servers, strict=True))}
+    x = np.zeros(program.n_pairs)
+    x[pair[0, 0]] = x[pair[1, 0]] = x[pair[2, 0]] = 1.0
+    closed = closed_columns(problem, prices, 0.0, x)
+    assert np.flatnonzero(closed).tolist() == sorted([pair[0, 1], pair[2, 1]])
+    course = Course.together(np.ones(3, bool)).settled(np.array([0, 1]), np.ones(2))
+    left = narrowed(problem, closed, course, x)
+    assert left is not None
+    assert left.columns.tolist() == [pair[2, 0]]
+    assert left.members.tolist() == [False, False, True]
+    assert left.decided[[pair[0, 0], pair[1, 0]]].tolist() == [1.0, 1.0]
+    assert narrowed(problem, np.ones(problem.columns.size, bool), course, x) is None  # h would have no pair
+
+
+def test_answers_of_many_levels_are_polished_before_they_are_certified() -> None:
+    """A network with so many pairs is solved so from the outside, and its answer says by what it was finished."""
+    network = fo.Instance.from_paths(*random_graph(flows=40, nodes=16, degree=4, paths=3, seed=3))
+    with mock.patch.object(engine, "SETTINGS", replace(SETTINGS, narrowed_columns=0, rough_levels=2)):
+        answer = fo.solve(network, "max-min")
+    assert answer.certificate.worst < 1e-9
+    assert answer.tasks_per_user == pytest.approx(fo.solve(network, "max-min").tasks_per_user, rel=1e-9)
