@@ -25,6 +25,8 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
+from fairopt.instance.limits import refuse_limits
+from fairopt.instance.shared import refuse_shared
 from fairopt.simulation.fluid import OwnAllocations, tasks_of
 from fairopt.simulation.keeping import State
 from fairopt.simulation.streams import Streams
@@ -108,6 +110,8 @@ class KarmaRounds(OwnAllocations):
     @staticmethod
     def _check(streams: Streams) -> None:
         instance = streams.instance
+        refuse_limits(streams.cluster.limits, '"karma"')
+        refuse_shared(instance, '"karma" divides the resource of servers', 'use "drfh:half_life=inf", or leave it out')
         if streams.tree is not None or (streams.weights <= 0).any():
             raise Unsupported(
                 '"karma" takes users with weights > 0, and the cluster has queues, guarantees or weights of 0; leave these out'

@@ -111,6 +111,7 @@ def test_what_is_refused() -> None:
         (trace, cluster, "drfh:halflife=7d", r'"drfh" takes no option "halflife" \(did you mean "half_life"\?\)'),
         (both, two, "karma", "one resource"),
         (trace, tree, "karma", "leave these out"),
+        (trace, cluster.replace(limits=[fo.Limit("half", 0.5)]), "karma", '"karma" keeps no named limits'),
     ]:
         with pytest.raises(fo.Unsupported, match=words):
             fo.simulate(jobs, where, scheduler)
