@@ -13,6 +13,7 @@ from fairopt.formats.entries import Document, Limit
 from fairopt.formats.messages import Path, Source, check_known, check_unique, refuse
 from fairopt.instance import limits as named_limits
 from fairopt.instance import queues as asked
+from fairopt.instance.named import Named
 from fairopt.instance.requirements import Attributes
 from fairopt.instance.rule_rows import check_rules
 from fairopt.instance.rules import Rule
@@ -76,12 +77,19 @@ def _check_conditions(source: Source, path: Path, conditions: str, attributes: A
 def rules_of(source: Source, document: Document, resources: list[str], queues: list[asked.Queue], mistakes: Mistakes) -> list[Rule]:
     """Return the rules, each of which is read and names what is there."""
     users, rules = document.users, list[Rule]()
-    labels = ([user.name for user in users], [server.name for server in document.servers], resources)
+    named = Named(
+        [user.name for user in users],
+        [server.name for server in document.servers],
+        resources,
+        queues,
+        [user.queue for user in users],
+        [each.attributes for each in document.servers],
+    )
     for r, text in enumerate(document.rules):
         with mistakes:
             try:
                 rules.append(Rule(text))
-                check_rules(rules[-1:], *labels, queues, [user.queue for user in users], [each.attributes for each in document.servers])
+                check_rules(rules[-1:], named)
             except InvalidInstance as error:
                 refuse(source, ("rules", r), str(error))
     return rules

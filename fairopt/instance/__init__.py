@@ -4,6 +4,7 @@
 ``instance``        `Instance`
 ``queues``          `Queue` and `Quota`
 ``limits``          `Limit`, a named limit
+``named``           labels, queues and attributes: what limits and rules can name
 ``selections``      what a named limit selects, and the rows that it makes
 ``limit_merging``   named limits of merged and single rows
 ``task_limits``     named limits that say no more than `tasks`

@@ -15,6 +15,7 @@ from fairopt.instance.facts import owners_of
 from fairopt.instance.fractions import ExactArray, fractions_of, kept
 from fairopt.instance.hosts import hosts_of
 from fairopt.instance.labelled import changed_places, changed_rows
+from fairopt.instance.named import Named
 from fairopt.instance.queues import Queue, Quota, amounts
 from fairopt.instance.ratios import lacks
 from fairopt.instance.rule_rows import check_rules
@@ -138,7 +139,8 @@ def fields_of(
         allowed &= placement
 
     of_rows = attributes_of(attributes, server_labels)
-    selected = selections_of(limits, number, promised, tree, places, of_rows, user_labels, server_labels, resource_labels)
+    named = Named(user_labels, server_labels, resource_labels, tree, places, of_rows)
+    selected = selections_of(limits, number, promised, named)
     check_row_names(selected, tree, of_cluster, user_labels, server_labels, resource_labels, np.isfinite(work), np.isfinite(at_once))
     if given is None:
         bounds = bounded(selected, allowed)
@@ -154,8 +156,7 @@ def fields_of(
     not_floats = {name: exact for name, exact in {**as_written, "demands_by_kind": exact_demands}.items() if exact is not None}
     if not {"guarantees", "tasks"}.isdisjoint(not_floats):  # for floats this is checked already
         guarantees_within(not_floats.get("guarantees", promised), not_floats.get("tasks", work), user_labels)
-    of_rows = attributes_of(attributes, server_labels)
-    check_rules(conditions, user_labels, server_labels, resource_labels, tree, places, of_rows)
+    check_rules(conditions, named)
     return {
         **{name: floats for name, (_, floats) in arguments.items()},
         "demands_by_kind": kinds.demands,

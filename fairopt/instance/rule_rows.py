@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.instance.queues import Queue
+from fairopt.instance.named import Named
 from fairopt.instance.requirements import Attributes
 from fairopt.instance.rules import Rule, Term
-from fairopt.instance.tree import Tree
 from fairopt.validation import BoolArray, FloatArray, IntArray
 from fairopt.wording import brief, did_you_mean, joined
 
@@ -63,26 +62,15 @@ class RuleRow:
 
 def rule_rows(instance: Instance) -> tuple[RuleRow, ...]:
     """Return the rules of an instance, with what they are about."""
-    return rows_of(
-        instance.rules, instance.users, instance.servers, instance.resources, instance.queues, instance.queue_of, instance.attributes
-    )
+    return rows_of(instance.rules, Named.of(instance))
 
 
-def check_rules(rules: Sequence[Rule], *labels: Any) -> None:
-    """Refuse rules that name what is not there; the other arguments are those of `rows_of`."""
-    if rules:
-        rows_of(rules, *labels)
+def check_rules(rules: Sequence[Rule], named: Named) -> None:
+    """Refuse rules that name what is not there, as `rows_of`."""
+    rows_of(rules, named)
 
 
-def rows_of(
-    rules: Sequence[Rule],
-    users: Sequence[str],
-    servers: Sequence[str],
-    resources: Sequence[str],
-    queues: Sequence[Queue],
-    queue_of: Sequence[str | None],
-    attributes: Sequence[Any],
-) -> tuple[RuleRow, ...]:
+def rows_of(rules: Sequence[Rule], named: Named) -> tuple[RuleRow, ...]:
     """Return what rules are about.
 
     Raises
@@ -92,8 +80,8 @@ def rows_of(
     """
     if not rules:
         return ()
+    users, servers, resources, tree = named.users, named.servers, named.resources, named.tree
     place = {name: n for n, name in enumerate(users)}
-    tree = Tree.of(tuple(queues), tuple(queue_of), tuple(users))
     below = {queue.name: tree.below[node] for node, queue in enumerate(tree.queues, 1)}
 
     def who(rule: Rule, name: str) -> BoolArray:
@@ -124,7 +112,7 @@ def rows_of(
         if term.servers in servers:
             return np.array([name == term.servers for name in servers], bool)
         try:
-            chosen = Attributes(attributes).where(term.servers)
+            chosen = Attributes([dict(each) for each in named.attributes]).where(term.servers)
         except InvalidInstance as error:
             raise InvalidInstance(f'{_of(rule)}: there is no server "{brief(term.servers)}", and as a requirement: {error}') from None
         if not chosen.any():

@@ -16,13 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.instance.attributes import RowAttributes
 from fairopt.instance.fractions import fractions_of, objects
 from fairopt.instance.limits import Limit
+from fairopt.instance.named import Named
 from fairopt.instance.queues import Queue
 from fairopt.instance.requirements import Attributes
 from fairopt.instance.tolerances import SAME
-from fairopt.instance.tree import Tree
 from fairopt.validation import BoolArray, FloatArray, IntArray
 from fairopt.wording import contrast, did_you_mean, joined
 
@@ -164,15 +163,7 @@ def labelled(limit: Limit, users: Sequence[str], servers: Sequence[str]) -> Limi
     return limit.replace(amounts={user: row for user, row in rows.items() if row})
 
 
-def select(
-    limits: Sequence[Limit],
-    counts: FloatArray,
-    tree: Tree,
-    attributes: Sequence[RowAttributes],
-    users: tuple[str, ...],
-    servers: tuple[str, ...],
-    resources: tuple[str, ...],
-) -> tuple[Selection, ...]:
+def select(limits: Sequence[Limit], counts: FloatArray, named: Named) -> tuple[Selection, ...]:
     """Return what limits select.
 
     Raises
@@ -180,9 +171,10 @@ def select(
     InvalidInstance
         A name is unknown, a requirement cannot be read, or nothing is selected.
     """
-    of_user, of_server, of_resource = ({name: k for k, name in enumerate(names)} for names in (users, servers, resources))
+    users, servers, tree = tuple(named.users), tuple(named.servers), named.tree
+    of_user, of_server, of_resource = ({name: k for k, name in enumerate(names)} for names in (users, servers, named.resources))
     nodes = {queue.name: node for node, queue in enumerate(tree.queues, 1)}
-    known = Attributes([dict(each) for each in attributes])
+    known = Attributes([dict(each) for each in named.attributes])
     found = []
     for limit in limits:
         where = f'limit "{limit.name}"'
@@ -352,17 +344,7 @@ def _check_guarantees(selection: Selection, queues: Sequence[Queue], guarantees:
                 )
 
 
-def selections_of(
-    limits: Sequence[Limit] | None,
-    counts: FloatArray,
-    guarantees: FloatArray,
-    queues: tuple[Queue, ...],
-    queue_of: tuple[str | None, ...],
-    attributes: Sequence[RowAttributes],
-    users: tuple[str, ...],
-    servers: tuple[str, ...],
-    resources: tuple[str, ...],
-) -> tuple[Selection, ...]:
+def selections_of(limits: Sequence[Limit] | None, counts: FloatArray, guarantees: FloatArray, named: Named) -> tuple[Selection, ...]:
     """Return what the limits of an instance select, checked.
 
     Raises
@@ -373,9 +355,9 @@ def selections_of(
         return ()
     if isinstance(limits, str | Mapping | Limit) or not all(isinstance(limit, Limit) for limit in limits):
         raise InvalidInstance("limits must be a list of fairopt.Limit")
-    by_label = [labelled(limit, users, servers) for limit in limits]
-    selected = select(by_label, counts, Tree.of(queues, queue_of, users), attributes, users, servers, resources)
-    check_limits(selected, queues, guarantees)
+    by_label = [labelled(limit, named.users, named.servers) for limit in limits]
+    selected = select(by_label, counts, named)
+    check_limits(selected, named.queues, guarantees)
     return selected
 
 
