@@ -106,7 +106,6 @@ class Course:
         try:
             values: dict[str, Any] = dict(read_arrays(path))
             moments = values["times"].size
-            values.setdefault("limit_use", np.zeros((moments, 0)))  # kept before limits were counted
             shapes = {
                 **dict.fromkeys(("name", "kind", "until", "complete"), ()),
                 **{"times": (moments,), "shares": (moments, users), "running": (moments, users), "waiting": (moments, users)},

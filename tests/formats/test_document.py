@@ -264,7 +264,7 @@ USERS = [
     (
         "{name: a, demand: {cpu: 1}, 3: 4}",
         'user "a", 3: unknown key "3"; the keys here are name, demand, weight, queue, owner, guarantee, tasks, parallelism, servers, '
-        "requires, rates",
+        "requires, on, rates",
     ),
     ("{name: a}", 'user "a": "demand" is missing; add demand: {cpu: 1, memory: 2}'),
     ("{name: a, demand: 3}", 'user "a", demand: expected a mapping such as {cpu: 1, memory: 2}, found 3'),
