@@ -168,6 +168,8 @@ def confined(instance: Instance) -> BoolArray:
     >>> pool = Instance([[8, 1], [8, 0]], [[1, 1], [1, 0]], eligibility=[[True, False], [True, False]])
     >>> confined(pool)
     array([False,  True])
+    >>> confined(Instance([[8], [8]], [[1, 1]], eligibility=[[True, False]], shared={"licences": 2}))
+    array([ True])
     """
     found: BoolArray = np.zeros(instance.n_users, bool)
     some = np.flatnonzero(~instance.eligibility.all(axis=1))
@@ -175,8 +177,7 @@ def confined(instance: Instance) -> BoolArray:
         able_to = ~lacks(instance.capacities, instance.demands_by_kind[some], instance.kind_of) & (instance.counts > 0)
         found[some] = (able_to & ~instance.eligibility[some]).any(axis=1)
         return found
-    on_servers = np.array([resource not in instance.shared for resource in instance.resources])
-    patterns, which = np.unique((instance.demands[some] > 0) & on_servers, axis=0, return_inverse=True)
+    patterns, which = np.unique(instance.server_demands[some] > 0, axis=0, return_inverse=True)
     for number, asked in enumerate(patterns):
         able = (instance.counts > 0) & ((instance.capacities > 0) | ~asked).all(axis=1)
         mine = some[which.ravel() == number]
