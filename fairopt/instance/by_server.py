@@ -27,7 +27,7 @@ import numpy.typing as npt
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance.fractions import kept
 from fairopt.validation import FloatArray, IntArray, check, numbers
-from fairopt.wording import figure, joined, named
+from fairopt.wording import figure, named
 
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
@@ -112,7 +112,7 @@ def speeds_of(speeds: npt.ArrayLike | None, users: tuple[str, ...], servers: tup
         return None
     given = numbers(speeds, "speeds", (len(users), len(servers)), "(users, servers)")
     check(given, np.isfinite(given) & (given >= 0), "speed", "finite and >= 0", users, servers)
-    return None if (given == 1).all() else given
+    return None if (given == 1).all() and kept(speeds, given) is None else given
 
 
 def differences(instance: Instance) -> str:
@@ -121,14 +121,9 @@ def differences(instance: Instance) -> str:
         by_kind = instance.demands_by_kind
         n, r = (int(each[0]) for each in np.nonzero((by_kind != by_kind[:, :1]).any(axis=1)))
         other = int(np.flatnonzero(by_kind[n, :, r] != by_kind[n, 0, r])[0])
-        amounts = joined(
-            [
-                f"{figure(float(by_kind[n, k, r]))} on {named(instance.servers[int(np.flatnonzero(instance.kind_of == k)[0])])}"
-                for k in (0, other)
-            ]
-        )
-        amounts = amounts.replace(" and ", ", ")
-        return f'the demand of a task of "{instance.users[n]}" differs from server to server ({instance.resources[r]}: {amounts})'
+        first = [int(np.flatnonzero(instance.kind_of == k)[0]) for k in (0, other)]
+        here, there = (f"{figure(float(by_kind[n, instance.kind_of[i], r]))} on {named(instance.servers[i])}" for i in first)
+        return f'the demand of a task of "{instance.users[n]}" differs from server to server ({instance.resources[r]}: {here}, {there})'
     speeds = instance.speeds
     n = int(np.flatnonzero((speeds != 1).any(axis=1))[0])
     i = int(np.flatnonzero(speeds[n] != 1)[0])
