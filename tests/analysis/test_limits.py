@@ -12,7 +12,7 @@ import fairopt as fo
 
 LAB = fo.Instance(
     [[8, 32], [4, 32]],
-    [[1, 4], [1, 1], [0.5, 8]],
+    [[1.0, 4.0], [1.0, 1.0], [0.5, 8.0]],
     users=["a", "b", "c"],
     servers=["new", "old"],
     resources=["gpu", "cpu"],
@@ -39,7 +39,7 @@ def rows_of(few: float) -> Rows:
 
 def drfh(few: float) -> np.ndarray:
     """Return the tasks of each user under drfh, by the oracle of rows."""
-    return leximin(rows_of(few), [float(SHARE[n]) for n, _ in PAIRS], 3) / SHARE
+    return np.asarray(leximin(rows_of(few), [float(SHARE[n]) for n, _ in PAIRS], 3) / SHARE)
 
 
 def most_tasks(few: float) -> float:
@@ -54,7 +54,7 @@ def test_a_what_if_solves_both_limits(few: float) -> None:
     """What each user gains or loses is the difference of two leximins."""
     found = fo.what_if(LAB, LAB.replace(limits={"few gpu": {"bound": few}}))
     changes = {each.name: each.change for each in found.changes("drfh")}
-    np.testing.assert_allclose([changes[user] for user in LAB.users], drfh(few) - drfh(3.0), atol=1e-6)
+    np.testing.assert_allclose(np.array([changes[user] for user in LAB.users], float), drfh(few) - drfh(3.0), atol=1e-6)
 
 
 def test_a_frontier_ends_at_the_most_tasks_within_the_limits() -> None:
