@@ -78,6 +78,11 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
             proofs.inherit_bounds(known, rows)
         stages = [stage for stage in solution.stages if stage.part == number]
         for stage in stages:
+            rising = way.rising[stage.users]
+            if stage.users.size and stage.value <= way.t and not rising.all():  # whom a full limit stops at once does not rise here
+                if not rising.any():
+                    continue
+                stage = replace(stage, users=stage.users[rising])
             change = way.change()
             late = NOTHING * max(change, way.t) if np.isfinite(change) else 0.0
             if not way.t <= stage.value * (1 + NOTHING) or stage.value > change + late or not way.rising[stage.users].all():

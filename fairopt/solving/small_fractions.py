@@ -11,12 +11,15 @@ import logging
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from fairopt.certificate import certify
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.fractions import ExactArray, from_rationals
 from fairopt.models import Notion
 from fairopt.program import Program, Solution, Stage
+from fairopt.program.guarantees import Floors, alone_in
+from fairopt.program.tree_filling import TreeFilling
 from fairopt.solvers import EXACT_GOALS, seconds_of_a_level
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.fractions import ENGINE, fraction
@@ -60,18 +63,14 @@ def in_small_fractions(found: Found, notion: Notion, instance: Instance, deadlin
     except Exception as error:  # a notion of the user's own need not work in fractions
         log.info("no answer in fractions: %s", error)
         return found
-    if solution.promised is not None and solution.promised.promises:  # what proves these stays as it was found
-        return found
     answer = in_floats(solution)
+    if solution.promised is not None:
+        answer = replace(answer, promised=_floors_in_floats(exact.program, exact.program.goal_as(TreeFilling), solution.promised))
     has, should = (program.per_user(program.utilities * x) for x in (found.solution.x, answer.x))
     if not (np.abs(has - should) <= _NEAR * should.max(initial=0.0)).all():
         log.info("in fractions users have something else")
         return found
-    try:
-        certificate = certify(exact.program, answer)
-    except TypeError as error:  # proofs of floors stay fractions, which no check in floats takes
-        log.info("the answer in fractions is not checked in floats: %s", error)
-        return found
+    certificate = certify(exact.program, answer)
     log.info("in fractions: the answer leaves an error of %.1e", certificate.worst)
     if not certificate.worst < found.certificate.worst:
         return found
@@ -91,6 +90,50 @@ def in_floats(solution: Solution) -> Solution:
         parts=tuple(map(_floats, solution.parts)),
         extra_bounds=tuple(None if bounds is None else _floats(bounds) for bounds in solution.extra_bounds),
         raised={part: _stages(stages) for part, stages in solution.raised.items()},
+    )
+
+
+def _floors_in_floats(program: Program, goal: TreeFilling, floors: Floors) -> Floors:
+    """Return how far guarantees are met together, and what proves it, in floats.
+
+    In fractions a node alone is filled over all columns; in floats over those of its users, and with the limits that have one of them.
+    """
+    asks, most, units, parts = (
+        tuple(float(fraction(each)) for each in values) for values in (floors.asks, floors.most, floors.units, floors.parts)
+    )
+    return replace(
+        floors,
+        asks=asks,
+        most=most,
+        units=units,
+        parts=parts,
+        stages=_stages(floors.stages),
+        alone={owner: _alone_in_floats(program, goal, owner, each) for owner, each in floors.alone.items()},
+        asked={owner: _alone_in_floats(program, goal, owner, each) for owner, each in floors.asked.items()},
+        counted={key: (_floats(best), _stages((stage,))[0]) for key, (best, stage) in floors.counted.items()},
+        points=tuple(None if each is None else _floats(each) for each in floors.points),
+        seen=tuple(map(_floats, floors.seen)),
+    )
+
+
+def _alone_in_floats(program: Program, goal: TreeFilling, owner: int, solution: Solution) -> Solution:
+    columns = alone_in(program, goal, owner)[1]
+    kept = np.diff(sp.csr_array(program.limits.matrix[:, columns]).indptr) > 0
+
+    def own(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+        size = kept.size
+        return tuple(
+            each if each.prices is None else replace(each, prices=np.append(each.prices[:size][kept], each.prices[size:]))
+            for each in stages
+        )
+
+    whole = in_floats(solution)
+    return replace(
+        whole,
+        x=whole.x[columns],
+        stages=own(whole.stages),
+        parts=tuple(point[columns] for point in whole.parts),
+        raised={part: own(stages) for part, stages in whole.raised.items()},
     )
 
 
