@@ -1309,7 +1309,7 @@ def main() -> int:
         queue_share: QueueShare | None = arguments.queue_share or ("sum" if seed % 4 == 3 else None)
         instance = with_orders(random_tree(seed), seed) if arguments.orders else random_tree(seed)
 
-        def miss(candidate: fo.Instance, options: Any = (arguments.notion, guarantees, queue_share)) -> float:
+        def miss(candidate: fo.Instance, options: Any = (arguments.notion, guarantees, queue_share), seed: int = seed) -> float:
             try:
                 return gap(*ask(candidate, *options))
             except fo.FairoptError as error:
