@@ -173,12 +173,15 @@ def _shares(program: ExactProgram, pairs: ExactArray, merging: Merging) -> Exact
 
 
 def _joined(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Return the stages that settle users, with stages of equal value joined, except levels of separate servers."""
+    """Return the stages that settle users, with stages of equal value joined, except levels of separate servers.
+
+    A stage that is proved with floors has other prices, those of a completion, and stays by itself.
+    """
     joined: list[list[Stage]] = []
     for stage in stages:
         if not stage.users.size:
             continue
-        if joined and (joined[-1][0].value, joined[-1][0].part) == (stage.value, stage.part):
+        if joined and (joined[-1][0].value, joined[-1][0].part, joined[-1][0].floors) == (stage.value, stage.part, stage.floors):
             joined[-1].append(stage)
         else:
             joined.append([stage])

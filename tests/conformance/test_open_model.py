@@ -26,6 +26,12 @@ def test_engines_find_what_the_oracle_of_rows_finds() -> None:
     assert found.exact == 3
 
 
+def test_levels_of_one_time_with_and_without_floors_stay_apart() -> None:
+    """Their prices are of different limits, so that no mean proves both; in fractions this ended with an error of shapes."""
+    asked = question(1094)
+    assert fo.solve(asked.instance, asked.notion, exact=True, **asked.options).certificate.exact
+
+
 def _changed(fields: Any, **changes: Any) -> Any:
     return type(fields)(**{**{name: getattr(fields, name) for name in fields.__dataclass_fields__}, **changes})
 
