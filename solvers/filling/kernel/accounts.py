@@ -24,6 +24,23 @@ def _plus(total, lost, at, amount):  # type: ignore[no-untyped-def]
     total[at] = result
 
 
+@step()
+def _counted(usage, lost, empty, one, worth, parts, n, sign):  # type: ignore[no-untyped-def]
+    """Count a task of n, its worth (``one``) or its parts, in what a place uses, and return the share; 0 of an empty place."""
+    if empty:  # rounding leaves nothing behind
+        usage[:] = 0.0
+        lost[:] = 0.0
+        return 0.0
+    if one:
+        _plus(usage, lost, 0, sign * worth)
+        return usage[0]
+    largest = 0.0
+    for r in range(usage.size):
+        _plus(usage, lost, r, sign * parts[n, r])
+        largest = max(largest, usage[r])
+    return largest
+
+
 @step(inline="always")
 def is_unmet_guarantee(kind, held, amount, a):  # type: ignore[no-untyped-def]
     """Is account a a guarantee, and less held than it promises?"""
@@ -47,21 +64,9 @@ def record(state, tree, n, row, sign):  # type: ignore[no-untyped-def]
     below_own = is_below_own(running, tree.promised, leaf)
     place = leaf
     while place >= 0:
-        usage, lost = tree.usage[place], tree.usage_lost[place]
         running[place] += sign
-        if running[place] == 0:  # rounding leaves nothing behind
-            usage[:] = 0.0
-            lost[:] = 0.0
-            share[place] = 0.0
-        elif place == leaf or not tree.dominant:
-            _plus(usage, lost, 0, sign * worth)
-            share[place] = usage[0]
-        else:
-            largest = 0.0
-            for r in range(usage.size):
-                _plus(usage, lost, r, sign * parts[n, r])
-                largest = max(largest, usage[r])
-            share[place] = largest
+        one = place == leaf or not tree.dominant
+        share[place] = _counted(tree.usage[place], tree.usage_lost[place], running[place] == 0, one, worth, parts, n, sign)
         place = parent[place]
     if tree.has_last:
         _record_plainly(tree, n, sign)
@@ -92,20 +97,9 @@ def _record_plainly(tree, n, sign):  # type: ignore[no-untyped-def]
     running, parts, share, parent = tree.running, tree.plain_parts, tree.plain_share, tree.parent
     place = leaf = tree.leaf[n]
     while place >= 0:
+        one = place == leaf or not tree.dominant
         usage, lost = tree.plain_usage[place], tree.plain_usage_lost[place]
-        if running[place] == 0:
-            usage[:] = 0.0
-            lost[:] = 0.0
-            share[place] = 0.0
-        elif place == leaf or not tree.dominant:
-            _plus(usage, lost, 0, sign * tree.plain_worth[n])
-            share[place] = usage[0]
-        else:
-            largest = 0.0
-            for r in range(usage.size):
-                _plus(usage, lost, r, sign * parts[n, r])
-                largest = max(largest, usage[r])
-            share[place] = largest
+        share[place] = _counted(usage, lost, running[place] == 0, one, tree.plain_worth[n], parts, n, sign)
         place = parent[place]
 
 
