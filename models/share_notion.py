@@ -374,8 +374,8 @@ def by_work(instance: Instance, share: Any) -> Any:
 def share_of_work(instance: Instance, counting: Counting | None) -> FloatArray:
     """Return 1 / W[n], (users,), the share of a unit of work where demands or speeds differ by server (`fairopt.program.most_work`)."""
     if counting is not None or instance.weights.ndim == 2:
-        what = "weights of resources, whoever has them, are defined for one demand" if counting is None else "resource_weights are so, too"
-        refuse_by_server(instance, what, "leave the weights of resources out")
+        which = "weights per resource" if counting is None else "resource_weights"
+        refuse_by_server(instance, f"{which} are defined for one demand on all servers", f"leave {which} out")
     return safe_ratio(1, work_of_pool(instance))
 
 

@@ -79,7 +79,9 @@ def _filling_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tu
         stages = [stage for stage in solution.stages if stage.part == number]
         for stage in stages:
             rising = way.rising[stage.users]
-            if stage.users.size and stage.value <= way.t and not rising.all():  # whom a full limit stops at once does not rise here
+            if (
+                stage.users.size and stage.value <= way.t and not rising.all()
+            ):  # in fractions a user at a full limit stops at time 0; here it never rises
                 if not rising.any():
                     continue
                 stage = replace(stage, users=stage.users[rising])

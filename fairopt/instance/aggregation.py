@@ -34,6 +34,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from fairopt.instance.by_server import as_given
 from fairopt.instance.facts import expanded_facts, merged_facts
 from fairopt.instance.fractions import ExactArray, fraction_of
 from fairopt.instance.instance import FloatArray, Instance, IntArray
@@ -168,7 +169,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
             return unmerged(instance)
     merged = Instance(
         instance.capacities[first_server],
-        _demands(instance, first_user, first_server),
+        as_given(instance.demands_by_kind[first_user], instance.kind_of[first_server]),
         weights=weights,
         eligibility=instance.eligibility[np.ix_(first_user, first_server)],
         counts=counts,
@@ -235,7 +236,7 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
     return (
         Instance(
             instance.capacities[row],
-            _demands(instance, np.arange(instance.n_users), row),
+            as_given(instance.demands_by_kind, instance.kind_of[row]),
             weights=instance.weights,
             eligibility=instance.eligibility[:, row],
             tasks=instance.tasks,
@@ -255,12 +256,6 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
         ),
         row,
     )
-
-
-def _demands(instance: Instance, users: IntArray, servers: IntArray) -> FloatArray:
-    """Return the floats of demands as the constructor takes them."""
-    by_kind = instance.demands_by_kind[users]
-    return by_kind[:, 0] if by_kind.shape[1] == 1 else by_kind[:, instance.kind_of[servers]]
 
 
 def _in_quota(instance: Instance, quota: Quota) -> npt.NDArray[np.bool_]:

@@ -32,7 +32,7 @@ from fairopt.wording import figure, named
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
 
-__all__ = ["Kinds", "differences", "is_by_server", "kinds_of", "kinds_of_arguments", "refuse_by_server", "speeds_of"]
+__all__ = ["Kinds", "as_given", "differences", "is_by_server", "kinds_of", "kinds_of_arguments", "refuse_by_server", "speeds_of"]
 
 
 class Kinds(NamedTuple):
@@ -104,6 +104,11 @@ def kinds_of_arguments(demands: Any, floats: FloatArray, by_server: Any, n_serve
     of_exact, kind_of = kinds_of(exact)
     first = [int(np.flatnonzero(kind_of == k)[0]) for k in range(of_exact.shape[1])]
     return Kinds(np.ascontiguousarray(numbers_of_all[:, first]), kind_of), of_exact
+
+
+def as_given(demands_by_kind: npt.NDArray[Any], kind_of: IntArray) -> npt.NDArray[Any]:
+    """Return demands by kind of server as an instance takes them: (users, resources) of one kind, else (users, servers, resources)."""
+    return demands_by_kind[:, 0] if demands_by_kind.shape[1] == 1 else demands_by_kind[:, kind_of]
 
 
 def speeds_of(speeds: npt.ArrayLike | None, users: tuple[str, ...], servers: tuple[str, ...]) -> FloatArray | None:

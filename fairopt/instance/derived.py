@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.instance.by_server import differences
+from fairopt.instance.by_server import as_given, differences
 from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import lacks
 from fairopt.instance.selections import Selection
@@ -107,8 +107,7 @@ class Derived:
 
         They have the shape (users, resources) where they do not differ by server, else (users, servers, resources).
         """
-        by_kind = self.given("demands_by_kind")[users]
-        return by_kind[:, 0] if by_kind.shape[1] == 1 else by_kind[:, self.kind_of[servers]]
+        return as_given(self.given("demands_by_kind")[users], self.kind_of[servers])
 
     def speeds_on(self, users: Any = slice(None), servers: Any = slice(None)) -> Any:
         """Return the speeds of some users on some rows of servers as they were given, or None."""

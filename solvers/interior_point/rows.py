@@ -90,7 +90,10 @@ class RowPairs(PairLists):
         return most
 
     def drowns(self, F: FloatArray) -> FloatArray:
-        """Return max over rows r of B[r,pair]^2 / F[r], (pairs,): divided by D, what eliminating the pair adds to F, relative to it."""
+        """Return max over rows r of B[r,pair]^2 / F[r], (pairs,).
+
+        Eliminating the pair adds this, divided by D[pair], to F[r], as a multiple of F[r].
+        """
         entries = self.Bt
         most = np.zeros(self.n_pairs)
         some = entries.indptr[1:] > entries.indptr[:-1]
