@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fairopt.allocation.exact_answer import ExactAnswer
-from fairopt.allocation.holdings import QueueHoldings, UserHoldings, frame_of, queue_holdings
+from fairopt.allocation.holdings import QueueHoldings, UserHoldings, frame_of, holdings_of, queue_holdings
 from fairopt.allocation.level import Level
 from fairopt.allocation.proof import proof_of
 from fairopt.allocation.question import Greedy, Optimum
@@ -32,7 +32,7 @@ from fairopt.instance.fractions import rounding
 from fairopt.instance.tolerances import FITS, NOTHING
 from fairopt.show.drawing import ShowsItself, draw
 from fairopt.validation import restore_read_only
-from fairopt.wording import did_you_mean, figure, joined
+from fairopt.wording import figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -358,31 +358,7 @@ class Allocation(ShowsItself):
         >>> allocation["B"].tasks, allocation["B"].used
         (2.0, {'cpu': 6.0, 'memory': 2.0})
         """
-        instance = self.instance
-        if name not in instance.users:
-            for queue in self.queue_holdings()[1:]:
-                if queue.name == name:
-                    return queue
-            names = [*instance.users, *(queue.name for queue in instance.queues)]
-            what = "user or queue" if instance.queues else "user"
-            raise KeyError(f'there is no {what} "{name}"{did_you_mean(str(name), names)}; there are {joined(names, 5)}')
-        n = instance.users.index(name)
-        used = instance.held_of(self.tasks)[n] if instance.demands_by_kind.shape[1] > 1 else self.tasks[n].sum() * instance.demands[n]
-        parts = self.tasks[n].sum() * self.counted_parts[n] if self.counting else safe_ratio(used, instance.total_capacity)
-        held = np.flatnonzero(self.tasks[n])
-        return UserHoldings(
-            name=name,
-            queue=instance.queue_of[n],
-            tasks=float(self.tasks[n].sum()),
-            work=float(self.work[n]),
-            share=float(self.shares[n]) if self.shares.ndim == 1 else None,
-            level=self.level_of_user[n],
-            dominant_resource=self.dominant_resources[n],
-            dominant_share=float(parts.max()),
-            used=dict(zip(instance.resources, used.tolist(), strict=True)),
-            weight=instance.weights[n].tolist(),
-            servers={instance.servers[i]: float(self.tasks[n, i]) for i in held},
-        )
+        return holdings_of(self, name)
 
     def queue_holdings(self) -> tuple[QueueHoldings, ...]:
         """Return what each queue holds: the root first, and each queue followed by those below it.

@@ -24,17 +24,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.allocation.promises import Guaranteed, Limited, Promises, number
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.instance.queues import Queue
 from fairopt.instance.tree import Tree
-from fairopt.wording import joined
+from fairopt.wording import did_you_mean, joined
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairopt.allocation.allocation import Allocation
     from fairopt.models.counting import Counting
 
-__all__ = ["QueueHoldings", "UserHoldings", "frame_of", "queue_holdings", "tree_order"]
+__all__ = ["QueueHoldings", "UserHoldings", "frame_of", "holdings_of", "queue_holdings", "tree_order"]
 
 _NONE: Mapping[str, float] = MappingProxyType({})
 
@@ -222,6 +223,42 @@ def frame_of(holdings: Sequence[QueueHoldings]) -> pd.DataFrame:
     frame = pd.DataFrame(rows).set_index("queue")
     more = pd.DataFrame(amounts, index=frame.index, columns=columns, dtype=float)
     return pd.concat([frame, more], axis=1)
+
+
+def holdings_of(allocation: Allocation, name: str) -> UserHoldings | QueueHoldings:
+    """Return what a user holds, or a queue; of a user and a queue of one name the user (`fairopt.Allocation`).
+
+    Raises
+    ------
+    KeyError
+        There is neither.
+    """
+    instance = allocation.instance
+    if name not in instance.users:
+        for queue in allocation.queue_holdings()[1:]:
+            if queue.name == name:
+                return queue
+        names = [*instance.users, *(queue.name for queue in instance.queues)]
+        what = "user or queue" if instance.queues else "user"
+        raise KeyError(f'there is no {what} "{name}"{did_you_mean(str(name), names)}; there are {joined(names, 5)}')
+    n = instance.users.index(name)
+    tasks = allocation.tasks[n].sum()
+    used = instance.held_of(allocation.tasks)[n] if instance.demands_by_kind.shape[1] > 1 else tasks * instance.demands[n]
+    parts = tasks * allocation.counted_parts[n] if allocation.counting else safe_ratio(used, instance.total_capacity)
+    held = np.flatnonzero(allocation.tasks[n])
+    return UserHoldings(
+        name=name,
+        queue=instance.queue_of[n],
+        tasks=float(tasks),
+        work=float(allocation.work[n]),
+        share=float(allocation.shares[n]) if allocation.shares.ndim == 1 else None,
+        level=allocation.level_of_user[n],
+        dominant_resource=allocation.dominant_resources[n],
+        dominant_share=float(parts.max()),
+        used=dict(zip(instance.resources, used.tolist(), strict=True)),
+        weight=instance.weights[n].tolist(),
+        servers={instance.servers[i]: float(allocation.tasks[n, i]) for i in held},
+    )
 
 
 def tree_order(tree: Tree) -> list[int]:

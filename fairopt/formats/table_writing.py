@@ -12,8 +12,9 @@ from typing import Any
 from fairopt.errors import InvalidInstance
 from fairopt.files import write_files
 from fairopt.formats import limit_tables, on_tables
+from fairopt.formats.notes_in_tables import is_total
 from fairopt.formats.queue_tables import LONGEST_CELL, check, columns_of
-from fairopt.formats.tables import SERVERS, TABLES, USERS, is_total
+from fairopt.formats.tables import SERVERS, TABLES, USERS
 from fairopt.instance import Instance
 from fairopt.instance.attributes import text_of
 from fairopt.instance.fractions import plain

@@ -39,19 +39,17 @@ Instance(2 users, 3 servers in 2 rows, 2 resources: 20 gpu, 160 cpu; 1 user cann
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.formats.doubts import read_and_doubt
 from fairopt.formats.entries import Server, User
 from fairopt.formats.limit_tables import LIMITS, entries_of
 from fairopt.formats.messages import Source
+from fairopt.formats.notes_in_tables import without_sentences, without_totals
 from fairopt.formats.on_tables import ON, OnTable
 from fairopt.formats.queue_tables import AMOUNTS, QUEUES, QueueTable, own_columns
 from fairopt.instance import Instance
@@ -64,7 +62,7 @@ from fairopt.tables.cells import only_text
 from fairopt.tables.schema import NUMBERS, spelled
 from fairopt.wording import brief, did_you_mean, exactly, joined, named
 
-__all__ = ["book_source", "folder_source", "from_frames", "is_total", "read", "tables_in"]
+__all__ = ["book_source", "folder_source", "from_frames", "read", "tables_in"]
 
 SERVERS = Schema(Column("name", "name"), *own_columns(Server))
 USERS = Schema(Column("name", "name"), *own_columns(User, without=("on",)))
@@ -80,11 +78,6 @@ TABLES = {
 SUFFIXES = (".csv", ".parquet")
 """Of the files in a folder."""
 _MOST = 5  # columns in a list
-_TOTAL = re.compile(
-    r"\W*((grand|sub|gesamt|zwischen)[\s-]*)?"
-    r"(totals?|sums?|summen?|gesamt|insgesamt|averages?|avg|means?|mittelwert|durchschnitt|somme|suma|totale|moyenne)\W*",
-    re.IGNORECASE,
-)
 _MATRIX_OF = {"weight": "weights", "rates": "rates", "servers": "eligibility"}
 
 
@@ -120,9 +113,9 @@ class Tables:
     def _read(self, tables: Mapping[str, Table]) -> None:
         for name in ("servers", "users", "shared", "queues"):
             if name in tables:
-                _without_totals(tables[name], name)
+                without_totals(tables[name], name)
             if name in ("servers", "users") and name in tables:  # a queue needs no more than a name
-                _without_sentences(tables[name])
+                without_sentences(tables[name])
         self._users, self._shared = tables["users"], tables.get("shared")
         self._servers = tables["servers"] if "servers" in tables else Table(self._users.file, SERVERS, ["name"], [[CLUSTER]], [1])
         self._shared_names = self._names_of_shared()
@@ -348,40 +341,6 @@ class Tables:
             row = table.cells("user").index(entry["name"])
             table.wrong(row, f"expected 1 (may run) or 0 (may not), found {exactly(values[wrong])}", wrong)
         return [server for server in entry.get("servers", values) if values.get(server, 1)]  # a server that does not exist is refused later
-
-
-def is_total(name: str) -> bool:
-    """Return whether a name says that its row sums up those above it.
-
-    >>> [is_total(name) for name in ("Total:", "GESAMT", "Average", "total-recall", "all")]
-    [True, True, True, False, False]
-    """
-    return _TOTAL.fullmatch(name) is not None
-
-
-def _without_totals(table: Table, kind: str) -> None:
-    """Leave out the last rows whose names say that they sum up those above them, and keep a mistake of each: nothing else counts there."""
-    names = table.cells("name")
-    end = len(names)
-    while end > 1 and is_total(names[end - 1]):
-        end -= 1
-        one = kind.removesuffix("s")
-        table.wrong(
-            end, f"the last of the {kind} is called {named(names[end])}: is it a total? Delete the row, or rename the {one}", "name"
-        )
-    table.leave_out(range(end, len(names)))
-
-
-def _without_sentences(table: Table) -> None:
-    """Leave out the rows that have nothing but a name, and keep a mistake of each: a footnote, a heading, or a row to be filled in."""
-    filled = np.zeros(len(table), bool)
-    for column in table.columns:
-        if column != "name":
-            filled |= np.array([bool(cell) for cell in table.cells(column)], bool)
-    for row in np.flatnonzero(~filled).tolist():
-        what = f'the row has only the name "{brief(table.cells("name")[row], 40)}"'
-        table.wrong(row, f"{what}; delete the row if it is a note, or fill in its other cells (0 if you mean 0)", "name")
-    table.leave_out(np.flatnonzero(~filled).tolist())
 
 
 def _units(table: Table, resources: Sequence[str]) -> dict[str, str]:

@@ -40,7 +40,7 @@ from fairopt.instance.limits import Limit
 from fairopt.instance.pooling import pooled
 from fairopt.instance.queues import Queue
 from fairopt.instance.ratios import safe_ratio
-from fairopt.instance.records import labelled_arrays, plain_data, summary
+from fairopt.instance.records import holds_the_same, labelled_arrays, plain_data, summary
 from fairopt.instance.replacing import changed_arguments
 from fairopt.instance.rules import Rule
 from fairopt.instance.selections import Selection
@@ -426,19 +426,7 @@ class Instance(Derived, ShowsItself):
         """Two instances are equal if all that they hold is; of placement constraints the effective eligibility is compared."""
         if not isinstance(other, Instance):
             return NotImplemented
-        for name in self.__slots__:
-            if name in ("placement", "selections", "_written"):
-                continue
-            mine, theirs = self.given(name), other.given(name)
-            if mine is None or theirs is None:
-                same = mine is theirs
-            elif isinstance(mine, np.ndarray) and mine.dtype != theirs.dtype:
-                same = False  # one is in fractions that are not the floats of the other
-            else:
-                same = mine == theirs if isinstance(mine, tuple) else np.array_equal(mine, theirs)
-            if not same:
-                return False
-        return True
+        return holds_the_same(self, other)
 
     __hash__ = None  # type: ignore[assignment]  # arrays inside
 

@@ -16,7 +16,7 @@ from fairopt.wording import plural
 if TYPE_CHECKING:
     from fairopt.instance.instance import Instance
 
-__all__ = ["confined", "labelled_arrays", "plain_data", "summary"]
+__all__ = ["confined", "holds_the_same", "labelled_arrays", "plain_data", "summary"]
 
 
 def plain_data(instance: Instance) -> dict[str, Any]:
@@ -116,6 +116,23 @@ def _labelled_demands(instance: Instance) -> dict[str, tuple[tuple[str, ...], np
     if instance.demands_by_kind.shape[1] == 1:
         return {"demands": (("user", "resource"), instance.demands), **speeds}
     return {"demands": (("user", "server", "resource"), instance.demands_by_kind[:, instance.kind_of]), **speeds}
+
+
+def holds_the_same(instance: Instance, other: Instance) -> bool:
+    """Do two instances hold the same; of placement constraints, is the effective eligibility the same?"""
+    for name in instance.__slots__:
+        if name in ("placement", "selections", "_written"):
+            continue
+        mine, theirs = instance.given(name), other.given(name)
+        if mine is None or theirs is None:
+            same = mine is theirs
+        elif isinstance(mine, np.ndarray) and mine.dtype != theirs.dtype:
+            same = False  # one is in fractions that are not the floats of the other
+        else:
+            same = mine == theirs if isinstance(mine, tuple) else np.array_equal(mine, theirs)
+        if not same:
+            return False
+    return True
 
 
 def summary(instance: Instance) -> str:

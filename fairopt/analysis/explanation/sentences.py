@@ -13,6 +13,7 @@ from fairopt.analysis.explanation import Gain, Number, number
 from fairopt.analysis.explanation.best_gains import what_helps
 from fairopt.analysis.explanation.of_cluster import FullOfCluster
 from fairopt.analysis.explanation.optimum import against_optimum
+from fairopt.analysis.explanation.phrases import NAMES, either, number_of_tasks, some
 from fairopt.analysis.explanation.queues import Stop, in_words, of_weight_0, path_of, stops_of
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.weights import idle_weight
@@ -27,8 +28,6 @@ from fairopt.solvers.backend import Deadline
 from fairopt.wording import figure, joined, named, percent, plural
 
 __all__ = ["Sentences"]
-
-_NAMES = 3  # the most names in a list
 
 
 class Sentences:
@@ -54,9 +53,9 @@ class Sentences:
         """Return the user's tasks and where they run, how the notion measures them, its share, and who has less or more."""
         if not self.takes_part:
             return self._no_part()
-        runs = _tasks(self.x)
+        runs = number_of_tasks(self.x)
         if self.instance.tasks[self.n] < np.inf:
-            all_its = _tasks(number(self.instance.tasks[self.n]))
+            all_its = number_of_tasks(number(self.instance.tasks[self.n]))
             everything = "its only task" if self.instance.tasks[self.n] == 1 else f"all its {all_its}"
             runs = everything if self.allocation.complete[self.n] else f"{figure(self.x)} of its {all_its}"
         sentences = [f"{self.who} runs {runs} {self._made()}{self._places()}."]
@@ -83,8 +82,8 @@ class Sentences:
         order = [i for i in np.argsort(-held, kind="stable") if held[i] > self.room.rounding(WRITTEN) * max(self.x, 1e-3)]
         if len(order) < 2:
             return "".join(f", on {named(self.instance.servers[i])}" for i in order)
-        places = [f"{figure(held[i])} on {named(self.instance.servers[i])}" for i in order[:_NAMES]]
-        rest = order[_NAMES:]
+        places = [f"{figure(held[i])} on {named(self.instance.servers[i])}" for i in order[:NAMES]]
+        rest = order[NAMES:]
         return f": {joined([*places, *([f'{figure(held[rest].sum())} on {len(rest):,} more'] if rest else [])])}"
 
     def _no_part(self) -> list[str]:
@@ -92,18 +91,20 @@ class Sentences:
         if instance.tasks[n] == 0:
             return [f"{self.who} gets nothing because it has no tasks to run."]
         if instance.servable[n]:
-            return [f"A task of {self.who} demands nothing, so all its {_tasks(number(instance.tasks[n]))} fit, whatever others have."]
+            return [
+                f"A task of {self.who} demands nothing, so all its {number_of_tasks(number(instance.tasks[n]))} fit, whatever others have."
+            ]
         exists, asked = instance.counts > 0, instance.demands[n] > 0
         asked, scarce = asked[: instance.n_server_resources], asked[instance.n_server_resources :] & (instance.shared_capacity == 0)
         lacking = exists & ((instance.capacities == 0) & asked).any(axis=1)
         fits = exists & (instance.unconstrained_rates[n] > 0)
         if scarce.any():
-            none = joined([named(name) for name, is_none in zip(instance.shared, scarce, strict=True) if is_none][:_NAMES])
+            none = joined([named(name) for name, is_none in zip(instance.shared, scarce, strict=True) if is_none][:NAMES])
             return [f"{self.who} gets nothing: its tasks need {none}, and the cluster has none."]
         sentences = [f"{self.who} gets nothing: there is no server where it may run."]
         if lacking.any():
             missing = np.flatnonzero(asked & (instance.capacities[lacking] == 0).any(axis=0))
-            what = joined([named(instance.resources[r]) for r in missing[:_NAMES]])
+            what = joined([named(instance.resources[r]) for r in missing[:NAMES]])
             sentences.append(f"Its tasks need {what}, and {self._rows(lacking)} {'lacks' if lacking.sum() == 1 else 'lack'} it.")
         if fits.any():
             sentences.append(f"Its tasks would fit on {self._rows(fits)}, where its constraints do not let it run.")
@@ -116,14 +117,14 @@ class Sentences:
             return []
         if k is not None and allocation.levels[k - 1].part:
             same = [named(name) for name in allocation.levels[k - 1].users if name != self.instance.users[n]]
-            place = f"it stops in {allocation.levels[k - 1].part}, {f'together with {_some(same)}' if same else 'alone'}"
+            place = f"it stops in {allocation.levels[k - 1].part}, {f'together with {some(same)}' if same else 'alone'}"
         elif k is not None:
             same = [named(name) for name in allocation.levels[k - 1].users if name != self.instance.users[n]]
             weighted = "" if (self.instance.weights == 1).all() else " for their weight" if len(same) > 1 else " for its weight"
-            company = f"{_some(same) or 'nobody else'} {'have' if len(same) > 1 else 'has'} the same share{weighted}"
+            company = f"{some(same) or 'nobody else'} {'have' if len(same) > 1 else 'has'} the same share{weighted}"
             before, after = allocation.levels[: k - 1], allocation.levels[k:]
             numbers = [sum(len(each.users) for each in part) for part in (before, after)]
-            place = f"{company}; {_either(numbers, 'has', 'less', 'more')}" if same or any(numbers) else "no other user is stopped"
+            place = f"{company}; {either(numbers, 'has', 'less', 'more')}" if same or any(numbers) else "no other user is stopped"
         elif self.exact:  # the goal is a sum
             return []
         else:
@@ -145,7 +146,7 @@ class Sentences:
             if not others.any() or tree.listed[tree.user_node[self.n]]:
                 return ""
         lower, higher = (shares[others] < own * (1 - rounding)).sum(), (shares[others] > own * (1 + rounding)).sum()
-        return where + _either([int(lower), int(higher)], "has", smaller, larger)
+        return where + either([int(lower), int(higher)], "has", smaller, larger)
 
     def _for_weight(self) -> FloatArray:
         """Return the shares divided by weights, (users,); a weight of 0 counts as 1, and weights per resource divide no sum."""
@@ -197,7 +198,7 @@ class Sentences:
         levels = [level for level in self.allocation.levels if level.floors and self.instance.users[self.n] in level.users]
         if not levels:
             return []
-        kept = joined([f"{name} ({figure(number(amount), 6)})" for name, amount in levels[0].floors.items()], _NAMES)
+        kept = joined([f"{name} ({figure(number(amount), 6)})" for name, amount in levels[0].floors.items()], NAMES)
         return [f"In {levels[0].part} it rises no further, so that what guarantees give together is kept: {kept}."]
 
     def _own_rows(self) -> tuple[list[str], bool]:
@@ -253,10 +254,10 @@ class Sentences:
         sentences = limit + ([where.strip()] if where and not by_resource else [])
         if by_resource:
             ordered = sorted(by_resource.items(), key=lambda item: -len(item[1]))
-            all_rows = int(own.sum()) if own.sum() > _NAMES else 0
+            all_rows = int(own.sum()) if own.sum() > NAMES else 0
             article = "the " if self.allocation.sharing == "tdm" else ""
             parts = []
-            for r, rows in ordered[:_NAMES]:
+            for r, rows in ordered[:NAMES]:
                 parts.append(f"{article}{named(room.resources[r])} on {'all of them' if len(rows) == all_rows else self._rows(rows)}")
             one = len(parts) == 1
             full = f"{'has' if one else 'have'} no room for another task" if self.whole else f"{'is' if one else 'are'} full"
@@ -335,8 +336,8 @@ class Sentences:
         sentences = []
         if self.given:
             wrong = violations(self.instance, self.allocation.tasks, self.allocation.sharing, self.room.rounding(WRITTEN))
-            more = f"; and {len(wrong) - _NAMES:,} more" if len(wrong) > _NAMES else ""
-            sentences = [f"The allocation does not fit: {'; '.join(map(str, wrong[:_NAMES]))}{more}."] if wrong else []
+            more = f"; and {len(wrong) - NAMES:,} more" if len(wrong) > NAMES else ""
+            sentences = [f"The allocation does not fit: {'; '.join(map(str, wrong[:NAMES]))}{more}."] if wrong else []
         return [*sentences, self._optimum(deadline)]
 
     def _paid(self, prices: FloatArray) -> list[str]:
@@ -348,7 +349,7 @@ class Sentences:
         if total > 0:
             where = [f"{named(thing)} on {named(server)}" for server in servers for thing in things]
             where += [f"{named(name)} of the cluster" for name in self.instance.shared]
-            order = [j for j in np.argsort(-spent, kind="stable")[:_NAMES] if spent[j] > rounding * total]
+            order = [j for j in np.argsort(-spent, kind="stable")[:NAMES] if spent[j] > rounding * total]
             parts = [f"{percent(spent[j] / total)} for {where[j]}" for j in order]
             return [f"At the prices that prove this optimum it pays {joined(parts)}."]
         cost = (self.room.demand * prices).sum(axis=1)[self.instance.eligibility[self.n]].min(initial=np.inf) + of_cluster.sum()
@@ -383,7 +384,7 @@ class Sentences:
             return []
         weights = self.instance.weights
         name = named(self.instance.users[m])
-        has = f"{name} has {_tasks(number(self.allocation.tasks_per_user[m]))}{self._why_ahead(m)}."
+        has = f"{name} has {number_of_tasks(number(self.allocation.tasks_per_user[m]))}{self._why_ahead(m)}."
         node = self.instance.tree.user_node
         if node[m] != node[self.n]:
             return [f"{has} It is in another queue, so their weights do not compare them."]
@@ -404,7 +405,7 @@ class Sentences:
             verdict = f"fewer than its {figure(self.x)}: nothing to envy"
         ratio = np.unique(np.atleast_1d(weights[self.n] / weights[m]))
         times = "" if (ratio == 1).all() else f", times {joined([figure(number(each)) for each in ratio])} for the weights"
-        return [f"{has} With what {name} holds{times}, {self.who} could run {_tasks(would)}, {verdict}."]
+        return [f"{has} With what {name} holds{times}, {self.who} could run {number_of_tasks(would)}, {verdict}."]
 
     def _why_ahead(self, m: int) -> str:
         instance, x = self.instance, self.allocation.tasks
@@ -429,25 +430,4 @@ class Sentences:
     def _rows(self, rows: Iterable[Any]) -> str:
         chosen = np.asarray(list(rows))
         positions = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-        return _some([named(self.instance.servers[i]) for i in positions])
-
-
-def _tasks(number: Number) -> str:
-    return plural(number, "task", digits=3)
-
-
-def _count(number: int, verb: str) -> str:
-    """Return "nobody has", "1 user has", "3 users have"."""
-    return plural(number, f"user {verb}", f"users {'have' if verb == 'has' else verb.removesuffix('s')}") if number else f"nobody {verb}"
-
-
-def _either(numbers: Sequence[int], verb: str, *what: str) -> str:
-    """Return "nobody has less and 1 user has more", "nobody has less or more"."""
-    if not any(numbers):
-        return f"nobody {verb} {' or '.join(what)}"
-    return joined([f"{_count(number, verb)} {word}" for number, word in zip(numbers, what, strict=True)])
-
-
-def _some(names: Sequence[str]) -> str:
-    """Return a list of at most _NAMES names, and how many more there are."""
-    return joined(names, _NAMES)
+        return some([named(self.instance.servers[i]) for i in positions])
