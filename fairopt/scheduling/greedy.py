@@ -176,8 +176,8 @@ def schedule(
     started = time.perf_counter()
     how_placed, name, own = planned(criterion, placement=placement, ties=ties, seed=seed, stop=stop, **options)
     chosen, how = checked(instance, own, sharing, {})
-    if instance.limits or instance.shared_capacity.size:
-        what = "a greedy schedule counts tasks that are the same everywhere in named limits and resources of the cluster"
+    if instance.limits or instance.shared_capacity.size or instance.is_tree:
+        what = "a greedy schedule counts tasks that are the same everywhere in queues, named limits and resources of the cluster"
         refuse_by_server(instance, what, "use fairopt.solve, or leave these out")
     refuse_rules(instance, "a greedy schedule obeys none", "use fairopt.solve, or leave the rules out")
     check_placeable(instance, how_placed)

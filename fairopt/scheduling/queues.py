@@ -127,9 +127,7 @@ def server_limits(
         bound = np.full(instance.n_servers, np.inf, instance.capacities.dtype)
         bound[selection.servers] = selection.limit.bound
         each = (
-            selection.users[leaf] * demands[:, selection.resource]
-            if selection.resource >= 0
-            else selection.per_task(instance.demands)[leaf]
+            selection.users[leaf] * demands[:, selection.resource] if selection.resource >= 0 else selection.per_task(instance.kinds)[leaf]
         )
         bounds.append(bound)
         columns.append(each if each.ndim == 2 else each[:, None])
