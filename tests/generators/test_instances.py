@@ -155,7 +155,7 @@ def test_speeds_of_gpus_from_a_table(tmp_path: Path) -> None:
     assert set(models) == {"k80", "v100"}
     expected = {1.0: {"k80": 0.5, "v100": 1.0}, 2.0: {"k80": 0.0, "v100": 1.0}}
     for n, cards in enumerate(instance.demands[:, 0].tolist()):
-        assert instance.speeds[n].tolist() == [expected[cards][model] for model in models]
+        assert instance.speeds[n].tolist() == [expected[cards][str(model)] for model in models]
     assert 60 < (instance.demands[:, 0] == 2).sum() < 140
     assert fo.solve(fo.generate("gpus", users=4, servers=6, table=path, seed=1), "cdrf").work.min() > 0
 
