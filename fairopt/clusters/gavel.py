@@ -42,13 +42,13 @@ from fairopt.clusters.imported import Import
 from fairopt.clusters.queue_tree import weighted
 from fairopt.clusters.table_rows import TableRows
 from fairopt.errors import InvalidInstance
+from fairopt.formats.throughputs import THROUGHPUTS, throughputs_of
 from fairopt.instance import FloatArray, Instance
 from fairopt.tables import Column, Schema
 from fairopt.wording import did_you_mean, plural
 
 __all__ = ["import_gavel"]
 
-THROUGHPUTS = Schema(Column("job_type"), Column("worker"), Column("scale", "number"), Column("thr", "number"))
 JOBS = Schema(
     Column("job_type"),
     Column("scale_factor", "number", aliases=("scale",)),
@@ -111,7 +111,7 @@ def import_gavel(
     if not kinds:
         raise InvalidInstance('gpus names no kind of accelerator; give how many there are of each, such as {"v100": 8}')
     account = Account(lenient)
-    measured = _measured(throughputs, kinds, account)
+    measured = throughputs_of(TableRows(throughputs, THROUGHPUTS, "row", account), kinds)
     names, asked, phi = _jobs(jobs, measured, account)
     if not asked:
         raise InvalidInstance(f"{jobs or throughputs}: no job is left, so nothing asks for accelerators")
@@ -157,31 +157,6 @@ def _whole(kind: str, number: object) -> float:
     if isinstance(number, bool) or not isinstance(number, int | float | np.integer) or not 1 <= number < np.inf or number % 1:
         raise InvalidInstance(f'the number of "{kind}" is {number!r}; give a whole number >= 1')
     return float(number)
-
-
-def _measured(throughputs: str | os.PathLike[str], kinds: list[str], account: Account) -> dict[tuple[str, int], FloatArray]:
-    """Return R[m], the throughput of each (job type, scale) on each kind, (kinds,); nan: no row says."""
-    table = TableRows(throughputs, THROUGHPUTS, "row", account)
-    workers, scale, speed = table.text("worker"), table.numbers("scale"), table.numbers("thr")
-    types = table.filled("job_type", "row needs a job type")
-    table.check((scale >= 1) & (scale == np.round(scale)), "the scale is not a whole number of accelerators >= 1", "scale")
-    for kind in kinds:
-        if kind not in workers:
-            hint = did_you_mean(kind, set(workers)) or f"; the workers are {', '.join(sorted(set(workers)))}"
-            raise InvalidInstance(f'{throughputs}: no row has the worker "{kind}"{hint}')
-
-    column = {kind: j for j, kind in enumerate(kinds)}
-    measured: dict[tuple[str, int], FloatArray] = {}
-    for row in np.flatnonzero(table.good()).tolist():
-        if workers[row] not in column:
-            continue
-        found = measured.setdefault((types[row], int(scale[row])), np.full(len(kinds), np.nan))
-        if np.isnan(found[column[workers[row]]]):
-            found[column[workers[row]]] = speed[row]
-        else:
-            table.wrong(row, f'{types[row]} x {scale[row]:g} on "{workers[row]}" has a row above already; remove one')
-    table.good()  # refuses or counts what the loop found
-    return measured
 
 
 def _jobs(
