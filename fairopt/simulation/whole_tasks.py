@@ -59,11 +59,11 @@ def run_whole_tasks(
     instance = prepared if first.size == prepared.n_users else _part(prepared, first)
     notion = notion.restricted(streams.owner[first])
     chosen, sharing = checked(instance, notion, None, {})
-    owners, demands = streams.owners, streams.instance.demands[first]
+    owners, held = streams.owners, streams.instance if first.size == streams.instance.n_users else _part(streams.instance, first)
     if owners is None and isinstance(chosen, ShareNotion) and chosen.last(instance).any():
         owners = _flat(streams)
-    queues = None if owners is None else queues_of(owners, instance, chosen, streams.owner[first], demands)
-    each_server = None if owners is None else server_limits(owners, streams.owner[first], demands)
+    queues = None if owners is None else queues_of(owners, instance, chosen, streams.owner[first], held)
+    each_server = None if owners is None else server_limits(owners, streams.owner[first], held)
     filling, too_large = filling_of(instance, chosen, sharing, ties, queues=queues, each_server=each_server)
     too_large = (too_large | ~instance.servable)[alike]
     takes_part = ~too_large[streams.stream]

@@ -56,7 +56,7 @@ def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: in
             f'"{placement.name}" chooses by the shares of several users, and tasks here come one by one; use "random" or "best-fit"'
         )
     nothing = np.flatnonzero(instance.servable & ~instance.zero_demand & (instance.server_demands == 0).all(axis=1))
-    if nothing.size and placement.rule > Rule.SMALLEST_SHARE:
+    if nothing.size and Rule.SMALLEST_SHARE < placement.rule != Rule.FASTEST:
         raise Unsupported(
             f'user "{instance.users[nothing[0]]}" demands nothing of servers, so "{placement.name}" has nothing to compare them by; '
             'use "first-fit"'

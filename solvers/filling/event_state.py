@@ -24,7 +24,7 @@ FIXED = {  # arrays that never change in a simulation
     ),
     "State": frozenset(
         [
-            *("start", "row", "capacity", "demand", "wanted", "worth", "order", "leaf", "rows_by_worth", "segment", "progress"),
+            *("start", "row", "capacity", "demand", "wanted", "worth", "cost", "order", "leaf", "rows_by_worth", "segment", "progress"),
             *("free", "inverse"),  # follow from `used`
         ]
     ),

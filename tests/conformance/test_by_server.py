@@ -1,6 +1,7 @@
 """Demands and speeds by server against an oracle that is given rows alone, and against what they mean where nothing differs."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -177,25 +178,36 @@ def test_who_does_not_follow_it_refuses_it() -> None:
         fo.solve(lab.replace(guarantees=[1, 0]), "cdrf")
 
 
-def filled(instance: fo.Instance, unit: list[float], best_fit: bool) -> np.ndarray:
+def filled(instance: fo.Instance, unit: list[float], placement: str, limits: Sequence[tuple[np.ndarray, float]] = ()) -> np.ndarray:
     """Return tasks, (users, servers), placed one at a time: whoever has done the least work for its weight, on the first server that fits.
 
-    With ``best_fit``, on the one that has the least free, as a sum of parts of the cluster. A row stands for one server.
+    With "tightest", on the one that has the least free, as a sum of parts of the cluster; with "fastest" on the one where the dominant
+    part of the cluster that a unit of work takes is smallest. A row stands for one server. ``limits`` are what a task counts, (users,
+    servers), and a bound.
     """
     free, tasks = instance.capacities.copy(), np.zeros(instance.speeds.shape)
-    total = instance.capacities.sum(axis=0)
     stopped: set[int] = set()
+    m = instance.n_server_resources
+    across = [(instance.demands_by_kind[:, :, r][:, instance.kind_of], amount) for r, amount in enumerate(instance.shared.values(), m)]
+    across += limits
     while len(stopped) < instance.n_users:
         shares = (tasks * instance.speeds).sum(axis=1) * unit / instance.weights
         n = min((each for each in range(instance.n_users) if each not in stopped), key=lambda each: (round(shares[each], 12), each))
         fits = [i for i in range(instance.n_servers) if instance.eligibility[n, i]]
-        fits = [i for i in fits if (instance.demands_by_kind[n, instance.kind_of[i]] <= free[i] + 1e-9).all()]
+        fits = [i for i in fits if (instance.demands_by_kind[n, instance.kind_of[i]][:m] <= free[i] + 1e-9).all()]
+        fits = [i for i in fits if all((use * tasks).sum() + use[n, i] <= bound + 1e-9 for use, bound in across)]
         if not fits or tasks[n].sum() + 1 > instance.tasks[n] + 1e-9:
             stopped.add(n)
             continue
-        i = min(fits, key=lambda each: (round(float((free[each] / total).sum()), 12), each)) if best_fit else fits[0]
+        demands = instance.demands_by_kind[n, instance.kind_of]
+        total = instance.total_capacity
+        if placement == "tightest":
+            fits.sort(key=lambda each: (round(float((free[each] / total[:m]).sum()), 12), each))
+        elif placement == "fastest":
+            fits.sort(key=lambda each: (round(float((demands[each] / total).max() / instance.speeds[n, each]), 12), each))
+        i = fits[0]
         tasks[n, i] += 1
-        free[i] -= instance.demands_by_kind[n, instance.kind_of[i]]
+        free[i] -= instance.demands_by_kind[n, instance.kind_of[i]][:m]
     return tasks
 
 
@@ -206,5 +218,29 @@ def test_schedules_place_tasks_by_the_demand_of_the_server(notion: str, placemen
     for instance in [each.replace(counts=None) for each in (drawn(seed, limited=False) for seed in range(40, 52)) if not each.shared]:
         unit = [unit_of_work(instance, notion, n) for n in range(instance.n_users)]
         found = fo.schedule(instance, notion, placement=placement)
-        np.testing.assert_array_equal(found.tasks, filled(instance, unit, placement != "first-fit"))
+        np.testing.assert_array_equal(found.tasks, filled(instance, unit, "first-fit" if placement == "first-fit" else "tightest"))
     assert (fo.schedule(instance, notion, placement=placement, exact=True).tasks == found.tasks).all()
+
+
+@pytest.mark.parametrize("notion", ["max-min", "drfh"])
+def test_the_fastest_server_has_the_most_work_for_the_share(notion: str) -> None:
+    """Task by task, as a loop that is written down does, in floats and in fractions; where nothing differs it is first-fit."""
+    for instance in [each.replace(counts=None) for each in (drawn(seed, limited=False) for seed in range(60, 70)) if not each.shared]:
+        unit = [unit_of_work(instance, notion, n) for n in range(instance.n_users)]
+        found = fo.schedule(instance, notion, placement="fastest")
+        np.testing.assert_array_equal(found.tasks, filled(instance, unit, "fastest"))
+    assert (fo.schedule(instance, notion, placement="fastest", exact=True).tasks == found.tasks).all()
+    plain = instance.replace(speeds=None, demands=instance.demands_by_kind[:, 0])
+    first = fo.schedule(plain, notion, placement="first-fit")
+    assert (fo.schedule(plain, notion, placement="fastest").tasks == first.tasks).all()
+
+
+@pytest.mark.parametrize("placement", ["first-fit", "fastest", "joint"])
+def test_schedules_within_resources_of_the_cluster(placement: str) -> None:
+    """What a task takes of a resource of the cluster differs by server, too."""
+    for instance in [each.replace(counts=None) for each in (drawn(seed, limited=False) for seed in range(80, 100)) if each.shared]:
+        unit = [unit_of_work(instance, "max-min", n) for n in range(instance.n_users)]
+        found = fo.schedule(instance, "max-min", placement=placement)
+        expected = filled(instance, unit, "first-fit" if placement == "joint" else placement)
+        np.testing.assert_array_equal(found.tasks, expected)
+    assert (fo.schedule(instance, "max-min", placement=placement, exact=True).tasks == found.tasks).all()
