@@ -51,7 +51,7 @@ def test_a_speed_of_0_bars(tmp_path: Path) -> None:
     nowhere = slurm(tmp_path, "servers,speed,owner\nib,0,b\n", [JOBS[0], job(2, GPU, account="b", features="ib")])
     assert [each.why for each in nowhere.left_out] == ["no server meets its constraints, so it can never start"]
     running = job(4, GPU, job_state=["RUNNING"], tres_alloc_str=GPU, nodes="n3")
-    with pytest.raises(fo.InvalidInstance, match=r'the speed of a on n3 is 0, and its tasks run there'):
+    with pytest.raises(fo.InvalidInstance, match=r"the speed of a on n3 is 0, and its tasks run there"):
         slurm(tmp_path, "servers,speed\nv100,0\n", [running])
 
 
