@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from open_model import BOUND, campaign, question_by_server
+from queue_oracle import random_tree
 from reference.rows import Rows, leximin
 from scipy.optimize import linprog
 
@@ -101,6 +103,50 @@ def test_work_is_that_of_an_oracle_of_rows(notion: str) -> None:
         np.testing.assert_allclose(found.work, expected, rtol=2e-6, err_msg=f"{notion} {seed}")
 
 
+def test_trees_limits_and_rules_are_those_of_an_oracle_of_rows() -> None:
+    """With shared resources, named limits, rules, queues, tiers and orders at once: a fixed sample of ``open_model.py --by-server``."""
+    found = campaign(range(18), question_by_server)
+    assert not found.failures
+    assert found.worst <= BOUND
+    assert found.exact == 6
+
+
+def test_tasks_in_other_units_on_each_server_change_no_work() -> None:
+    """A task that stands for three on some server takes three times as much there and does three times the work.
+
+    In trees with guarantees, limits, quotas, tiers and lending limits; who is guaranteed tasks, or has some number of them, keeps its unit.
+    """
+    for seed in range(8):
+        plain = random_tree(seed)
+        unit = np.random.default_rng(seed).choice([0.5, 1, 2, 3], (plain.n_users, plain.n_servers))
+        unit[(plain.guarantees > 0) | np.isfinite(plain.tasks)] = 1
+        other = plain.replace(demands=plain.demands[:, None] * unit[:, :, None], speeds=unit)
+        for notion, guarantees in (("drfh", "clamp"), ("tsf", "surplus"), ("max-min", "surplus")):
+            how: Any = {"guarantees": guarantees, "queue_share": "sum"}
+            expected = fo.solve(plain, notion, **how).work
+            np.testing.assert_allclose(fo.solve(other, notion, **how).work, expected, rtol=1e-8, atol=1e-12, err_msg=f"{notion} {seed}")
+
+
+def test_a_user_of_two_kinds_of_servers_is_a_queue_of_two_users() -> None:
+    """One of each kind, whose tasks are worth their speeds; fairness among queues comes first then, and inside them nothing is lost."""
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 50])
+        n, k = int(rng.integers(2, 4)), int(rng.integers(2, 4))
+        capacities, demands, speeds = rng.uniform(2, 8, (k, 2)), rng.uniform(0.2, 2, (n, k, 2)), rng.uniform(0.5, 2, (n, k))
+        weights = rng.choice([0.5, 1, 2], n)
+        queues = [fo.Queue(f"q{j}", weight=float(weights[j])) for j in range(n)]
+        apart = fo.Instance(
+            capacities,
+            demands.reshape(n * k, 2),
+            eligibility=np.tile(np.eye(k, dtype=bool), (n, 1)),
+            queues=queues,
+            queue_of=[queue.name for queue in queues for _ in range(k)],
+        )
+        tasks = fo.solve(apart, "max-min", utility=speeds.ravel(), tree="nested").tasks_per_user
+        found = fo.solve(fo.Instance(capacities, demands, speeds=speeds, weights=weights), "max-min").work
+        np.testing.assert_allclose(found, (tasks.reshape(n, k) * speeds).sum(axis=1), rtol=1e-7)
+
+
 @pytest.mark.parametrize("notion", [*NOTIONS, "efficiency", "proportional"])
 def test_engines_and_fractions_agree(notion: str) -> None:
     """Two engines in floats, and the answer in fractions."""
@@ -174,8 +220,9 @@ def test_who_does_not_follow_it_refuses_it() -> None:
         for refused in (lambda each: fo.audit(fo.solve(each, "cdrf")), fo.Instance.pooled):
             with pytest.raises(fo.Unsupported, match="user-1"):
                 refused(instance)
-    with pytest.raises(fo.Unsupported, match="queues, guarantees"):
-        fo.solve(lab.replace(guarantees=[1, 0]), "cdrf")
+    tree = lab.replace(queues=[fo.Queue("q")], queue_of=["q", None])
+    with pytest.raises(fo.Unsupported, match="a queue has no dominant share"):
+        fo.solve(tree, "drfh", queue_share="dominant")
 
 
 def filled(instance: fo.Instance, unit: list[float], placement: str, limits: Sequence[tuple[np.ndarray, float]] = ()) -> np.ndarray:
