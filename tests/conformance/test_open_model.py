@@ -28,7 +28,7 @@ def test_engines_find_what_the_oracle_of_rows_finds() -> None:
 
 @pytest.mark.parametrize("seed", [302, 1094])
 def test_levels_with_floors_are_proved_in_fractions(seed: int) -> None:
-    """In 302 a guarantee pays for an outer level; in 1094 levels of one time have prices of different limits, so that no mean proves both."""
+    """In 302 a guarantee pays for an outer level; in 1094 levels of one time have different prices, so that no mean proves both."""
     asked = question(seed)
     assert fo.solve(asked.instance, asked.notion, exact=True, **asked.options).certificate.exact
 
