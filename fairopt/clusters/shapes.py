@@ -127,7 +127,7 @@ class Shapes:
         kinds = number_distinct([capacities])
         distinct = capacities[np.unique(kinds, return_index=True)[1]]
         large: BoolArray = np.all(demands[:, None, :] <= distinct[None] * (1 + FITS), axis=2)  # (shapes, kinds of node)
-        large &= (of_cluster <= shared * (1 + FITS)).all(axis=1)[:, None]
+        large &= np.all(of_cluster <= shared * (1 + FITS), axis=1, keepdims=True)
         for kind in range(len(distinct)):
             fits |= large[:, kind] & self.eligibility[:, kinds == kind].any(axis=1)
         return np.asarray(fits)
