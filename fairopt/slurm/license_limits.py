@@ -47,15 +47,16 @@ class LicenseUse:
 
 
 def licenses_of(instance: Instance, keys: Mapping[str, str]) -> tuple[LicenseUse, ...]:
-    """Return the licences of an instance; ``keys`` are names in Slurm that the caller gives to resources."""
+    """Return the licences of which a task takes the same on all servers; ``keys`` are names in Slurm that the caller gives to resources."""
     found: list[LicenseUse] = []
-    for name, amount in instance.shared.items():
+    for name, amount in () if instance.differs_by_server else instance.shared.items():
         bounds = {queue.name: queue.limit[name] for queue in instance.queues if name in queue.limit}
         key = keys.get(name) or f"{PREFIX}{name.removeprefix(PREFIX)}"
         found.append(LicenseUse(key, instance.demands[:, instance.resources.index(name)], bounds | {"": amount}, (name,)))
     named = {limit.name: limit for limit in instance.limits if limit.name.startswith(PREFIX) and limit.amounts is not None}
     for name, limit in named.items():
-        if " of " in name or limit.each is not None or limit.servers is not None:
+        by_server = any(isinstance(amount, Mapping) for amount in limit.amounts.values())
+        if " of " in name or by_server or limit.each is not None or limit.servers is not None:
             continue
         of_queues = {queue.name: named[own] for queue in instance.queues if (own := f"{name} of {queue.name}".replace(".", "_")) in named}
         amounts = np.array([float(limit.amounts.get(user, 0.0)) for user in instance.users])
