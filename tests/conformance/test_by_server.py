@@ -12,6 +12,7 @@ from reference.rows import Rows, leximin
 from scipy.optimize import linprog
 
 import fairopt as fo
+from fairopt.instance.doubts import doubts
 from fairopt.solvers.filling.placements import BestFit
 
 NOTIONS = ("max-min", "cdrf", "tsf", "drfh")
@@ -272,6 +273,14 @@ def test_bad_input_is_refused_with_the_place(arguments: dict[str, Any], said: st
     """The message names the user and the server."""
     with pytest.raises(fo.InvalidInstance, match=said):
         fo.Instance([[4], [4]], **arguments)
+
+
+def test_a_speed_of_0_keeps_a_user_away_and_is_said() -> None:
+    """The user is not eligible there, and a reader of the instance is told so."""
+    lab = fo.Instance([[4], [5]], [[1], [1]], speeds=[[1, 0], [1, 0.5]], users=["train", "infer"], servers=["a100", "v100"])
+    assert lab.eligibility.tolist() == [[True, False], [True, True]]
+    assert doubts(lab) == ("train cannot run on some servers: its speed on v100 is 0",)
+    assert doubts(lab.replace(speeds=[[1, 0.5], [1, 0.5]])) == ()
 
 
 def test_who_does_not_follow_it_refuses_it() -> None:
