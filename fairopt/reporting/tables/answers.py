@@ -232,7 +232,9 @@ def _resource(allocation: Allocation) -> str | None:
 
 def _bounded(allocation: Allocation) -> set[str]:
     """Return the resources of guarantees and limits of queues that the cluster has."""
-    return _there(allocation, (one.resource for each in allocation.queue_holdings()[1:] for one in (*each.guarantees, *each.limits)))
+    queues = allocation.queue_holdings()[1:]
+    guaranteed, limited = ([one.resource for each in queues for one in getattr(each, what)] for what in ("guarantees", "limits"))
+    return _there(allocation, [*guaranteed, *limited])
 
 
 def _there(allocation: Allocation, named: Iterable[str]) -> set[str]:
