@@ -277,7 +277,7 @@ def test_bad_input_is_refused_with_the_place(arguments: dict[str, Any], said: st
 
 def test_a_speed_of_0_keeps_a_user_away_and_is_said() -> None:
     """The user is not eligible there, and a reader of the instance is told so."""
-    lab = fo.Instance([[4], [5]], [[1], [1]], speeds=[[1, 0], [1, 0.5]], users=["train", "infer"], servers=["a100", "v100"])
+    lab = fo.Instance([[4], [5]], [[1], [1]], speeds=[[1.0, 0.0], [1.0, 0.5]], users=["train", "infer"], servers=["a100", "v100"])
     assert lab.eligibility.tolist() == [[True, False], [True, True]]
     assert doubts(lab) == ("train cannot run on some servers: its speed on v100 is 0",)
     assert doubts(lab.replace(speeds=[[1, 0.5], [1, 0.5]])) == ()
