@@ -125,7 +125,19 @@ def test_everything_quick(columns: int, everything: list[tuple[Experiment, list[
 
 def test_experiments_are_the_papers_with_results_and_the_trials() -> None:
     """In the order in which they are printed; only trials have a bar to show."""
-    assert list(EXPERIMENTS) == ["drf", "drfh", "psdsf", "kesidis", "bbf", "pdrf", "gavel", "drfh-table-1", "psdsf-figure-6", "memory", *TRIALS]
+    assert list(EXPERIMENTS) == [
+        "drf",
+        "drfh",
+        "psdsf",
+        "kesidis",
+        "bbf",
+        "pdrf",
+        "gavel",
+        "drfh-table-1",
+        "psdsf-figure-6",
+        "memory",
+        *TRIALS,
+    ]
     assert [name for name, experiment in EXPERIMENTS.items() if experiment.trials(True)] == TRIALS
     assert EXPERIMENTS["pdrf-tables"].trials(False) == 7000
 
