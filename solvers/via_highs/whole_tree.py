@@ -299,12 +299,13 @@ class _Filling:
     def _limit(self, rows: Rows, model: _PartModel, before: _PartModel | None) -> None:
         """Add the limits of the program, and those of the part."""
         limits = self.limits
-        for row in np.flatnonzero((limits.bounds > 0) & (limits.kinds != LimitKind.RULE)):
-            entries = self._entries(limits.matrix, int(row), model, float(limits.bounds[row]))
+        for full in np.flatnonzero((limits.bounds > 0) & (limits.kinds != LimitKind.RULE)):
+            entries = self._entries(limits.matrix, int(full), model, float(limits.bounds[full]))
             if entries:
                 rows.row(entries, upper=1.0)
-        for row in np.flatnonzero(limits.kinds == LimitKind.RULE).tolist():
-            size = float(np.abs(limits.matrix[[row]]).max()) or 1.0
+        for rule in np.flatnonzero(limits.kinds == LimitKind.RULE):
+            row = int(rule)
+            size = float(np.abs(limits.matrix[[row]].data).max(initial=0.0)) or 1.0
             bound = float(limits.bounds[row]) / size
             rows.row(self._entries(limits.matrix, row, model, size), upper=bound + FITS * max(abs(bound), 1.0))
         extra = model.part.extra
