@@ -38,7 +38,7 @@ TASKS = fo.Limit("tasks", 3.0, servers=["server-1", "server-2"])
 def test_limits_of_all_users_add_up_limits_of_servers() -> None:
     """In proportion to the capacities of a resource on the servers of the limit; limits of some users, and of tasks, do not."""
     program = scaled(SOME, ALL, WHOLE, TASKS)
-    combined = program.G.any(axis=(1, 2))
+    combined = np.abs(program.G).sum(axis=(1, 2)) > 0
     names = [program.program.limit_name(j) for j in program.row[program.row_place >= program.n_servers]]
     at = {name: int(np.flatnonzero(program.row_place >= program.n_servers)[k]) for k, name in enumerate(names)}
     wide = program.n_places - program.n_servers
