@@ -31,7 +31,7 @@ CASES: dict[str, tuple[int, str, str, float]] = {
     "drfh-large": (20_000, "", "drfh", 30.0),
     "proportional-large": (20_000, "", "proportional", 30.0),
 }
-_WITH = {"": "", "queues": ", 20 queues with limits", "tasks": ", finite tasks of a third, on three kinds each"}
+_WITH = {"": "", "queues": ", 20 queues with limits", "tasks": ", a third with finite tasks, on three kinds each"}
 
 
 def of_kinds(users: int, more: str) -> tuple[fo.Instance, fo.Instance]:
