@@ -16,8 +16,7 @@ from fairopt.commands.outputs import Written
 from fairopt.commands.retired import warn_retired
 from fairopt.files import first_line
 from fairopt.histories.reading import kind_of
-from fairopt.reporting.tables.side_by_side import side_by_side_blocks
-from fairopt.reporting.tables.simulation import simulation_blocks
+from fairopt.reporting import tables
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -181,7 +180,13 @@ def simulate(
             from fairopt.reporting.side_by_side import write_side_by_side_page
 
             work(f"writing {report}", lambda: write_side_by_side_page(several, report))
-        hand_over(several.to_dict, lambda: several.to_frame().reset_index(), lambda width: side_by_side_blocks(several), form, output)
+        hand_over(
+            several.to_dict,
+            lambda: several.to_frame().reset_index(),
+            lambda width: tables.side_by_side_blocks(several),
+            form,
+            output,
+        )
         if not several.complete:
             raise typer.Exit(INTERRUPTED)
         return
@@ -206,7 +211,7 @@ def simulate(
     if by is None and form == "parquet":
         warn_retired("simulate -o FILE.parquet", new="simulate --by time -o FILE.parquet")
         by = "time"
-    hand_over(found.to_dict, lambda: _rows(found, by or "job"), lambda width: simulation_blocks(found), form, output)
+    hand_over(found.to_dict, lambda: _rows(found, by or "job"), lambda width: tables.simulation_blocks(found), form, output)
 
 
 def _known_schedulers() -> list[str]:
