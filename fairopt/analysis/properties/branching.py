@@ -1,7 +1,7 @@
 """Whole tasks in fractions by branch and bound: does a better integer point exist? Every bound is proved.
 
 The program of whole tasks has a column for each user and single server. Its relaxation is solved in rationals, and its optimum proved by
-prices (`fairopt.analysis.properties.in_fractions`). A node is closed if its optimum does not beat the given value, or if it is infeasible.
+prices (`fairopt.analysis.in_fractions`). A node is closed if its optimum does not beat the given value, or if it is infeasible.
 Otherwise a fractional column is at most its floor in one child node, and at least its ceiling in the other.
 
 *Pareto optimality.* The largest sum of V'[n] with V' >= V must beat the sum of V[n].
@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.analysis.in_fractions import largest
 from fairopt.analysis.properties.case import Case
-from fairopt.analysis.properties.in_fractions import largest
 from fairopt.errors import NoSolution
 from fairopt.instance.fractions import ExactArray
 from fairopt.program.kept_parts import without_breaking

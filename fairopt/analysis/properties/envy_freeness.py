@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 import scipy
 
+from fairopt.analysis.in_fractions import largest
 from fairopt.analysis.measures import beyond_guarantees, envy_applies, with_shared_of_others, with_what_others_hold
 from fairopt.analysis.properties.case import TANGLED, Case, capped
-from fairopt.analysis.properties.in_fractions import largest
 from fairopt.analysis.properties.siblings import Child, Families, named_child, not_compared
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray, safe_ratio

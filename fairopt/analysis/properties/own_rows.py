@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 
 from fairopt.allocation import Allocation, Optimum
-from fairopt.analysis.properties.in_fractions import largest
+from fairopt.analysis.in_fractions import largest
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.fractions import from_rational, from_rationals

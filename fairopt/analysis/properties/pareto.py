@@ -33,9 +33,9 @@ import scipy
 import scipy.sparse as sp
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.in_fractions import largest
 from fairopt.analysis.properties.branching import better_for_all, single_servers_known
 from fairopt.analysis.properties.case import PATIENCE, Case
-from fairopt.analysis.properties.in_fractions import largest
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, judged_in_floats, violated
 from fairopt.analysis.properties.whole_tasks import largest_totals, more_for_somebody, one_more, proved
 from fairopt.errors import FairoptError, NoSolution

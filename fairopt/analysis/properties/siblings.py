@@ -29,8 +29,8 @@ import numpy as np
 import scipy
 import scipy.sparse as sp
 
+from fairopt.analysis.in_fractions import largest
 from fairopt.analysis.properties.case import Case, capped
-from fairopt.analysis.properties.in_fractions import largest
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.keeping import Keeping
 from fairopt.instance.tolerances import NOTHING
