@@ -191,12 +191,12 @@ class _Program:
                 yield {j: 1 / speed[pairs[j][0], i] for j in columns}, 1
                 continue
             for r in range(instance.n_server_resources):
-                yield {j: instance.demands[pairs[j][0], r] for j in columns}, instance.capacities[i, r]
+                yield {j: instance.demands_by_kind[pairs[j][0], instance.kind_of[i], r] for j in columns}, instance.capacities[i, r]
 
     def _of_cluster(self) -> Iterator[tuple[dict[int, Any], Any]]:
         instance = self.case.instance
-        for amount, demand in zip(instance.shared_capacity, instance.shared_demands.T, strict=True):
-            yield {j: demand[n] for j, (n, _) in enumerate(self.columns)}, amount
+        for r, amount in enumerate(instance.shared_capacity, instance.n_server_resources):
+            yield {j: instance.demands_by_kind[n, instance.kind_of[i], r] for j, (n, i) in enumerate(self.columns)}, amount
 
     def _of_users(self) -> Iterator[tuple[dict[int, Any], Any]]:
         instance, speed = self.case.instance, self.case.instance.rates_of_one
