@@ -183,13 +183,20 @@ _importer(
     "Import jobs with measured throughputs on each kind of accelerator: throughput becomes rates, the scale of a job its parallelism.",
     "throughputs.csv --gpus k80=36 --gpus v100=36 --jobs jobs.csv -o cluster.yaml",
     leave_out=("demand", "current"),
-    throughputs=_log("Columns job_type, scale, worker, thr (steps per second)."),
+    throughputs=_log("Columns job_type, scale, worker, thr (steps per second); or the JSON of Gavel's repository."),
     gpus=Option(
         Annotated[list[str], typer.Option(metavar="KIND=N", help="Number of accelerators of a kind (worker). Repeat for each kind.")],
         NEEDED,
         read=_of_kinds,
     ),
     jobs=file("Columns job_type, scale_factor, priority_weight; default: one job of each."),
+    sharing=Option(
+        Annotated[
+            Literal["tdm", "rdm"],
+            typer.Option(help="Divide the time of accelerators (rates and parallelism), or accelerators as a resource (speeds)."),
+        ],
+        "tdm",
+    ),
 )
 
 

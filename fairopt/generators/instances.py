@@ -22,29 +22,26 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy
 
 from fairopt.errors import Unsupported
 from fairopt.generators import trees
+from fairopt.generators.accelerators import gpus
+from fairopt.generators.parameters import Seed, check_parameters, weights_of
 from fairopt.generators.shared import with_shared
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.tolerances import SAME
 from fairopt.papers import read
-from fairopt.validation import check_whole_number, is_number
+from fairopt.validation import is_number
 from fairopt.wording import did_you_mean, exactly, written
 
 __all__ = ["GENERATORS", "Generator", "Seed", "constrained", "correlated", "generate", "generator", "google", "google_servers"]
 __all__ += ["gpus", "kesidis", "uniform"]
 
-Seed: TypeAlias = "int | list[int] | np.random.Generator"
-
 _CAPACITY, _DEMAND = (1.0, 10.0), (0.01, 0.1)
-_GPUS_OF_SERVER = {2: 0.3, 4: 0.3, 8: 0.4}  # number of GPUs: probability; these numbers are our own and describe no trace
-_GPUS_OF_TASK = {0: 0.5, 1: 0.3, 2: 0.1, 4: 0.06, 8: 0.04}  # 0: a fraction of one GPU
-_PER_GPU = ((12.0, (4.0, 16.0)), (96.0, (16.0, 128.0)))  # cores, then GiB, for each GPU: of a server, and the range of a task
 
 
 # The distributions ---------------------------------------------------------------------------------------------------------------
@@ -61,7 +58,7 @@ def google(users: int = 50, servers: int | None = None, *, weights: float = 1.0,
     >>> google(users=5)
     Instance(5 users, 12,583 servers in 10 rows, 2 resources: 6,659 cpu, 5,921.8 memory)
     """
-    _check(users=users, weights=weights, **({} if servers is None else {"servers": servers}))
+    check_parameters(users=users, weights=weights, **({} if servers is None else {"servers": servers}))
     rng, ranges = np.random.default_rng(seed), read("drfh").more["placements"]
     larger, alike, ratio = (rng.uniform(ranges[word][0], ranges[word][1], users) for word in ("larger", "alike", "ratio"))
     other = larger * np.where(rng.random(users) < 1 / 3, alike, ratio)
@@ -70,7 +67,7 @@ def google(users: int = 50, servers: int | None = None, *, weights: float = 1.0,
     counts: FloatArray | None = number
     if servers is not None:
         capacities, counts = google_servers(servers, rng), None
-    return Instance(capacities, demands, weights=_weights(users, weights, rng), counts=counts, resources=["cpu", "memory"])
+    return Instance(capacities, demands, weights=weights_of(users, weights, rng), counts=counts, resources=["cpu", "memory"])
 
 
 def google_servers(number: int, rng: np.random.Generator) -> FloatArray:
@@ -91,11 +88,11 @@ def uniform(users: int = 10, servers: int = 5, resources: int = 2, *, size: floa
     array([[0.082, 0.062],
            [0.018, 0.049]])
     """
-    _check(users=users, servers=servers, resources=resources, size=size, weights=weights)
+    check_parameters(users=users, servers=servers, resources=resources, size=size, weights=weights)
     rng = np.random.default_rng(seed)
     capacities = rng.uniform(*_CAPACITY, (servers, resources))
     demands = size * rng.uniform(*_DEMAND, (users, resources))
-    return Instance(capacities, demands, weights=_weights(users, weights, rng))
+    return Instance(capacities, demands, weights=weights_of(users, weights, rng))
 
 
 def correlated(
@@ -118,7 +115,7 @@ def correlated(
     >>> round(float(spearmanr(correlated(users=20_000, rho=0.7).demands).statistic), 2)
     0.7
     """
-    _check(users=users, servers=servers, resources=resources, size=size, weights=weights, rho=rho)
+    check_parameters(users=users, servers=servers, resources=resources, size=size, weights=weights, rho=rho)
     if resources < 2:
         raise Unsupported(f"resources is {resources}; demands for one resource correlate with nothing, so give 2 or more, or use uniform")
     least = -6 / np.pi * np.arcsin(0.5 / (resources - 1))
@@ -132,7 +129,7 @@ def correlated(
     normal = rng.standard_normal((users, resources))
     normal = a * normal + (along - a) / resources * normal.sum(axis=1, keepdims=True)
     demands = size * (_DEMAND[0] + (_DEMAND[1] - _DEMAND[0]) * scipy.special.ndtr(normal))
-    return Instance(capacities, demands, weights=_weights(users, weights, rng))
+    return Instance(capacities, demands, weights=weights_of(users, weights, rng))
 
 
 def kesidis(users: int = 2, servers: int = 2, *, spread: float = 0.2, weights: float = 1.0, seed: Seed = 0) -> Instance:
@@ -145,7 +142,7 @@ def kesidis(users: int = 2, servers: int = 2, *, spread: float = 0.2, weights: f
     array([[100.,  30.],
            [ 30., 100.]])
     """
-    _check(users=users, servers=servers, weights=weights)
+    check_parameters(users=users, servers=servers, weights=weights)
     for word, number in (("users", users), ("servers", servers)):
         if number % 2:
             raise Unsupported(f"{word} is {number}, and kesidis draws pairs; give an even number")
@@ -156,43 +153,12 @@ def kesidis(users: int = 2, servers: int = 2, *, spread: float = 0.2, weights: f
         _mirrored(first * rng.uniform(1 - spread, 1 + spread, (number // 2, 2)))
         for first, number in ((paper.capacities[0], servers), (paper.demands[0], users))
     )
-    return Instance(capacities, demands, weights=_weights(users, weights, rng))
+    return Instance(capacities, demands, weights=weights_of(users, weights, rng))
 
 
 def _mirrored(rows: FloatArray) -> FloatArray:
     """Insert the reverse of each row after it."""
     return np.stack([rows, rows[:, ::-1]], axis=1).reshape(-1, rows.shape[1])
-
-
-def gpus(users: int = 40, servers: int = 50, *, load: float = 1.0, weights: float = 1.0, seed: Seed = 0) -> Instance:
-    """Servers with GPUs, and users whose tasks take a fraction of a GPU, one GPU or several.
-
-    All tasks together demand ``load`` times all GPUs. The numbers are our own and describe no trace.
-
-    A server has 2, 4 or 8 GPUs (with probabilities 0.3, 0.3, 0.4), and 12 cores and 96 GiB for each GPU. A task demands 0.25, 0.3, ...,
-    0.95 of a GPU (probability 0.5 in all, each value equally likely), or 1 (0.3), 2 (0.1), 4 (0.06) or 8 (0.04) GPUs, but at most as many
-    as the largest server has. For each GPU it also demands U[4, 16] cores, at most 12, and U[16, 128] GiB, at most 96. All users demand the
-    same total number of GPUs, rounded to whole tasks; each has at least one task.
-
-    >>> instance = gpus(users=3, servers=4, seed=1)
-    >>> instance
-    Instance(3 users, 4 servers, 3 resources: 22 gpu, 264 cpu, 2,112 memory; 3 users with finitely many tasks)
-    >>> instance.demands[:, 0], instance.tasks
-    (array([0.4 , 0.55, 2.  ]), array([18., 13.,  4.]))
-    """
-    _check(users=users, servers=servers, weights=weights, load=load)
-    rng = np.random.default_rng(seed)
-    of_server = rng.choice(list(_GPUS_OF_SERVER), servers, p=list(_GPUS_OF_SERVER.values())).astype(float)
-    cards = rng.choice(list(_GPUS_OF_TASK), users, p=list(_GPUS_OF_TASK.values()))
-    of_task = np.where(cards == 0, rng.integers(5, 20, users) / 20, np.minimum(cards, of_server.max()))
-    demands = [of_task, *(of_task * np.minimum(rng.uniform(*asked, users), there) for there, asked in _PER_GPU)]
-    return Instance(
-        np.outer(of_server, [1.0, *(there for there, _ in _PER_GPU)]),
-        np.column_stack(demands),
-        weights=_weights(users, weights, rng),
-        tasks=np.maximum(np.round(load * of_server.sum() / users / of_task), 1.0),
-        resources=["gpu", "cpu", "memory"],
-    )
 
 
 def constrained(of: str = "uniform", rate: float = 0.3, *, seed: Seed = 0, **options: Any) -> Instance:
@@ -328,21 +294,3 @@ def _words_of_trees(kind: str) -> list[str]:
     """Return the options that are about queues; a generator may have a parameter of the same name."""
     own = inspect.signature(GENERATORS[kind]).parameters
     return [word for word in trees.OPTIONS if word not in own]
-
-
-def _check(**given: Any) -> None:
-    for word, value in given.items():
-        if word in ("users", "servers", "resources"):
-            check_whole_number(word, value, 1)
-        elif not is_number(value) or not {"size": value > 0, "load": value > 0, "weights": value >= 1, "rho": -1 <= value <= 1}[word]:
-            meaning = {
-                "size": "a number > 0",
-                "load": "a number > 0",
-                "weights": "the largest weight, >= 1",
-                "rho": "a rank correlation, from -1 to 1",
-            }[word]
-            raise Unsupported(f"{word} is {written(value)}; give {meaning}")
-
-
-def _weights(users: int, largest: float, rng: np.random.Generator) -> FloatArray | None:
-    return None if largest == 1 else rng.uniform(1.0, largest, users)

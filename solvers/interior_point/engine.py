@@ -102,7 +102,7 @@ class InteriorPoint(Backend):
         small = program.n_pairs < SETTINGS.pairs_to_polish
         enough = EXACT if program.n_pairs < SETTINGS.few_pairs else None if small else tolerance
         return tuple(
-            self._method(path, skip_below=enough, polish_above=ALWAYS if small else tolerance)
+            self._method(path, skip_below=None if path.last_resort else enough, polish_above=ALWAYS if small else tolerance)
             for path in paths.paths_of_alpha_fair(program, arrays)
         )
 

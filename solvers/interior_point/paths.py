@@ -1,8 +1,11 @@
 """The interior point for each kind of program.
 
 Alpha-fair goals and trade-offs use ``alpha_fair``, and a path in logarithms (``logarithmic_path``) where that one finds no exact answer,
-because weights or capacities span many orders of magnitude. Levels and totals use ``levels`` and ``total``, trees of queues ``tree``.
-Equilibria of servers that divide their time are solved as markets (``market``).
+because weights or capacities span many orders of magnitude. Where neither is exact, one of them is followed again with lower weights of
+users whom a limit on tasks stops (`fairopt.solvers.active_sets.stopped`).
+
+Levels and totals use ``levels`` and ``total``, trees of queues ``tree``. Equilibria of servers that divide their time are solved as markets
+(``market``).
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from fairopt.program import AlphaFair, Equalize, Leximin, Program, Solution, Tot
 from fairopt.solvers.active_sets.active_sets import solve_near
 from fairopt.solvers.active_sets.polish import polish
 from fairopt.solvers.active_sets.problem import AlphaFairProblem, Point
+from fairopt.solvers.active_sets.stopped import with_full_weights, with_lower_weights
 from fairopt.solvers.active_sets.tradeoff import find_total_worth
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.alpha_fair import follow_with_total, solve_alpha_fair
@@ -37,14 +41,16 @@ __all__ = [
 ]
 
 _LOGARITHMS = "path in logarithms"
+_LOWER_WEIGHTS = "path with lower weights"
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A method and its name; an empty name stands for the engine's own."""
+    """A method and its name; an empty name stands for the engine's own. A last resort is tried if others miss a tenth of the tolerance."""
 
     name: str
     follow: Callable[[Program, float, Deadline, Solution | None], Solution | None]
+    last_resort: bool = False
 
 
 def structured_path(arrays: Arrays) -> Path:
@@ -67,12 +73,18 @@ def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: 
 def paths_of_alpha_fair(program: Program, arrays: Arrays) -> list[Path]:
     """Return the paths to an alpha-fair goal or a trade-off, in order.
 
-    The second one is for what the first does not reach: weights and capacities over many orders of magnitude.
+    The second one is for what the first does not reach: weights and capacities over many orders of magnitude. The third one is for users
+    who are stopped so early that rounding of their marginal worth hides what they pay servers.
     """
     first = Path("", lambda program, tolerance, deadline, _: _alpha_fair(program, tolerance, arrays, deadline))
     if not isinstance(program.goal, AlphaFair):
         return [first]
-    return [first, Path(_LOGARITHMS, lambda program, _, deadline, __: _in_logarithms(program, deadline))]
+    second = Path(_LOGARITHMS, lambda program, _, deadline, __: _in_logarithms(program, deadline))
+
+    def follow_lower(program: Program, tolerance: float, deadline: Deadline, best: Solution | None) -> Solution | None:
+        return None if best is None else _with_lower_weights(program, tolerance, arrays, deadline, best)
+
+    return [first, second, Path(_LOWER_WEIGHTS, follow_lower, last_resort=True)]
 
 
 def paths_of_market(market: Program, arrays: Arrays) -> list[Path]:
@@ -87,7 +99,7 @@ def paths_of_market(market: Program, arrays: Arrays) -> list[Path]:
 
         return Path(path.name, follow)
 
-    return [of_market(path) for path in paths_of_alpha_fair(market, arrays)]
+    return [of_market(path) for path in paths_of_alpha_fair(market, arrays) if not path.last_resort]
 
 
 def _alpha_fair(program: Program, tolerance: float, arrays: Arrays, deadline: Deadline) -> Solution | None:
@@ -109,6 +121,26 @@ def _in_logarithms(program: Program, deadline: Deadline) -> Solution:
     problem = AlphaFairProblem.of(program, program.goal)
     with one_thread():
         return problem.solution(follow_in_logarithms(problem, deadline))
+
+
+def _with_lower_weights(program: Program, tolerance: float, arrays: Arrays, deadline: Deadline, near: Solution) -> Solution | None:
+    """Follow a path with lower weights of the users whom a limit on tasks stops in an approximate answer; None if there are none.
+
+    With few pairs, in logarithms: a residual of 1e-12 may mean 1e-8 of x.
+    """
+    goal = program.goal
+    assert isinstance(goal, AlphaFair)
+    with np.errstate(all="ignore"):
+        lowered = with_lower_weights(program, goal, near)
+    if lowered is None:
+        return None
+    lower, part = lowered[0], replace(program, goal=lowered[0])
+    few = program.n_pairs < SETTINGS.few_pairs
+    found = _in_logarithms(part, deadline) if few else _alpha_fair(part, tolerance, arrays, deadline)
+    if found is None:
+        return None
+    with np.errstate(all="ignore"):
+        return with_full_weights(program, goal, lower, found)
 
 
 def follow_tradeoff(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadline) -> Point:

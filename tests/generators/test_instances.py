@@ -33,7 +33,7 @@ def options(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     if base == "correlated":
         chosen |= {"resources": draw(st.integers(2, 4)), "rho": draw(st.floats(-0.25, 1.0))}
     if base == "gpus":
-        chosen |= {"load": draw(st.floats(0.1, 3.0))}
+        chosen |= {"load": draw(st.floats(0.1, 3.0)), "kinds": draw(st.sampled_from([None, 1, 2, 5]))}
     if kind == "constrained":
         chosen |= {"of": base, "rate": draw(st.floats(0, 1))}
     return kind, chosen
@@ -127,6 +127,56 @@ def test_gpus_are_as_described() -> None:
         assert below.size / values.size == pytest.approx((there - low) / (high - low), abs=0.015)
         assert kstest(below, "uniform", (low, there - low)).pvalue > 1e-3
     assert instance.tasks @ of_task == pytest.approx(40 * of_server.sum(), rel=0.01)
+
+
+def test_kinds_of_gpus_are_as_described() -> None:
+    """Kinds are equally likely, each is there, and a user is f times as fast on the next kind, ln f ~ U[0, ln 4]; the rest is the same."""
+    instance, plain = (fo.generate("gpus", users=3_000, servers=900, kinds=kinds, weights=2, seed=4) for kinds in (3, None))
+    models = np.array([row["model"] for row in instance.attributes])
+    assert chisquare([(models == f"gpu-{k}").sum() for k in (1, 2, 3)]).pvalue > 1e-3
+    first = [int(np.argmax(models == f"gpu-{k}")) for k in (1, 2, 3)]
+    assert (instance.speeds == instance.speeds[:, first][:, [int(model[-1]) - 1 for model in models]]).all()
+    assert (instance.speeds.max(axis=1) == 1).all()
+    faster = np.diff(np.log(instance.speeds[:, first]), axis=1)
+    assert kstest(faster.ravel(), "uniform", (0, np.log(4))).pvalue > 1e-3
+    assert instance.replace(speeds=None, attributes=None) == plain
+    assert {row["model"] for row in fo.generate("gpus", servers=4, kinds=4, seed=1).attributes} == {f"gpu-{k}" for k in (1, 2, 3, 4)}
+
+
+THROUGHPUTS = "job_type,scale,worker,thr\nlstm,1,k80,4\nlstm,1,v100,8\nlstm,16,k80,9\nbert,2,v100,6\nbert,2,k80,0\nbert,2,a100,9\n"
+
+
+def test_speeds_of_gpus_from_a_table(tmp_path: Path) -> None:
+    """Users are jobs of the table that fit: GPUs and speeds are those of its rows; the first kinds are used, or all."""
+    path = tmp_path / "t.csv"
+    path.write_text(THROUGHPUTS)
+    instance = read_generator(f"gpus:users=200:servers=40:kinds=2:table={path}")(3)
+    models = [row["model"] for row in instance.attributes]
+    assert set(models) == {"k80", "v100"}
+    expected = {1.0: {"k80": 0.5, "v100": 1.0}, 2.0: {"k80": 0.0, "v100": 1.0}}
+    for n, cards in enumerate(instance.demands[:, 0].tolist()):
+        assert instance.speeds[n].tolist() == [expected[cards][str(model)] for model in models]
+    assert 60 < (instance.demands[:, 0] == 2).sum() < 140
+    assert fo.solve(fo.generate("gpus", users=4, servers=6, table=path, seed=1), "cdrf").work.min() > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kinds": 4}, "kinds is 4, and .* has 3 workers: k80, v100, a100; give at most 3"),
+        ({"kinds": 0}, "kinds"),
+        ({"kinds": 1, "table": "t.json"}, "a table is expected here"),
+        ({"table": "bad.csv"}, "bad.csv, line 2.*negative"),
+        ({"table": "large.csv"}, "every job takes more than the 8 GPUs"),
+    ],
+)
+def test_tables_of_gpus_that_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    """With what to do."""
+    for name, text in (("t.csv", THROUGHPUTS), ("t.json", "{}"), ("bad.csv", THROUGHPUTS.replace("4", "-4", 1))):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "large.csv").write_text("job_type,scale,worker,thr\nlstm,16,k80,9\n")
+    with pytest.raises(fo.FairoptError, match=message):
+        fo.generate("gpus", seed=1, **{**options, "table": tmp_path / options.get("table", "t.csv")})
 
 
 @pytest.mark.parametrize(("rate", "servers"), [(0.0, 5), (0.3, 5), (0.7, 3), (1.0, 4), (0.5, 1)])

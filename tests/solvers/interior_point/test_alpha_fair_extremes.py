@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agreement import questions
 from instances import demands_with_zeros, instance_of_everything, instance_of_extremes, some_servers_each
 from scipy.optimize import linprog
 
@@ -111,6 +112,16 @@ def test_who_has_all_its_tasks_is_not_in_the_way(tasks: float, weights: tuple[fl
             continue
         np.testing.assert_allclose(allocation.tasks, np.array([[9, 0], [0, tasks]]), rtol=1e-12, atol=1e-12)
         assert allocation.certificate.worst <= 1e-12
+
+
+@pytest.mark.parametrize(("seed", "sharing"), [(128, "rdm"), (183, "rdm"), (369, "rdm"), (217, "tdm")])
+def test_who_is_stopped_by_marginal_worths_that_hide_what_it_pays(seed: int, sharing: Any) -> None:
+    """At alpha = 10 a stopped user's tasks are worth 10^12 times those of others, and more: everybody has what it has in fractions."""
+    asked = questions(instance_of_everything(seed), seed)
+    instance = next(each.instance for each in asked if (each.label, each.sharing) == ("proportional 10", sharing))
+    allocation = fo.solve(instance, "proportional", alpha=10, sharing=sharing)
+    exact = fo.solve(instance, "proportional", alpha=10, sharing=sharing, exact=True)
+    np.testing.assert_allclose(allocation.tasks_per_user, exact.tasks_per_user, rtol=1e-9)
 
 
 def test_less_than_floating_point_can_hold() -> None:
