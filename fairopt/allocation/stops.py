@@ -18,6 +18,7 @@ from fairopt.instance.shared import limit_name as shared_name
 from fairopt.instance.tolerances import FITS, NOTHING
 from fairopt.program.parallelism import servers_at_once
 from fairopt.program.queue_limits import guarantees_of, limit_rows
+from fairopt.validation import FloatArray
 
 if TYPE_CHECKING:
     from fairopt.allocation.allocation import Allocation
@@ -44,7 +45,7 @@ class _Stops:
         self.rows = list(limit_rows(instance))
         self.across = {row.name: row.users for row in self.rows}  # who is in limits that belong to no server
         for k, name in enumerate(instance.shared):
-            self.across[shared_name(name)] = instance.shared_demands[:, k] > 0
+            self.across[shared_name(name)] = np.asarray((instance.demands_by_kind[:, :, instance.n_server_resources + k] > 0).any(axis=1))
         for side in sides(instance, allocation.tasks):
             self.across[side.rule.text] = side.stops
 
@@ -64,7 +65,7 @@ class _Stops:
             if self.allocation.sharing == "tdm":
                 yield from (f"time of {instance.servers[i]}" for i in np.flatnonzero(priced[:, 0] & instance.eligibility[n]))
             else:
-                priced &= instance.eligibility[n][:, None] & (instance.server_demands[n] > 0)
+                priced &= instance.eligibility[n][:, None] & (self._demand(n) > 0)
                 yield from (f"{instance.resources[r]} @ {instance.servers[i]}" for i, r in np.argwhere(priced))
         yield from (name for name in level.queue_prices if name not in self.across or self.across[name][n])
         if level.prices is None and not level.queue_prices and not at_once:
@@ -77,16 +78,20 @@ class _Stops:
         if allocation.sharing == "tdm":
             yield from (f"time of {instance.servers[i]}" for i in np.flatnonzero(own & (allocation.time_utilization >= 1 - FITS)))
         else:
-            needs = own[:, None] & (instance.server_demands[n] > 0)
+            needs = own[:, None] & (self._demand(n) > 0)
             full = allocation.usage >= instance.row_capacity * (1 - FITS)
             yield from (f"{instance.server_resources[r]} @ {instance.servers[i]}" for i, r in np.argwhere(needs & full))
         for k, name in enumerate(instance.shared):
-            if instance.shared_demands[n, k] > 0 and allocation.shared_usage[k] >= instance.shared_capacity[k] * (1 - FITS):
+            if self.across[shared_name(name)][n] and allocation.shared_usage[k] >= instance.shared_capacity[k] * (1 - FITS):
                 yield shared_name(name)
         for row in self.rows:
             counts = row.users[n] and bool((row.servers & own & (row.per_task(instance.demands)[n] > 0)).any())
             if counts and row.used(instance.demands, allocation.tasks) >= row.bound * (1 - FITS):
                 yield row.name
+
+    def _demand(self, n: int) -> FloatArray:
+        """Return what a task of a user takes of the resources of servers on each row, (servers, M)."""
+        return self.instance.demands_by_row(n)[:, : self.instance.n_server_resources]
 
     def _guarantees(self, n: int) -> Iterator[str]:
         """Yield the guarantees of a user, and of the queues above it, that are met."""

@@ -43,7 +43,6 @@ from fairopt.analysis.explanation.weights import idle_weight
 from fairopt.analysis.properties.own_rows import refuse_ruled
 from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance
-from fairopt.instance.by_server import refuse_by_server
 from fairopt.results import plain
 from fairopt.solvers.backend import Deadline
 from fairopt.validation import check_time_limit, check_whole_number
@@ -122,7 +121,6 @@ def explain(
     if not isinstance(allocation, Allocation):
         kind = type(allocation).__name__
         raise InvalidInstance(f"allocation is {kind}; give an Allocation, as fairopt.solve and fairopt.schedule return it")
-    refuse_by_server(allocation.instance, "an explanation counts tasks", "use fairopt.solve, or leave this out")
     refuse_ruled(allocation, "an explanation does not know them")
     check_whole_number("resolves", resolves, 0)
     check_time_limit(time_limit)
@@ -164,7 +162,7 @@ def explain(
     room.helps = room.helps & ~there
     room.cells = [cell for cell in room.cells if not there[cell[0]]]  # a limit of a queue stops it there, whatever else is full
     sentences = Sentences(view, n, room, other, made=allocation)
-    stopped = instance.tasks[n] > 0 and not instance.zero_demand[n] and not view.complete[n]
+    stopped = instance.tasks[n] > 0 and not instance.zero_demand[n] and not room.has_all
     prices = prices_of_level(allocation, n)
     of_servers = room.blockers(None if prices is None else prices.table) if stopped else ()
     of_cluster = blockers_of_cluster(view, n) if stopped else ()
@@ -180,6 +178,7 @@ def explain(
         user=user,
         against=None if sentences.other is None else instance.users[sentences.other],
         tasks=number(view.tasks_per_user[n]),
+        work=None if instance.speeds_given is None else number(view.work[n]),
         sentences=told,
         blockers=blockers,
         gains=found,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Kinds",
     "as_given",
+    "by_server_on",
     "differences",
     "is_by_server",
     "kinds_of",
@@ -119,6 +120,12 @@ def kinds_of_arguments(demands: Any, floats: FloatArray, by_server: Any, n_serve
 def as_given(demands_by_kind: npt.NDArray[Any], kind_of: IntArray) -> npt.NDArray[Any]:
     """Return demands by kind of server as an instance takes them: (users, resources) of one kind, else (users, servers, resources)."""
     return demands_by_kind[:, 0] if demands_by_kind.shape[1] == 1 else demands_by_kind[:, kind_of]
+
+
+def by_server_on(instance: Instance, servers: IntArray) -> dict[str, Any]:
+    """Return the arguments that follow the rows of servers of an instance, for these rows: demands by server and speeds, if it has them."""
+    found = {} if instance.demands_by_kind.shape[1] == 1 else {"demands": instance.demands_on(servers=servers)}
+    return found if instance.speeds_given is None else {**found, "speeds": instance.speeds_on(servers=servers)}
 
 
 def speeds_of(speeds: npt.ArrayLike | None, users: tuple[str, ...], servers: tuple[str, ...]) -> FloatArray | None:

@@ -102,6 +102,10 @@ class Derived:
             return np.asarray(self.demands_by_kind[users, 0])
         return np.asarray(self.demands_by_kind[users, self.kind_of[servers]])
 
+    def demands_by_row(self, user: int) -> FloatArray:
+        """Return the demand of one task of a user on each row of servers, (servers, resources)."""
+        return np.asarray(self.demands_by_kind[user, self.kind_of])
+
     def demands_on(self, users: Any = slice(None), servers: Any = slice(None)) -> Any:
         """Return the demands of some users on some rows of servers as the constructor takes them, as they were given.
 

@@ -107,11 +107,13 @@ def _capacity(allocation: Allocation, users: BoolArray, most: int) -> list[Chang
     view = allocation.as_known
     instance = view.instance
     by_time = allocation.sharing == "tdm"
-    asks = instance.eligibility[users].T.astype(float)
-    wanted = asks.max(axis=1, keepdims=True) if by_time else asks @ (instance.server_demands[users] > 0)
+    wanted = np.zeros((instance.n_servers, 1 if by_time else instance.n_server_resources), bool)
+    for n in np.flatnonzero(users).tolist():
+        demand = instance.demands_by_row(n)[:, : instance.n_server_resources]
+        wanted |= instance.eligibility[n][:, None] & (np.ones((1, 1), bool) if by_time else demand > 0)
     used = view.time_utilization[:, None] if by_time else view.utilization
     offered = np.ones(wanted.shape, bool) if by_time else instance.row_capacity > 0
-    full = (wanted > 0) & offered & (used >= 1 - rounding(WRITTEN, used)) & (instance.counts > 0)[:, None]
+    full = wanted & offered & (used >= 1 - rounding(WRITTEN, used)) & (instance.counts > 0)[:, None]
     value: Any = _prices(view, users, full.shape)
     kind = kinds_of_servers(allocation)
     first = np.unique(kind, return_index=True)[1]

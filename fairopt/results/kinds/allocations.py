@@ -337,6 +337,7 @@ KINDS: dict[str, Schema] = {
             "queue": optional(text("The queue, where one is explained.")),
             "against": nullable(text("The user that it is compared with.")),
             "tasks": number("Its tasks.", "tasks"),
+            "work": optional(number("Their work, where speeds are given.", "work")),
             "exact": EXACT,
             "sentences": texts("The explanation."),
             "blockers": items(

@@ -52,23 +52,27 @@ def test_envy_and_slices_are_those_of_linear_programs(seed: int) -> None:
     instance = drawn(seed)
     allocation = some_tasks(instance, seed)
     does, weights = allocation.work, instance.weights
-    envy = np.zeros((instance.n_users, instance.n_users))
+    envy: np.ndarray = np.zeros((instance.n_users, instance.n_users))
     for n, m in np.ndindex(envy.shape):
         on_servers, of_cluster = bundle(instance, m, allocation.tasks[m])
         times = weights[n] / weights[m]
         would = most_work(instance, n, times * on_servers, times * of_cluster, everywhere=True)
         assert could_run_with(allocation, n)[m] == pytest.approx(would, rel=1e-6, abs=1e-8)
-        envy[n, m] = max(would - does[n], 0) if n != m else 0
+        envy[n, m] = max(float(would - does[n]), 0.0) if n != m else 0.0
     np.testing.assert_allclose(envy_matrix(allocation), envy, rtol=1e-6, atol=1e-8)
     assert largest_envy(allocation).tasks == pytest.approx(envy.max(), rel=1e-6, abs=1e-8)
     total = instance.counts[:, None] * instance.capacities
     part = weights / weights.sum()
-    owed = [most_work(instance, n, part[n] * total, part[n] * instance.shared_capacity) for n in range(instance.n_users)]
+    slices = [most_work(instance, n, part[n] * total, part[n] * instance.shared_capacity) for n in range(instance.n_users)]
+    lack = float((np.array(slices) - does).max())
     audit = fo.audit(allocation, ["envy-freeness", "sharing-incentive", "pareto"])
     assert audit["envy-freeness"].violation == pytest.approx(envy.max(), rel=1e-5, abs=1e-6)
-    assert audit["sharing-incentive"].violation == pytest.approx(max(np.max(owed - does), 0), rel=1e-5, abs=1e-6)
+    assert audit["sharing-incentive"].violation == pytest.approx(max(lack, 0), rel=1e-5, abs=1e-6)
     assert audit["pareto"].holds is False
-    better = audit["pareto"].witness.tasks  # type: ignore[union-attr]
+    witness = audit["pareto"].witness
+    assert witness is not None
+    better = witness.tasks
+    assert better is not None
     assert (instance.work(better) >= does - 1e-9).all()
     assert not violations(instance, better, "rdm", 1e-9)
 
@@ -112,7 +116,7 @@ def test_fractions_give_the_same_verdicts() -> None:
 
 def test_work_is_what_counts() -> None:
     """Twice the speed, everywhere and for all, makes every violation twice as large."""
-    lab = fo.Instance([[8], [8]], [[[1], [2]], [[1], [1]]], speeds=[[1, 0.5], [1, 1]], users=["a", "b"], servers=["s", "t"])
+    lab = fo.Instance([[8], [8]], [[[1], [2]], [[1], [1]]], speeds=[[1.0, 0.5], [1.0, 1.0]], users=["a", "b"], servers=["s", "t"])
     properties = ["sharing-incentive", "envy-freeness", "max-min"]
     once = fo.audit(given(lab, [[1, 0], [7, 8]], "rdm"), properties)
     twice = fo.audit(given(lab.replace(speeds=2 * lab.speeds), [[1, 0], [7, 8]], "rdm"), properties)
