@@ -239,9 +239,6 @@ class Notion(ABC):
         if not self.by_server:
             what = f'"{self.name}" measures tasks that are the same everywhere'
             refuse_by_server(instance, what, 'use "cdrf", "tsf", "max-min" or "proportional"')
-        if instance.is_tree or instance.rules or any(limit.resource is not None for limit in instance.limits):
-            what = "queues, guarantees, weights of 0, rules and limits of a resource count tasks that are the same everywhere"
-            refuse_by_server(instance, what, "leave these out, or give one demand and no speeds")
         self.check_queues(instance)
         if instance.weights.ndim == 2 and not self.weights_per_resource:
             raise Unsupported(

@@ -243,7 +243,7 @@ def holdings_of(allocation: Allocation, name: str) -> UserHoldings | QueueHoldin
         raise KeyError(f'there is no {what} "{name}"{did_you_mean(str(name), names)}; there are {joined(names, 5)}')
     n = instance.users.index(name)
     tasks = allocation.tasks[n].sum()
-    used = instance.held_of(allocation.tasks)[n] if instance.demands_by_kind.shape[1] > 1 else tasks * instance.demands[n]
+    used = instance.held_of(allocation.tasks)[n]
     parts = tasks * allocation.counted_parts[n] if allocation.counting else safe_ratio(used, instance.total_capacity)
     held = np.flatnonzero(allocation.tasks[n])
     return UserHoldings(
@@ -298,7 +298,7 @@ def queue_holdings(
     order = tree_order(tree)
     total = tasks.sum(axis=1)
     of_users = np.column_stack([total, shares if shares.ndim == 1 else np.full(instance.n_users, np.nan)])
-    sums, used = _sums(tree, of_users), _sums(tree, total[:, None] * instance.demands)
+    sums, used = _sums(tree, of_users), _sums(tree, instance.held_of(tasks))
     users = _sums(tree, np.ones((instance.n_users, 1)))[:, 0]
     capacity = instance.total_capacity
     parts = np.divide(used, capacity, out=np.zeros_like(used), where=capacity > 0)

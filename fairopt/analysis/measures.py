@@ -235,7 +235,7 @@ def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: f
         if use > amount * (1 + tolerance) + tolerance * (amount == 0):
             found.append(Violation(limit_name(name), _number(use), _number(amount), units.get(name, "")))
     for row in counted_rows(instance, tasks):
-        held_together = _number(row.used(instance.demands, tasks))
+        held_together = _number(row.used(instance.kinds, tasks))
         if held_together > row.bound * (1 + tolerance) + tolerance * (row.bound == 0):
             name = row.name if row.keepers else f"limit {row.name}" if row.selection is not None else f"limit of {row.name}"
             unit = units.get(instance.resources[row.resource], "") if row.resource >= 0 else ""

@@ -317,7 +317,7 @@ def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> fl
     if some.size:
         worst = max(worst, _relative(servers_at_once(instance, tasks)[some], instance.parallelism[some]))
     for row in counted_rows(instance, tasks):
-        worst = max(worst, _relative(np.array([row.used(instance.demands, tasks)]), np.array([row.bound])))
+        worst = max(worst, _relative(np.array([row.used(instance.kinds, tasks)]), np.array([row.bound])))
     if instance.shared_capacity.size:
         worst = max(worst, _relative(instance.usage_of_shared(tasks), instance.shared_capacity))
     worst = max(worst, rule_excess(instance, tasks))

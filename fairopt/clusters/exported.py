@@ -80,12 +80,17 @@ class Export:
             "tasks may not"
             for rule in whole.instance.rules
         )
+        of_servers = (
+            f"{kind} does not know that a task takes other amounts, or does other work, on other servers: the amounts are those of the "
+            "tasks where they are placed here"
+            for _ in range(whole.instance.differs_by_server)
+        )
         return cls(
             kind,
             dict(files),
             whole,
             dict(names),
-            (*whole.notes, *notes_of_units(holdings.measures), *of_limits, *of_rules, *of_orders, *notes),
+            (*whole.notes, *notes_of_units(holdings.measures), *of_servers, *of_limits, *of_rules, *of_orders, *notes),
         )
 
     @property

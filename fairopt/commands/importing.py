@@ -100,6 +100,7 @@ _importer(
     nodes=file("kubectl get nodes -o json", NEEDED),
     pods=files("kubectl get pods -A -o json."),
     queues=files("Queues of Kueue, Volcano or KAI, and ResourceQuotas: YAML or JSON."),
+    speeds=file("Speeds of tasks by flavor or label of nodes. Columns servers, speed, and owner."),
     owners=_owners("Owners of pods: namespace, label:KEY or priority.", "namespace"),
     daemonsets=Option(
         Annotated[
@@ -116,6 +117,7 @@ _importer(
     jobs=file("squeue --json", NEEDED),
     associations=file("sacctmgr -P show assoc tree (accounts, shares, GrpTRES), sshare -a -l -P, or slurmrestd's answer."),
     partitions=file("scontrol show partitions (text, or --json)"),
+    speeds=file("Speeds of tasks by type of GPU or feature of nodes. Columns servers, speed, and owner."),
     sacct=file(
         "sacct -a -X -P with the columns JobID, Account, User, Partition, Start, End, AllocTRES, ReqTRES, NodeList, Constraints: "
         "what is held is then the average over --window."

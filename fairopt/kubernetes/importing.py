@@ -36,7 +36,9 @@ from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.imported import Import
 from fairopt.clusters.json_export import Part
+from fairopt.clusters.queue_tree import Forest
 from fairopt.clusters.shapes import Tasks
+from fairopt.clusters.speeds import Speeds, read_speeds
 from fairopt.errors import InvalidInstance
 from fairopt.instance.quantities import NANO
 from fairopt.kubernetes.placement import Constraints, Labels
@@ -55,6 +57,7 @@ def import_kubernetes(
     pods: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     *,
     queues: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    speeds: str | os.PathLike[str] | None = None,
     users: str = "namespace",
     weights: Mapping[str, float] | None = None,
     demand: Demand = "shapes",
@@ -72,6 +75,8 @@ def import_kubernetes(
     queues : path or paths
         YAML or JSON of ``kubectl get``: ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of Kueue, or Queues of Volcano or KAI, and
         ResourceQuotas. The result says what a guarantee means in that scheduler (`Import.options`).
+    speeds : path, optional
+        A table of how much work a task does on nodes of a flavor, or with a label (:mod:`fairopt.clusters.speeds`); default: 1.
     users : str
         The owner of a pod: "namespace", "label:KEY" (pods without the label: "(no KEY)") or "priority" (its priority class).
     weights : mapping, optional
@@ -193,7 +198,14 @@ def import_kubernetes(
         own_weights=weights,
         demand=demand,
         what="pod",
+        speeds=None if speeds is None else _speeds(speeds, open_nodes, forest, {pod.owner for pod in kept}, account),
     )
+
+
+def _speeds(path: str | os.PathLike[str], nodes: Sequence[Node], forest: Forest | None, owners: set[str], account: Account) -> Speeds:
+    """Read a table of speeds: a kind is a flavor, and the attributes of a node are its labels."""
+    kinds = forest.kinds if forest else {}
+    return read_speeds(path, [node.name for node in nodes], kinds, [node.labels for node in nodes], owners, account)
 
 
 def _example(nodes: list[Node]) -> Pod:

@@ -61,7 +61,7 @@ class Kueue(SchedulerQueues):
         self._account = account
         self._nodes = _nodes(by_name(kinds["ClusterQueue"], account), by_name(kinds["Cohort"], account))
         _flow(self._nodes)
-        flavors = _flavors(by_name(kinds["ResourceFlavor"], account), cluster, self._nodes, account)
+        self.kinds = flavors = _flavors(by_name(kinds["ResourceFlavor"], account), cluster, self._nodes, account)
         self.queues = [_queue(name, self._nodes, flavors, cluster, account) for name in self._nodes]
         strange = {r for node in self._nodes.values() for _, r in node.nominal if not cluster.having.get(r)}
         if strange:

@@ -88,7 +88,9 @@ def queues_of(
         queues.append(Queue(name(owner, queue), queue, weight, limit=limits.get(owner, {})))
         if owner in limits and len(several[owner]) > 1:
             account.note(f'the ResourceQuota of "{owner}" limits each of its queues, not their sum: a relaxation')
-    forest = Forest(tuple(queues), system.meaning, system.name, within=system.within) if system else Forest(tuple(queues))
+    forest = (
+        Forest(tuple(queues), system.meaning, system.name, within=system.within, kinds=system.kinds) if system else Forest(tuple(queues))
+    )
     strange = forest.resources - {resource for node in nodes for resource in node.allocatable}
     if strange:
         account.note(f"amounts of {joined(sorted(strange), 5)} are left out: no node has it")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from fairopt.clusters.account import Account
@@ -54,12 +55,15 @@ class SchedulerQueues(ABC):
         Whether a guarantee holds only within what the parent gets.
     queues : list of Queue
         The servers of their quotas are nodes.
+    kinds : mapping
+        The nodes of each kind that the scheduler knows.
     """
 
     name: str
     meaning: str = "surplus"
     within: ClassVar[bool] = False
     queues: list[Queue]
+    kinds: Mapping[str, frozenset[str]] = MappingProxyType({})
 
     @abstractmethod
     def __init__(self, parts: Sequence[Part], cluster: Cluster, account: Account) -> None:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,7 @@ from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.imported import Import
 from fairopt.clusters.shapes import SOMEWHERE, Tasks
+from fairopt.clusters.speeds import Speeds, read_speeds
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray
 from fairopt.slurm.jobs import Job, read_job
@@ -54,6 +55,7 @@ def import_slurm(
     associations: str | os.PathLike[str] | None = None,
     partitions: str | os.PathLike[str] | None = None,
     *,
+    speeds: str | os.PathLike[str] | None = None,
     sacct: str | os.PathLike[str] | None = None,
     window: tuple[str, str] | None = None,
     users: str = "account",
@@ -77,6 +79,9 @@ def import_slurm(
     partitions : path, optional
         ``scontrol show partitions``, as text or with ``--json``: the nodes of each partition, where the nodes do not say, and the memory of
         jobs that name none.
+    speeds : path, optional
+        A table of how much work a task does on nodes with a type of GPU or a feature (:mod:`fairopt.clusters.speeds`); default: 1. Slurm
+        knows none: a job with ``--gpus=1`` takes whichever type its constraints allow.
     sacct : path, optional
         ``sacct -a -X -P -S START -E END -o JobID,Account,User,Partition,Start,End,AllocTRES,ReqTRES,NodeList,Constraints``. What is held is
         then the average over the window, not what runs at the moment of ``jobs``.
@@ -182,7 +187,20 @@ def import_slurm(
         own_weights=weights,
         demand=demand,
         what="job",
+        speeds=None if speeds is None else _speeds(speeds, offered, {job.owner for job, _ in kept}, account),
     )
+
+
+def _speeds(path: str | os.PathLike[str], nodes: Sequence[Node], owners: set[str], account: Account) -> Speeds:
+    """Read a table of speeds: a kind is a type of generic resource or a feature, which are the attributes of a node, too."""
+    kinds: dict[str, set[str]] = {}
+    attributes: list[dict[str, str]] = []
+    for node in nodes:
+        generic = [kind.partition(":") for kind in sorted(node.types)]
+        for word in (*node.features, *node.types, *(kind for _, _, kind in generic)):
+            kinds.setdefault(word, set()).add(node.name)
+        attributes.append(dict.fromkeys(sorted(node.features), "true") | {name: kind for name, _, kind in generic})
+    return read_speeds(path, [node.name for node in nodes], kinds, attributes, owners, account)
 
 
 def _widened(jobs: list[Job]) -> list[Job]:

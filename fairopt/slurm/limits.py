@@ -224,8 +224,8 @@ class SlurmLimits:
         """Return the billing weight of each resource: its text, and what one unit of the instance is billed."""
         weights = {}
         instance = self.whole.instance
-        shares = safe_ratio(instance.demands, instance.total_capacity)
-        largest = np.where(np.isfinite(shares), shares, 0.0).max(axis=1, initial=0.0)
+        shares = safe_ratio(instance.demands_by_kind, instance.total_capacity)
+        largest = np.where(np.isfinite(shares), shares, 0.0).max(axis=-1, initial=0.0)
         whole_cluster = _WHOLE_CLUSTER
         while whole_cluster * largest.min(initial=1.0, where=largest > 0) < _LEAST_BILLED:
             whole_cluster *= 10
@@ -242,7 +242,10 @@ class SlurmLimits:
         """Return what the tasks of holders are billed together: each task its largest weighted amount, rounded down."""
         instance, weights = self.whole.instance, self.weights()
         column = [instance.resources.index(resource) for resource in weights]
-        per_task = np.floor((instance.demands[:, column] * [value for _, value in weights.values()]).max(axis=1, initial=0.0) + FITS)
         users = np.any([self.tree.holders[h].users for h in holders], axis=0)
-        tasks = self.whole.tasks if groups is None else self.whole.tasks[:, groups]
-        return enlarged(int(per_task[users] @ tasks[users].sum(axis=1)), self.headroom)
+        billed = 0
+        for g in range(len(self.whole.groups)) if groups is None else groups:
+            amounts = self.whole.demands(g)[:, column] * [value for _, value in weights.values()]
+            per_task = np.floor(amounts.max(axis=1, initial=0.0) + FITS)
+            billed += int(per_task[users] @ self.whole.tasks[users, g])
+        return enlarged(billed, self.headroom)

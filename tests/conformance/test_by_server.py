@@ -1,10 +1,13 @@
 """Demands and speeds by server against an oracle that is given rows alone, and against what they mean where nothing differs."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from open_model import BOUND, campaign, question_by_server
+from queue_oracle import random_tree
 from reference.rows import Rows, leximin
 from scipy.optimize import linprog
 
@@ -100,6 +103,50 @@ def test_work_is_that_of_an_oracle_of_rows(notion: str) -> None:
         np.testing.assert_allclose(found.work, expected, rtol=2e-6, err_msg=f"{notion} {seed}")
 
 
+def test_trees_limits_and_rules_are_those_of_an_oracle_of_rows() -> None:
+    """With shared resources, named limits, rules, queues, tiers and orders at once: a fixed sample of ``open_model.py --by-server``."""
+    found = campaign(range(18), question_by_server)
+    assert not found.failures
+    assert found.worst <= BOUND
+    assert found.exact == 6
+
+
+def test_tasks_in_other_units_on_each_server_change_no_work() -> None:
+    """A task that stands for three on some server takes three times as much there and does three times the work.
+
+    In trees with guarantees, limits, quotas, tiers and lending limits; who is guaranteed tasks, or has some number of them, keeps its unit.
+    """
+    for seed in range(8):
+        plain = random_tree(seed)
+        unit = np.random.default_rng(seed).choice([0.5, 1, 2, 3], (plain.n_users, plain.n_servers))
+        unit[(plain.guarantees > 0) | np.isfinite(plain.tasks)] = 1
+        other = plain.replace(demands=plain.demands[:, None] * unit[:, :, None], speeds=unit)
+        for notion, guarantees in (("drfh", "clamp"), ("tsf", "surplus"), ("max-min", "surplus")):
+            how: Any = {"guarantees": guarantees, "queue_share": "sum"}
+            expected = fo.solve(plain, notion, **how).work
+            np.testing.assert_allclose(fo.solve(other, notion, **how).work, expected, rtol=1e-8, atol=1e-12, err_msg=f"{notion} {seed}")
+
+
+def test_a_user_of_two_kinds_of_servers_is_a_queue_of_two_users() -> None:
+    """One of each kind, whose tasks are worth their speeds; fairness among queues comes first then, and inside them nothing is lost."""
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 50])
+        n, k = int(rng.integers(2, 4)), int(rng.integers(2, 4))
+        capacities, demands, speeds = rng.uniform(2, 8, (k, 2)), rng.uniform(0.2, 2, (n, k, 2)), rng.uniform(0.5, 2, (n, k))
+        weights = rng.choice([0.5, 1, 2], n)
+        queues = [fo.Queue(f"q{j}", weight=float(weights[j])) for j in range(n)]
+        apart = fo.Instance(
+            capacities,
+            demands.reshape(n * k, 2),
+            eligibility=np.tile(np.eye(k, dtype=bool), (n, 1)),
+            queues=queues,
+            queue_of=[queue.name for queue in queues for _ in range(k)],
+        )
+        tasks = fo.solve(apart, "max-min", utility=speeds.ravel(), tree="nested").tasks_per_user
+        found = fo.solve(fo.Instance(capacities, demands, speeds=speeds, weights=weights), "max-min").work
+        np.testing.assert_allclose(found, (tasks.reshape(n, k) * speeds).sum(axis=1), rtol=1e-7)
+
+
 @pytest.mark.parametrize("notion", [*NOTIONS, "efficiency", "proportional"])
 def test_engines_and_fractions_agree(notion: str) -> None:
     """Two engines in floats, and the answer in fractions."""
@@ -172,29 +219,41 @@ def test_who_does_not_follow_it_refuses_it() -> None:
                 fo.solve(instance, notion)
         with pytest.raises(fo.Unsupported, match="user-1"):
             instance.pooled()
-    with pytest.raises(fo.Unsupported, match="queues, guarantees"):
-        fo.solve(lab.replace(guarantees=[1, 0]), "cdrf")
+    tree = lab.replace(queues=[fo.Queue("q")], queue_of=["q", None])
+    with pytest.raises(fo.Unsupported, match="a queue has no dominant share"):
+        fo.solve(tree, "drfh", queue_share="dominant")
 
 
-def filled(instance: fo.Instance, unit: list[float], best_fit: bool) -> np.ndarray:
+def filled(instance: fo.Instance, unit: list[float], placement: str, limits: Sequence[tuple[np.ndarray, float]] = ()) -> np.ndarray:
     """Return tasks, (users, servers), placed one at a time: whoever has done the least work for its weight, on the first server that fits.
 
-    With ``best_fit``, on the one that has the least free, as a sum of parts of the cluster. A row stands for one server.
+    With "tightest", on the one that has the least free, as a sum of parts of the cluster; with "fastest" on the one where the dominant
+    part of the cluster that a unit of work takes is smallest. A row stands for one server. ``limits`` are what a task counts, (users,
+    servers), and a bound.
     """
     free, tasks = instance.capacities.copy(), np.zeros(instance.speeds.shape)
-    total = instance.capacities.sum(axis=0)
     stopped: set[int] = set()
+    m = instance.n_server_resources
+    across = [(instance.demands_by_kind[:, :, r][:, instance.kind_of], amount) for r, amount in enumerate(instance.shared.values(), m)]
+    across += limits
     while len(stopped) < instance.n_users:
         shares = (tasks * instance.speeds).sum(axis=1) * unit / instance.weights
         n = min((each for each in range(instance.n_users) if each not in stopped), key=lambda each: (round(shares[each], 12), each))
         fits = [i for i in range(instance.n_servers) if instance.eligibility[n, i]]
-        fits = [i for i in fits if (instance.demands_by_kind[n, instance.kind_of[i]] <= free[i] + 1e-9).all()]
+        fits = [i for i in fits if (instance.demands_by_kind[n, instance.kind_of[i]][:m] <= free[i] + 1e-9).all()]
+        fits = [i for i in fits if all((use * tasks).sum() + use[n, i] <= bound + 1e-9 for use, bound in across)]
         if not fits or tasks[n].sum() + 1 > instance.tasks[n] + 1e-9:
             stopped.add(n)
             continue
-        i = min(fits, key=lambda each: (round(float((free[each] / total).sum()), 12), each)) if best_fit else fits[0]
+        demands = instance.demands_by_kind[n, instance.kind_of]
+        total = instance.total_capacity
+        if placement == "tightest":
+            fits.sort(key=lambda each: (round(float((free[each] / total[:m]).sum()), 12), each))
+        elif placement == "fastest":
+            fits.sort(key=lambda each: (round(float((demands[each] / total).max() / instance.speeds[n, each]), 12), each))
+        i = fits[0]
         tasks[n, i] += 1
-        free[i] -= instance.demands_by_kind[n, instance.kind_of[i]]
+        free[i] -= instance.demands_by_kind[n, instance.kind_of[i]][:m]
     return tasks
 
 
@@ -205,5 +264,29 @@ def test_schedules_place_tasks_by_the_demand_of_the_server(notion: str, placemen
     for instance in [each.replace(counts=None) for each in (drawn(seed, limited=False) for seed in range(40, 52)) if not each.shared]:
         unit = [unit_of_work(instance, notion, n) for n in range(instance.n_users)]
         found = fo.schedule(instance, notion, placement=placement)
-        np.testing.assert_array_equal(found.tasks, filled(instance, unit, placement != "first-fit"))
+        np.testing.assert_array_equal(found.tasks, filled(instance, unit, "first-fit" if placement == "first-fit" else "tightest"))
     assert (fo.schedule(instance, notion, placement=placement, exact=True).tasks == found.tasks).all()
+
+
+@pytest.mark.parametrize("notion", ["max-min", "drfh"])
+def test_the_fastest_server_has_the_most_work_for_the_share(notion: str) -> None:
+    """Task by task, as a loop that is written down does, in floats and in fractions; where nothing differs it is first-fit."""
+    for instance in [each.replace(counts=None) for each in (drawn(seed, limited=False) for seed in range(60, 70)) if not each.shared]:
+        unit = [unit_of_work(instance, notion, n) for n in range(instance.n_users)]
+        found = fo.schedule(instance, notion, placement="fastest")
+        np.testing.assert_array_equal(found.tasks, filled(instance, unit, "fastest"))
+    assert (fo.schedule(instance, notion, placement="fastest", exact=True).tasks == found.tasks).all()
+    plain = instance.replace(speeds=None, demands=instance.demands_by_kind[:, 0])
+    first = fo.schedule(plain, notion, placement="first-fit")
+    assert (fo.schedule(plain, notion, placement="fastest").tasks == first.tasks).all()
+
+
+@pytest.mark.parametrize("placement", ["first-fit", "fastest", "joint"])
+def test_schedules_within_resources_of_the_cluster(placement: str) -> None:
+    """What a task takes of a resource of the cluster differs by server, too."""
+    for instance in [each.replace(counts=None) for each in (drawn(seed, limited=False) for seed in range(80, 100)) if each.shared]:
+        unit = [unit_of_work(instance, "max-min", n) for n in range(instance.n_users)]
+        found = fo.schedule(instance, "max-min", placement=placement)
+        expected = filled(instance, unit, "first-fit" if placement == "joint" else placement)
+        np.testing.assert_array_equal(found.tasks, expected)
+    assert (fo.schedule(instance, "max-min", placement=placement, exact=True).tasks == found.tasks).all()

@@ -139,7 +139,7 @@ def _rules(allocation: Allocation) -> tuple[str, str] | None:
     if not (any(level.part for level in allocation.levels) and isinstance(allocation.question, Optimum)):
         return None
     notion = allocation.question.notion
-    return (notion.guarantees, notion.queue_share or notion.default_queue_share) if isinstance(notion, ShareNotion) else None
+    return (notion.guarantees, notion.queue_share_of(allocation.instance)) if isinstance(notion, ShareNotion) else None
 
 
 def _deepest(holdings: list[QueueHoldings], *, everything: bool) -> int:
