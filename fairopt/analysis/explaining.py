@@ -141,10 +141,11 @@ def explain(
             raise InvalidInstance("only users are compared with each other; leave against out, or name a user")
         node = allocation.instance.tree.index(queue)
         below, view = np.flatnonzero(allocation.instance.tree.below[node]), allocation.as_known
-        tasks = number(view.tasks_per_user[below].sum())
+        tasks, work = number(view.tasks_per_user[below].sum()), number(view.work[below].sum())
+        of_work = "" if allocation.instance.speeds_given is None else "the work of "
         deadline = Deadline(time_limit)
         would = gains_of_queue(allocation, node, resolves=resolves, deadline=deadline, done=done)
-        told = (*about_queue(view, node), *idle_weight(allocation, node=node), *what_would_help(would, tasks))
+        told = (*about_queue(view, node), *idle_weight(allocation, node=node), *what_would_help(would, work, of_work))
         if not isinstance(allocation.question, Optimum):
             told = (*told, against_optimum(allocation, below, deadline))
         return Explanation(None, None, tasks, told, (), would, queue, allocation.instance.units, question, queue_in_short(view, node))

@@ -55,14 +55,14 @@ def gains_of_queue(
     return tuple(sorted(found, key=lambda each: -digits(each.best_known)))
 
 
-def what_would_help(found: tuple[Gain, ...], tasks: Number) -> Iterator[str]:
-    """Yield the sentences on the gains: the best of them, and what would give nothing."""
+def what_would_help(found: tuple[Gain, ...], tasks: Number, of_work: str = "") -> Iterator[str]:
+    """Yield the sentences on the gains: the best of them, and what would give nothing; ``of_work``: "the work of " for gains of work."""
     good = [gain for gain in found if gain.best_known > 0]
     if good:
         first, *others = good[:_NAMED]
-        yield f"What would help: {first.change} would give it {_gain(first, tasks)}."
+        yield f"What would help: {first.change} would give it {_gain(first, tasks, of_work)}."
         for gain in others:
-            yield f"{gain.change[0].upper()}{gain.change[1:]} would give it {_gain(gain, tasks)}."
+            yield f"{gain.change[0].upper()}{gain.change[1:]} would give it {_gain(gain, tasks, of_work)}."
     known = [gain for gain in found if gain.by_solving is not None]
     if known and not good:
         if len(known) > 1:
@@ -76,9 +76,9 @@ def what_would_help(found: tuple[Gain, ...], tasks: Number) -> Iterator[str]:
         yield f"{plural(len(late), 'change was', 'changes were')} not solved: {late[0]}."
 
 
-def _gain(gain: Gain, tasks: Number) -> str:
+def _gain(gain: Gain, tasks: Number, of_work: str) -> str:
     more = gain.best_known
-    text = plural(more, "task", digits=3)
+    text = of_work + plural(more, "task", digits=3)
     return f"{text} more ({part_more(more, tasks)})" if tasks > 0 else text
 
 

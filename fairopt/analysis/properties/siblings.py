@@ -215,8 +215,7 @@ class Families:
 
     def _idle(self, keeping: Keeping, child: Child) -> Any:
         """Return what queues keep of a resource on a group of servers and do not use, those of the child left out."""
-        tasks = np.where(keeping.servers, self.case.allocation.tasks, 0)
-        held = keeping.held(self.instance.held_of(tasks)[:, keeping.resource])
+        held = keeping.held(self.instance.kinds.held(self.case.allocation.tasks, keeping.servers, keeping.resource))
         counted = keeping.counted(held)
         others = [k for k in keeping.keepers(held) if not (child.is_queue and child.node in self._way(keeping.nodes[k]))]
         return sum(keeping.kept[k] - counted[k] for k in others)

@@ -136,3 +136,26 @@ def test_who_has_all_its_tasks_on_slow_servers_wants_the_fast_ones() -> None:
     audit = fo.audit(given(lab, [[0, 4], [4, 0]], "rdm"), ["envy-freeness", "pareto"])
     assert audit["envy-freeness"].violation == 36
     assert audit["pareto"].violation == pytest.approx(36)
+
+
+def test_queues_are_judged_by_work() -> None:
+    """A queue with the slice of its weight is better off if nobody below it does less and somebody does more; guarantees are amounts."""
+    lab = fo.Instance(
+        [[8], [8]],
+        [[[1], [2]], [[1], [1]], [[1], [1]]],
+        speeds=[[1.0, 0.5], [1.0, 1.0], [1.0, 2.0]],
+        users=["a", "b", "c"],
+        servers=["s", "t"],
+        resources=["gpu"],
+        queues=[fo.Queue("p", guarantee={"gpu": 6.0}), fo.Queue("q")],
+        queue_of=["p", "q", "q"],
+    )
+    held = given(lab, [[2, 0], [6, 0], [0, 8]], "rdm")
+    audit = fo.audit(held, ["envy-freeness", "sharing-incentive", "guarantees", "pareto"])
+    assert audit["guarantees"].violation == 2  # 4 gpu are missing, 2 tasks of 2 gpu at least
+    # The slice of p: its guarantee of 6, of which it holds 2, and half of what is left of 16 gpu beyond the 2 that it holds.
+    assert audit["sharing-incentive"].witness.users == ("a",)  # type: ignore[union-attr]
+    assert audit["envy-freeness"].violation == pytest.approx(6 + 8 / 4 - 2)  # with what q holds: 6 on s, 4 tasks of half the work on t
+    assert audit["pareto"].holds
+    told = str(fo.explain(held, queue="p"))
+    assert "It is guaranteed 6 gpu, and 4 are missing" in told
