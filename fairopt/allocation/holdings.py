@@ -102,6 +102,7 @@ class QueueHoldings:
     used : mapping from resources to amounts
     weight : float
     tier : int
+    order : {"fair", "listed"}
     guarantees, limits : tuples of Guaranteed and of Limited
     """
 
@@ -116,6 +117,7 @@ class QueueHoldings:
     used: Mapping[str, float]
     weight: float
     tier: int
+    order: str
     guarantees: tuple[Guaranteed, ...]
     limits: tuple[Limited, ...]
 
@@ -150,6 +152,7 @@ class QueueHoldings:
             "dominant_resource": self.dominant_resource,
             "weight": self.weight,
             "tier": self.tier,
+            "order": self.order,
             "used": dict(self.used),
             "guarantees": [
                 _with_exact(_plain(each) | {"held": each.held, "met": each.met, "missing": each.missing, "borrowed": each.borrowed})
@@ -206,6 +209,7 @@ def frame_of(holdings: Sequence[QueueHoldings]) -> pd.DataFrame:
             "dominant_resource": each.dominant_resource,
             "weight": each.weight,
             "tier": each.tier,
+            "order": each.order,
             "guarantee": each.verdict,
         }
         rows.append(row | {f"{resource} used": amount for resource, amount in each.used.items()})
@@ -321,6 +325,7 @@ def queue_holdings(
                 used=dict(zip(instance.resources, map(number, used[node]), strict=True)),
                 weight=queue.weight,
                 tier=int(tree.tiers[node]),
+                order=queue.order,
                 guarantees=tuple(asked.guarantees(node)) if node else (),
                 limits=tuple(asked.limits(node)) if node else (),
             )

@@ -127,7 +127,7 @@ def measures(
             raise InvalidInstance(f'there is no resource "{resource}"{did_you_mean(resource, resources)}; there are {joined(resources, 8)}')
     result: Measures = {}
     for resource in resources:
-        if resource in instance.shared:  # on no server, where quotas are: `fairopt.clusters.rounding` says so
+        if resource in instance.shared:  # on no server, where quotas are: `fairopt.clusters.exported` says so
             continue
         key = given.get(resource) or key_of(resource)
         if key is None:

@@ -365,11 +365,6 @@ def _said(instance: Instance, per_user: FloatArray, program: WholePlacement, tas
         notes.append(
             f"{joined(none, _MOST)} {'gets' if len(none) == 1 else 'get'} no whole task, and a quota of 0 where the owner has no other"
         )
-    if instance.shared:
-        there = joined([instance.amount(amount, name, 6) for name, amount in instance.shared.items()], _MOST)
-        notes.append(
-            f"the whole tasks keep within the {there} of the whole cluster, but these are on no server, and no file here limits them"
-        )
     split = int(((tasks > 0).sum(axis=1) > 1).sum())
     pairs = plural(int((tasks > 0).sum()), "pair of user and row", "pairs of user and row")
     where = "" if not split else f"; {plural(split, 'user')} on more than one row"

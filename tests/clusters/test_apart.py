@@ -28,14 +28,21 @@ def drawn(seed: int) -> fo.Instance:
         counts=rng.integers(1, 4, k),
         tasks=np.where(rng.random(n) < 0.3, rng.integers(1, 8, n), np.inf),
         parallelism=np.where(rng.random(n) < 0.3, rng.integers(1, 4, n), np.inf),
+        limits=[
+            fo.Limit("few", 5, each="user"),
+            fo.Limit("first", 3, users=["user-1"], servers=["server-1"]),
+            fo.Limit("amounts", 9, resource="resource-1", users=["user-2"]),
+        ]
+        if seed % 2
+        else None,
     )
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_whole_tasks_fit_where_they_are(seed: int) -> None:
-    """Counted here, row by row: capacities, tasks, servers at once; rounded up at most once; single servers hold them."""
+    """Counted here, row by row: capacities, tasks, servers at once, limits; rounded up at most once; single servers hold them."""
     instance = drawn(seed)
-    allocation = fo.solve(instance, "cdrf" if seed % 2 else "max-min")
+    allocation = fo.solve(instance, "max-min" if instance.limits else "cdrf")
     whole = whole_tasks(allocation)
     assert (whole.tasks == np.round(whole.tasks)).all()
     back = whole.on_rows()
@@ -46,6 +53,10 @@ def test_whole_tasks_fit_where_they_are(seed: int) -> None:
     assert (np.einsum("nim,ni->im", demands, back) <= instance.row_capacity + 1e-9).all()
     alone = (instance.capacities / demands).min(axis=2)
     assert ((back / alone).sum(axis=1) <= instance.parallelism + 1e-9).all()
+    if instance.limits:
+        assert (back.sum(axis=1) <= 5).all()
+        assert back[0, 0] <= 3
+        assert (demands[1, :, 0] * back[1]).sum() <= 9
     for g, packed in enumerate(whole.packed):
         for kind in packed.kinds:
             used = sum(number * demands[whole.apart.user[part], whole.groups[g].rows[0]] for part, number in kind.tasks.items())
@@ -107,3 +118,17 @@ def test_billing_of_slurm_counts_tasks_where_they_are() -> None:
     found = re.search(r"name=train set GrpTRES=billing=(\d+)", exported.text)
     assert found is not None
     assert int(found[1]) == pytest.approx(expected, rel=1e-3)
+
+
+def test_queues_hold_what_their_users_take_where_they_are() -> None:
+    """A limit of 8 GPUs of a queue counts two of each of its tasks on V100; what is exported is within it."""
+    queues = [fo.Queue("lab", limit={"gpu": 8}), fo.Queue("rest", guarantee={"gpu": 6})]
+    tree = LAB.replace(queues=queues, queue_of=["lab", "rest", "rest"])
+    exported = fo.export_kueue(fo.solve(tree, "cdrf"))
+    used = np.einsum("i,i->", exported.whole.on_rows()[0], tree.demands_by_kind[0, tree.kind_of, 0])
+    assert 6 <= used <= 8
+    objects = {
+        each["metadata"]["name"]: each["spec"] for each in yaml.safe_load_all(exported.text) if each and each["kind"] == "ClusterQueue"
+    }
+    quotas = [resource for flavor in objects["lab"]["resourceGroups"][0]["flavors"] for resource in flavor["resources"]]
+    assert sum(int(each["nominalQuota"]) for each in quotas if each["name"] == "nvidia.com/gpu") == used
