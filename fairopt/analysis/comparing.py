@@ -187,7 +187,8 @@ class _Work:
                 most = solve(counted, "efficiency", sharing=sharing, exact=exactly)
                 self.largest_total = self._total(most)
                 if most.exact is not None:
-                    total: Any = self.exact_weights @ most.in_fractions.work
+                    work: Any = most.in_fractions.work
+                    total: Any = self.exact_weights @ work
                     self.exact_total = Fraction(total)
         except (InvalidInstance, Unsupported):  # the instance or the sharing is at fault: no row can be made
             raise
@@ -290,6 +291,8 @@ class _Work:
             return None
         view, part = allocation.in_fractions, takes_part(self.instance)
         found = {"tasks": Fraction(view.tasks.sum())}
+        if self.instance.speeds_given is not None:
+            found["work"] = Fraction(view.work.sum())
         if part.any():
             found["smallest_share"] = Fraction(dominant_shares(view)[part].min())
         if self.exact_total:

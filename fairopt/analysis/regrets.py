@@ -31,8 +31,8 @@ are compared. Users of whom no task can run are left out.
   them, part of a shortfall may be the choice among equals.)
 * Union of polytopes (`Disjunctive`, ``prefer=``). It maximises no order either; only ``total`` is compared.
 
-``total`` = shortfall(sum_n x*[n], sum_n x[n]), in tasks, or in work where tasks do other work on other servers. It is >= 0 if the total is the goal; otherwise it may have any sign, because the
-exact allocation may give up tasks for fairness.
+``total`` = shortfall(sum_n x*[n], sum_n x[n]), in tasks, or in work where tasks do other work on other servers. It is >= 0 if the total is
+the goal; otherwise it may have any sign, because the exact allocation may give up tasks for fairness.
 
 *Queues.* Where users are in queues, ``queue`` is the largest shortfall of the share of a queue, whatever the goal, and ``worst_queue`` its
 name. The share is the dominant share of what the queue holds, or the sum of its users' shares, as the notion fills the tree.

@@ -144,10 +144,16 @@ class Derived:
 
     def usage(self, tasks: FloatArray, users: Any = slice(None)) -> FloatArray:
         """Return what tasks of these users, (users, servers), take of the resources of servers, (servers, M)."""
-        by_kind = self.demands_by_kind[users, :, : self.n_server_resources]
+        return self._taken(tasks, self.demands_by_kind[users, :, : self.n_server_resources])
+
+    def taken_on_rows(self, tasks: FloatArray) -> FloatArray:
+        """Return what tasks, (users, servers), take of all resources on each row, shared ones too, (servers, resources)."""
+        return self._taken(tasks, self.demands_by_kind)
+
+    def _taken(self, tasks: FloatArray, by_kind: FloatArray) -> FloatArray:
         if by_kind.shape[1] == 1:
             return tasks.T @ by_kind[:, 0]
-        used = np.zeros((self.n_servers, self.n_server_resources), np.result_type(tasks, by_kind))
+        used = np.zeros((self.n_servers, by_kind.shape[2]), np.result_type(tasks, by_kind))
         for k in range(by_kind.shape[1]):
             used[self.kind_of == k] = tasks[:, self.kind_of == k].T @ by_kind[:, k]
         return used
@@ -162,9 +168,9 @@ class Derived:
             cost[:, self.kind_of == k] = by_kind[:, k] @ prices[self.kind_of == k].T
         return cost
 
-    def held_of(self, tasks: FloatArray) -> FloatArray:
-        """Return what tasks, (users, servers), take of each resource by user, (users, resources)."""
-        by_kind = self.demands_by_kind
+    def held_of(self, tasks: FloatArray, users: Any = slice(None)) -> FloatArray:
+        """Return what tasks of these users, (users, servers), take of each resource by user, (users, resources)."""
+        by_kind = self.demands_by_kind[users]
         parts = [tasks[:, self.kind_of == k].sum(axis=1)[:, None] * by_kind[:, k] for k in range(by_kind.shape[1])]
         return np.asarray(sum(parts[1:], parts[0]))
 
