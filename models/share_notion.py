@@ -214,7 +214,7 @@ class ShareNotion(Notion):
         if not instance.is_tree:
             return
         if not goal.in_shares:
-            check_limits_alone(self.name, instance, guarantees=goal.feature in (Feature.TOTAL, Feature.ALPHA_FAIR))
+            check_limits_alone(self.name, instance, guarantees=goal.feature in (Feature.TOTAL, Feature.ALPHA_FAIR, Feature.TRADEOFF))
         elif goal.feature is not Feature.LEXIMIN:
             check_no_queues(self.name, instance)
         elif self.tree == "nested":

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 _MOST_WHOLE_PAIRS = 2_000_000
 _OBEYING = 'a notion that does, such as "drfh", "max-min", "proportional" or "efficiency"'
 _RULED_WHOLE = (Feature.LEXIMIN, Feature.TOTAL)
-_RULED = (Feature.LEXIMIN, Feature.TOTAL, Feature.TREE, Feature.NESTED, Feature.ALPHA_FAIR)
+_RULED = (Feature.LEXIMIN, Feature.TOTAL, Feature.TREE, Feature.NESTED, Feature.ALPHA_FAIR, Feature.TRADEOFF)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -299,7 +299,7 @@ def with_rules(program: Program, notion: Notion, instance: Instance, row: IntArr
     if program.down_closed:
         return program
     own = notion.notion if isinstance(notion, Stated) else notion
-    by_worth = program.goal.feature is Feature.ALPHA_FAIR
+    by_worth = program.goal.feature in (Feature.ALPHA_FAIR, Feature.TRADEOFF)
     name = program.limit_name(int(np.flatnonzero(program.limits.kinds == LimitKind.RULE)[0]))
     if program.goal.feature not in _RULED or (by_worth and not isinstance(own, ShareNotion)):
         raise Unsupported(f'the program has the rule "{name}", and "{program.name}" obeys none; use {_OBEYING}')
