@@ -282,7 +282,9 @@ def exact_rows(
                 raise Unsupported(
                     f'"{program.name}" gives no slices in fractions; leave exact out, or give them as rows of the kind LimitKind.NAMED'
                 )
-            values, bound = one, next(bounds_of_slices)
+            of_cluster = keys[1] >= instance.n_servers and kinds.demands.shape[1] > 1
+            values = kinds.of_pairs(users[pairs], servers[pairs], keys[1] - instance.n_servers) if of_cluster else one
+            bound = next(bounds_of_slices)
         elif sort == LimitKind.SHARED:
             values, bound = (
                 kinds.of_pairs(users[pairs], servers[pairs], keys[0]),
