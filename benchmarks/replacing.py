@@ -1,7 +1,7 @@
 """Which properties a notion keeps when resources replace one another: counterexamples, by random search, shrunk.
 
     python benchmarks/replacing.py            search, and write results/replacing.json and results/replacing.md
-    python benchmarks/replacing.py TRIES      so many random instances for each cell; default 60
+    python benchmarks/replacing.py TRIES      so many random instances for each cell; default 100
 
 Instances have 2 or 3 users, 2 servers that differ, 1 or 2 resources, whole numbers: capacities of 1 to 9, demands of 1 to 4 on each server,
 speeds of 1 to 4. In one half of them nobody runs out of tasks, in the other users have 1 to 4 tasks. Each is solved, and audited for one
@@ -26,7 +26,7 @@ import numpy as np
 import fairopt as fo
 
 RESULTS = Path(__file__).resolve().parent / "results"
-NOTIONS = ("cdrf", "tsf", "drfh", "max-min", "proportional", "efficiency")
+NOTIONS = ("cdrf", "tsf", "drfh", "psdsf", "max-min", "proportional", "efficiency")
 PROPERTIES = ("sharing-incentive", "envy-freeness", "pareto", "population-monotonicity", "strategy-proofness")
 LEAST = 0.01  # of the work of a user who gains or loses
 
@@ -43,12 +43,15 @@ def drawn(rng: np.random.Generator, *, tasks: bool) -> fo.Instance:
 
 
 def violation(instance: fo.Instance, notion: str, name: str) -> tuple[float, str]:
-    """Return by how much a property fails, relative to the most that a user does, and its witness; 0 and "" if it does not."""
+    """Return by how much a property fails, relative to the most that a user does, and its witness; 0 and "" if it does not.
+
+    NaN if the notion refuses the instance.
+    """
     try:
         allocation = fo.solve(instance, notion)
         verdict = fo.audit(allocation, [name], effort=30)[name]
     except fo.FairoptError:
-        return 0.0, ""
+        return float("nan"), ""
     if verdict.witness is None:
         return 0.0, ""
     return verdict.violation / float(allocation.work.max()), verdict.witness.text
@@ -109,11 +112,14 @@ def shrunk(instance: fo.Instance, fails: Callable[[fo.Instance], bool]) -> fo.In
 
 def counterexample(notion: str, name: str, tries: int, *, tasks: bool) -> tuple[int, fo.Instance | None]:
     """Return how many instances were tried, and one on which the property fails, shrunk; None if there was none."""
+    tried = 0
     for seed in range(tries):
         instance = drawn(np.random.default_rng([seed, tasks]), tasks=tasks)
-        if violation(instance, notion, name)[0] > LEAST:
-            return seed + 1, shrunk(instance, lambda each: violation(each, notion, name)[0] > LEAST)
-    return tries, None
+        fails = violation(instance, notion, name)[0]
+        tried += not np.isnan(fails)
+        if fails > LEAST:
+            return tried, shrunk(instance, lambda each: violation(each, notion, name)[0] > LEAST)
+    return tried, None
 
 
 def written(instance: fo.Instance) -> dict[str, Any]:
@@ -133,7 +139,8 @@ def read(arguments: dict[str, Any]) -> fo.Instance:
 
 def table(found: list[dict[str, Any]], *, tasks: bool) -> list[str]:
     """Return a table in Markdown: a row for each notion, and a column for each property."""
-    cells = {(each["notion"], each["property"]): "no" if each["instance"] else "-" for each in found if each["tasks"] == tasks}
+    here = [each for each in found if each["tasks"] == tasks]
+    cells = {(each["notion"], each["property"]): "no" if each["instance"] else "-" if each["tried"] else "refused" for each in here}
     lines = ["| notion | " + " | ".join(name.replace("-", " ") for name in PROPERTIES) + " |", "|---" * (len(PROPERTIES) + 1) + "|"]
     return lines + [f"| {notion} | " + " | ".join(cells[notion, name] for name in PROPERTIES) + " |" for notion in NOTIONS]
 
@@ -162,15 +169,15 @@ def main(tries: int) -> None:
     lines = [
         "# Properties when resources replace one another",
         "",
-        f"`python benchmarks/replacing.py`: at most {tries} instances a cell.",
+        f"`python benchmarks/replacing.py`: {tries} instances a cell at most.",
         "",
     ]
     for tasks in (False, True):
         lines += ["Users have 1 to 4 tasks:" if tasks else "Nobody runs out of tasks:", "", *table(found, tasks=tasks), ""]
-    lines += ["no: a counterexample is in replacing.json; -: none was found."]
+    lines += ["no: a counterexample is in replacing.json; -: none was found; refused: the notion does not take such instances."]
     (RESULTS / "replacing.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"{time.process_time() - started:.0f} s of CPU")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 60)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100)

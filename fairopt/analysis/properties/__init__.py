@@ -59,7 +59,7 @@ BY_WEIGHTS_ALONE = tuple(
 )
 """Compare users by weights, or look at servers, and mean nothing where named limits allow users different amounts."""
 
-OF_EQUAL_TASKS = tuple(check.NAME for check in (bottleneck_fairness, single_resource_fairness, no_justified_complaints, psdsf))
+OF_EQUAL_TASKS = tuple(check.NAME for check in (bottleneck_fairness, single_resource_fairness, no_justified_complaints))
 """Are about tasks that take and do the same on all servers."""
 
 OF_SERVERS_ALONE = tuple(check.NAME for check in (no_justified_complaints, psdsf))

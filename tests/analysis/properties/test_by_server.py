@@ -114,9 +114,12 @@ def test_fractions_give_the_same_verdicts() -> None:
             assert verdict.violation == pytest.approx(floats[name].violation, rel=1e-5)
 
 
+LAB = fo.Instance([[8], [8]], [[[1], [2]], [[1], [1]]], speeds=[[1.0, 0.5], [1.0, 1.0]], users=["a", "b"], servers=["s", "t"])
+
+
 def test_work_is_what_counts() -> None:
     """Twice the speed, everywhere and for all, makes every violation twice as large."""
-    lab = fo.Instance([[8], [8]], [[[1], [2]], [[1], [1]]], speeds=[[1.0, 0.5], [1.0, 1.0]], users=["a", "b"], servers=["s", "t"])
+    lab = LAB
     properties = ["sharing-incentive", "envy-freeness", "max-min"]
     once = fo.audit(given(lab, [[1, 0], [7, 8]], "rdm"), properties)
     twice = fo.audit(given(lab.replace(speeds=2 * lab.speeds), [[1, 0], [7, 8]], "rdm"), properties)
@@ -159,3 +162,23 @@ def test_queues_are_judged_by_work() -> None:
     assert audit["pareto"].holds
     told = str(fo.explain(held, queue="p"))
     assert "It is guaranteed 6 gpu, and 4 are missing" in told
+
+
+def test_servers_that_decide_alone_compare_work() -> None:
+    """PS-DSF is satisfied by its own answers, in units of work; an equal instance in these units gives the same violation."""
+    for seed in range(6):
+        instance = drawn(seed, limited=False)
+        if instance.shared:
+            continue
+        instance = instance.replace(tasks=None)
+        assert fo.audit(fo.solve(instance, "psdsf"), ["psdsf"])["psdsf"].holds
+        demands = instance.demands_by_kind[:, instance.kind_of] / np.where(instance.speeds > 0, instance.speeds, 1)[:, :, None]
+        of_work = instance.replace(demands=demands, speeds=None, eligibility=instance.eligibility)
+        half = fo.solve(instance, "efficiency").tasks / 2
+        there, here = (
+            fo.audit(given(each, x, "rdm"), ["psdsf"])["psdsf"] for each, x in ((of_work, half * instance.speeds), (instance, half))
+        )
+        assert here.holds is there.holds is False
+        assert here.violation == pytest.approx(there.violation, rel=1e-8)
+    few = LAB.replace(tasks=[3, np.inf])
+    assert "other work on other servers" in fo.audit(fo.solve(few, "cdrf"), ["psdsf"])["psdsf"].statement
