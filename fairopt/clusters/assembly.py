@@ -30,6 +30,7 @@ from fairopt.clusters.account import Account
 from fairopt.clusters.imported import Import
 from fairopt.clusters.queue_tree import Forest, groups_of, note_guarantees, on_rows, plant, weighted, with_weights
 from fairopt.clusters.shapes import Shapes, Tasks, labels_of, means_of, natural
+from fairopt.clusters.speeds import Speeds
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.aggregation import number_distinct
@@ -78,10 +79,12 @@ def assemble(
     account: Account,
     *,
     units: Mapping[str, str],
+    shared: Mapping[str, float] | None = None,
     forest: Forest | None = None,
     own_weights: Mapping[str, float] | None = None,
     demand: Demand = "shapes",
     what: str = "task",
+    speeds: Speeds | None = None,
 ) -> Import:
     """Make the instance.
 
@@ -89,12 +92,16 @@ def assemble(
     ----------
     units : mapping
         The resources, in the order of the columns, and their units.
+    shared : mapping, optional
+        The amounts of resources of the cluster, which no node has; their columns are the last ones.
     forest : Forest, optional
         The queues that the export gives; the servers of their quotas are nodes.
     own_weights : mapping, optional
         Weights by owner that the caller gives, instead of those of the export; every owner in it must exist.
     what : str
         What a task is called in the account: "pod", "job".
+    speeds : Speeds, optional
+        The work of a task by owner and node.
     """
     if demand not in ("shapes", "mean"):
         raise InvalidInstance(f'demand is "{demand}"{did_you_mean(str(demand), ["shapes", "mean"])}; give "shapes" or "mean"')
@@ -108,14 +115,20 @@ def assemble(
     counts: FloatArray = np.ones(len(names)) if nodes.counts is None else nodes.counts[order]
 
     shapes = Shapes(tasks, rank, order)
+    speed_of = {owner: speeds.of(owner)[order] for owner in set(tasks.owner)} if speeds is not None else {}
+    if speeds is not None:
+        _bar(shapes, names, speed_of)
     shapes.drop((shapes.demands == 0).all(axis=1), "asks for nothing", what, account)
     nowhere = ~shapes.eligibility.any(axis=1) & (shapes.somewhere == 0)
     shapes.drop(nowhere, "no server meets its constraints, so it can never start", what, account)
-    shapes.drop(~shapes.fits(capacities), "larger than every server on which it may run, so it can never start", what, account)
+    amounts = dict(shared or {})
+    fits = shapes.fits(capacities, np.array(list(amounts.values())))
+    shapes.drop(~fits, "larger than every server on which it may run, so it can never start", what, account)
     if not shapes.queue:
         raise InvalidInstance(f"no {what} of the {kind} export is left, so nothing asks for resources; {account.reasons()}")
-    some_use = (shapes.demands > 0).any(axis=0) | (capacities > 0).any(axis=0)
-    capacities, shapes.demands = capacities[:, some_use], shapes.demands[:, some_use]
+    some_use = (shapes.demands > 0).any(axis=0)
+    some_use |= np.append((capacities > 0).any(axis=0), np.ones(len(amounts), bool))
+    capacities, shapes.demands = capacities[:, some_use[: capacities.shape[1]]], shapes.demands[:, some_use]
     resources = [name for name, used in zip(resources, some_use, strict=True) if used]
     owner_of = {queue: shapes.owner_of[queue] for queue in shapes.queue}
 
@@ -143,7 +156,8 @@ def assemble(
     given_weights = weighted(own_weights or {}, owned, [queue.name for queue in queues])
 
     groups = groups_of(queues, names)
-    row = number_distinct([capacities, eligibility.T, groups.T])
+    speed = np.array([speed_of[owner_of[queue]] for queue in lowest]) if speeds is not None else np.ones((len(lowest), 1))
+    row = number_distinct([capacities, eligibility.T, groups.T, *([speed.T] if speeds is not None else [])])
     first = np.unique(row, return_index=True)[1]
     members, rows = np.bincount(row), first.size
     row_counts = np.bincount(row, weights=counts)
@@ -160,10 +174,12 @@ def assemble(
         eligibility=None if eligibility.all() else eligibility[:, first],
         counts=row_counts,
         tasks=number,
+        speeds=None if speeds is None else speed[:, first],
         queues=[on_rows(queue, row_of, resources) for queue in with_weights(queues, given_weights)],
         queue_of=lowest if queues else None,
         hosts=[tuple(chain.from_iterable(each)) if all(each) else () for each in of_rows],
         owners=[owner_of[queue] for queue in lowest],
+        shared=amounts,
         users=labels,
         units={resource: units[resource] for resource in resources if units[resource] in BYTES and not unit_in_name(resource)},
         servers=servers,
@@ -174,7 +190,11 @@ def assemble(
     if unused.any():
         idle = plural(row_counts[unused].sum(), "server that no task may use counts", "servers that no task may use count")
         account.note(f"{idle} in the capacity of the cluster")
-    over = np.flatnonzero((held.T @ demands > counts[:, None] * capacities * (1 + FITS)).any(axis=1)) if demand == "shapes" else row[:0]
+    over = (
+        np.flatnonzero((held.T @ demands[:, : capacities.shape[1]] > counts[:, None] * capacities * (1 + FITS)).any(axis=1))
+        if demand == "shapes"
+        else row[:0]
+    )
     if over.size:
         account.note(f"running tasks ask for more than the capacity of {plural(over.size, 'node')}, such as {names[over[0]]}")
     placed = np.zeros((len(labels), rows))
@@ -203,3 +223,17 @@ def assemble(
         tuple(account.notes),
         of_owner,
     )
+
+
+def _bar(shapes: Shapes, names: Sequence[str], speed_of: Mapping[str, FloatArray]) -> None:
+    """Let no task run where its speed is 0.
+
+    Raises
+    ------
+    InvalidInstance
+        One runs there.
+    """
+    barred = np.array([speed_of[shapes.owner_of[queue]] == 0 for queue in shapes.queue]).reshape(shapes.eligibility.shape)
+    for n, i in np.argwhere(barred & (shapes.held > 0)).tolist()[:1]:
+        raise InvalidInstance(f"the speed of {named(shapes.owner_of[shapes.queue[n]])} on {named(names[i])} is 0, and its tasks run there")
+    shapes.eligibility = shapes.eligibility & ~barred

@@ -16,6 +16,10 @@ In an `Instance` that is: a user for each job, a server row for each kind with W
 so that tasks are *steps per second*, the time rows sum_m x[m,j] / (W[j] rates[m,j]) <= 1 are the second limits, and sum_j x[m,j] /
 rates[m,j] <= s[m] are the first. A kind with fewer than s[m] accelerators is one where the job may not run.
 
+With ``sharing="rdm"``, accelerators are a resource that is divided: a kind is one row with W[j] of them, a job demands s[m], has one task
+and the speed R[m,j], and x[m,j] = X[m,j] is the part of time itself. The work of a job, sum_j R[m,j] X[m,j], is then in steps per second.
+Both instances have the same optima; this one can also be scheduled, and divided beside other resources.
+
 **Max-min** in Gavel (section 4.1) divides by what equal time gives, X'[m,j] = W[j] / sum_k W[k]:
 
     maximise  min over m of  (1 / w[m]) s[m] (sum_j R[m,j] X[m,j]) / (sum_j R[m,j] X'[m,j])
@@ -33,11 +37,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
 from fairopt.clusters.account import Account
 from fairopt.clusters.asked import keeps_question
+from fairopt.clusters.gavel_json import is_json, read_throughputs
 from fairopt.clusters.imported import Import
 from fairopt.clusters.queue_tree import weighted
 from fairopt.clusters.table_rows import TableRows
@@ -63,6 +69,7 @@ def import_gavel(
     jobs: str | os.PathLike[str] | None = None,
     *,
     weights: Mapping[str, float] | None = None,
+    sharing: Literal["tdm", "rdm"] = "tdm",
     lenient: bool = False,
 ) -> Import:
     """Make an instance of jobs whose throughput on each kind of accelerator was measured.
@@ -70,7 +77,8 @@ def import_gavel(
     Parameters
     ----------
     throughputs : path
-        CSV, or CSV compressed by gzip: columns job_type, scale, worker, thr (steps per second).
+        A table, such as CSV, with the columns job_type, scale, worker, thr (steps per second), or the JSON of Gavel's repository
+        (:mod:`fairopt.clusters.gavel_json`), without its pairs of jobs. Both also compressed by gzip.
     gpus : mapping
         How many accelerators there are of each kind, by the names in the column ``worker``; other rows of the table are not used.
     jobs : path, optional
@@ -78,13 +86,16 @@ def import_gavel(
         job type and scale in the table.
     weights : mapping, optional
         Weight by job type, instead of that of the table.
+    sharing : {"tdm", "rdm"}
+        Divide the time of accelerators, with rates and parallelism, or accelerators as a resource, with speeds.
     lenient : bool
         Leave bad rows out and count them, instead of refusing the tables.
 
     Returns
     -------
     Import
-        Its instance brings rates, so that time is shared; tasks are steps per second, without limit. ``owners`` are the job types.
+        Of "tdm", the instance brings rates, so that time is shared; tasks are steps per second, without limit. Of "rdm", a job is one
+        task, and its work is in steps per second. ``owners`` are the job types.
 
     Raises
     ------
@@ -101,17 +112,21 @@ def import_gavel(
     ...     table = Path(folder, "throughputs.csv")
     ...     _ = table.write_text("job_type,scale,worker,thr\\nlstm,1,k80,4\\nlstm,1,v100,8\\ntranslator,1,k80,1\\ntranslator,1,v100,8\\n")
     ...     instance = import_gavel(table, {"k80": 1, "v100": 1}).instance
+    ...     divided = import_gavel(table, {"k80": 1, "v100": 1}, sharing="rdm").instance
     >>> instance.rates_per_server, instance.parallelism
     (array([[4., 8.],
            [1., 8.]]), array([1., 1.]))
-    >>> fo.solve(instance, "tsf").tasks_per_user.round(6)
-    array([6. , 4.5])
+    >>> fo.solve(instance, "tsf").tasks_per_user.round(6), fo.solve(divided, "tsf").work.round(6)
+    (array([6. , 4.5]), array([6. , 4.5]))
     """
     kinds, numbers = list(gpus), np.array([_whole(kind, number) for kind, number in gpus.items()], float)
     if not kinds:
         raise InvalidInstance('gpus names no kind of accelerator; give how many there are of each, such as {"v100": 8}')
+    if sharing not in ("tdm", "rdm"):
+        raise InvalidInstance(f'sharing is "{sharing}"; give "tdm", which divides time, or "rdm", which divides accelerators')
     account = Account(lenient)
-    measured = throughputs_of(TableRows(throughputs, THROUGHPUTS, "row", account), kinds)
+    table = read_throughputs(throughputs, account) if is_json(throughputs) else throughputs
+    measured = throughputs_of(TableRows(table, THROUGHPUTS, "row", account), kinds)
     names, asked, phi = _jobs(jobs, measured, account)
     if not asked:
         raise InvalidInstance(f"{jobs or throughputs}: no job is left, so nothing asks for accelerators")
@@ -127,13 +142,21 @@ def import_gavel(
         account.note("a job on several accelerators needs them at the same time, which is left to the scheduler's rounds: a relaxation")
     owners = tuple(name for name, _ in asked)
     given = weighted(weights or {}, {owner: (owner,) for owner in owners}, ())
+    rates = np.where(too_large, 0.0, rates)
+    divided: dict[str, Any] = (
+        {
+            "capacities": np.ones((len(kinds), 1)),
+            "demands": np.ones((len(asked), 1)),
+            "counts": numbers,
+            "rates": rates,
+            "parallelism": scales,
+        }
+        if sharing == "tdm"
+        else {"capacities": numbers[:, None], "demands": scales[:, None], "speeds": rates * scales[:, None], "tasks": np.ones(len(asked))}
+    )
     instance = Instance(
-        np.ones((len(kinds), 1)),
-        np.ones((len(asked), 1)),
+        **divided,
         weights=[given.get(owner, own) for owner, own in zip(owners, phi, strict=True)],
-        counts=numbers,
-        rates=np.where(too_large, 0.0, rates),
-        parallelism=scales,
         owners=owners,
         users=names,
         servers=kinds,

@@ -10,7 +10,7 @@ If no queue is given and every owner has one shape of task, the tree is left out
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class Forest:
         The queues whose weight is the weight of an owner; default: the queues that its tasks are in.
     within : bool
         Whether the system grants a guarantee only within what the parent gets, so that children which guarantee more are a mistake.
+    kinds : mapping
+        The nodes of each kind that the system knows, such as the flavors of Kueue.
     """
 
     queues: tuple[Queue, ...] = ()
@@ -54,6 +56,7 @@ class Forest:
     system: str = ""
     of_owner: Mapping[str, tuple[str, ...]] | None = None
     within: bool = False
+    kinds: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def resources(self) -> set[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from fairopt.clusters.account import Account
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray
-from fairopt.tables import Rows, Schema, read
+from fairopt.tables import Rows, Schema, Table, read
 
 __all__ = ["TableRows"]
 
@@ -20,15 +20,15 @@ class TableRows(Rows):
 
     Parameters
     ----------
-    path : path
+    table : path or Table
     schema : Schema
     what : str
         What a row is.
     account : Account
     """
 
-    def __init__(self, path: str | os.PathLike[str], schema: Schema, what: str, account: Account) -> None:
-        super().__init__(read(Path(path), schema))
+    def __init__(self, table: str | os.PathLike[str] | Table, schema: Schema, what: str, account: Account) -> None:
+        super().__init__(table if isinstance(table, Table) else read(Path(table), schema))
         self._what, self._account = what, account
         self._reasons: dict[int, tuple[str, str]] = {}
         self._counted: set[int] = set()

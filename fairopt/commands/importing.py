@@ -100,6 +100,7 @@ _importer(
     nodes=file("kubectl get nodes -o json", NEEDED),
     pods=files("kubectl get pods -A -o json."),
     queues=files("Queues of Kueue, Volcano or KAI, and ResourceQuotas: YAML or JSON."),
+    speeds=file("Speeds of tasks by flavor or label of nodes. Columns servers, speed, and owner."),
     owners=_owners("Owners of pods: namespace, label:KEY or priority.", "namespace"),
     daemonsets=Option(
         Annotated[
@@ -116,6 +117,8 @@ _importer(
     jobs=file("squeue --json", NEEDED),
     associations=file("sacctmgr -P show assoc tree (accounts, shares, GrpTRES), sshare -a -l -P, or slurmrestd's answer."),
     partitions=file("scontrol show partitions (text, or --json)"),
+    licenses=file("scontrol show licenses (text, or --json): named limits."),
+    speeds=file("Speeds of tasks by type of GPU or feature of nodes. Columns servers, speed, and owner."),
     sacct=file(
         "sacct -a -X -P with the columns JobID, Account, User, Partition, Start, End, AllocTRES, ReqTRES, NodeList, Constraints: "
         "what is held is then the average over --window."
@@ -125,6 +128,10 @@ _importer(
         read=lambda window: None if window is None else read_period(window),
     ),
     owners=_owners("Owners of jobs: account or user.", "account"),
+    count_licenses=Option(
+        Annotated[bool, typer.Option("--count-licenses", help="Licences are resources of the cluster, which count in dominant shares.")],
+        False,
+    ),
     ignore_partitions=Option(
         Annotated[bool, typer.Option("--ignore-partitions", help="Let jobs run in every partition.")],
         False,
@@ -183,13 +190,20 @@ _importer(
     "Import jobs with measured throughputs on each kind of accelerator: throughput becomes rates, the scale of a job its parallelism.",
     "throughputs.csv --gpus k80=36 --gpus v100=36 --jobs jobs.csv -o cluster.yaml",
     leave_out=("demand", "current"),
-    throughputs=_log("Columns job_type, scale, worker, thr (steps per second)."),
+    throughputs=_log("Columns job_type, scale, worker, thr (steps per second); or the JSON of Gavel's repository."),
     gpus=Option(
         Annotated[list[str], typer.Option(metavar="KIND=N", help="Number of accelerators of a kind (worker). Repeat for each kind.")],
         NEEDED,
         read=_of_kinds,
     ),
     jobs=file("Columns job_type, scale_factor, priority_weight; default: one job of each."),
+    sharing=Option(
+        Annotated[
+            Literal["tdm", "rdm"],
+            typer.Option(help="Divide the time of accelerators (rates and parallelism), or accelerators as a resource (speeds)."),
+        ],
+        "tdm",
+    ),
 )
 
 

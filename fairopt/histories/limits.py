@@ -113,7 +113,7 @@ class StreamLimits:
         every = np.arange(self.owner.size)
         selections, found = iter(instance.selections), np.zeros((number, len(self.limits)))
         for k, derived in enumerate(self._derived(every)):
-            use = LimitUse([next(selections) for _ in derived], every, instance.demands)
+            use = LimitUse([next(selections) for _ in derived], every, instance)
             found[:, k] = use.over_time(stream, row, tasks, begin, stop, counts).max(axis=1, initial=0.0)
         return found
 

@@ -36,12 +36,15 @@ from fairopt.clusters.asked import keeps_question
 from fairopt.clusters.assembly import Demand, Nodes, assemble
 from fairopt.clusters.imported import Import
 from fairopt.clusters.json_export import Part
+from fairopt.clusters.queue_tree import Forest
 from fairopt.clusters.shapes import Tasks
+from fairopt.clusters.speeds import Speeds, read_speeds
 from fairopt.errors import InvalidInstance
 from fairopt.instance.quantities import NANO
 from fairopt.kubernetes.placement import Constraints, Labels
 from fairopt.kubernetes.queues import queues_of
 from fairopt.kubernetes.records import ALWAYS, Node, Pod, add, in_units, owner_of, read_node, read_objects, read_pod, unit_of
+from fairopt.kubernetes.scheduler_queues import Extra
 from fairopt.wording import plural
 
 __all__ = ["import_kubernetes"]
@@ -55,6 +58,7 @@ def import_kubernetes(
     pods: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     *,
     queues: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    speeds: str | os.PathLike[str] | None = None,
     users: str = "namespace",
     weights: Mapping[str, float] | None = None,
     demand: Demand = "shapes",
@@ -72,6 +76,8 @@ def import_kubernetes(
     queues : path or paths
         YAML or JSON of ``kubectl get``: ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of Kueue, or Queues of Volcano or KAI, and
         ResourceQuotas. The result says what a guarantee means in that scheduler (`Import.options`).
+    speeds : path, optional
+        A table of how much work a task does on nodes of a flavor, or with a label (:mod:`fairopt.clusters.speeds`); default: 1.
     users : str
         The owner of a pod: "namespace", "label:KEY" (pods without the label: "(no KEY)") or "priority" (its priority class).
     weights : mapping, optional
@@ -161,13 +167,15 @@ def import_kubernetes(
         account.summary["priority classes"] = dict(classes.most_common())
 
     files = [queues] if isinstance(queues, str | os.PathLike) else list(queues)
-    forest, places_in = queues_of(files, kept, open_nodes, users, account) if files else (None, None)
+    nothing: tuple[None, None, list[Extra]] = None, None, [()] * len(kept)
+    forest, places_in, extra = queues_of(files, kept, open_nodes, users, account) if files else nothing
     amounts = [pod.request for pod in kept] if paths else [node.allocatable for node in open_nodes]
     asked = {resource for each in amounts for resource, amount in each.items() if amount}
     if forest:
         asked |= forest.resources & {resource for node in open_nodes for resource in node.allocatable}
     resources = [*ALWAYS, *sorted(asked - set(ALWAYS))]
-    places = list(dict.fromkeys(pod.constraints for pod in kept))
+    place_of = [(pod.constraints, more) for pod, more in zip(kept, extra, strict=True)]
+    places = list(dict.fromkeys(place_of))
     row = {place: j for j, place in enumerate(places)}
     labels = Labels(open_nodes)
     return assemble(
@@ -180,8 +188,8 @@ def import_kubernetes(
             owner=[pod.owner for pod in kept],
             demands=np.array([[in_units(r, pod.request.get(r, 0)) for r in resources] for pod in kept]).reshape(-1, len(resources)),
             number=np.array([pod.number for pod in kept], float),
-            allowed=np.array([labels.allowed(place) for place in places], bool).reshape(len(places), len(open_nodes)),
-            place=np.array([row[pod.constraints] for pod in kept], int),
+            allowed=np.array([labels.allowed(*place) for place in places], bool).reshape(len(places), len(open_nodes)),
+            place=np.array([row[place] for place in place_of], int),
             where=[pod.where for pod in kept],
             running=[(j, index[pod.node], 1.0) for j, pod in enumerate(kept) if pod.node in index],
             placed=bool(paths),
@@ -193,7 +201,14 @@ def import_kubernetes(
         own_weights=weights,
         demand=demand,
         what="pod",
+        speeds=None if speeds is None else _speeds(speeds, open_nodes, forest, {pod.owner for pod in kept}, account),
     )
+
+
+def _speeds(path: str | os.PathLike[str], nodes: Sequence[Node], forest: Forest | None, owners: set[str], account: Account) -> Speeds:
+    """Read a table of speeds: a kind is a flavor, and the attributes of a node are its labels."""
+    kinds = forest.kinds if forest else {}
+    return read_speeds(path, [node.name for node in nodes], kinds, [node.labels for node in nodes], owners, account)
 
 
 def _example(nodes: list[Node]) -> Pod:

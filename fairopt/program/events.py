@@ -46,6 +46,8 @@ class Work:
     times, changes, subjects, amounts : arrays (events,)
         The events in order of time, and at one time in order of `Change`. The subject is a job (SUBMIT), an owner (JOIN, LEAVE) or a row
         (ADD, REMOVE); ``amounts`` is the number of servers added or removed.
+    speeds : array (streams, rows), optional
+        By which the durations of tasks are divided on the servers of each row, > 0; default 1.
     """
 
     stream: IntArray
@@ -59,3 +61,4 @@ class Work:
     changes: IntArray
     subjects: IntArray
     amounts: IntArray
+    speeds: FloatArray | None = None

@@ -66,6 +66,7 @@ class Rule(IntEnum):
     TIGHTEST = 7
     LOOSEST = 8
     LARGEST_RESIDUAL = 9
+    FASTEST = 10
 
 
 class Kind(IntEnum):
@@ -196,6 +197,8 @@ class Filling:
         Divided by the weights; not divided if there are queues.
     order : int array (users,)
         The users in the order in which ties between shares are broken.
+    costs : array (users, rows), optional
+        The part of the cluster that a unit of work takes on a row, of which the placement "fastest" takes the smallest. Default: all alike.
     scored : int, optional
         How many of the resources placements look at; the others, behind them, are limits of each server. Default: all.
     held : int array (users, single servers), optional
@@ -213,6 +216,7 @@ class Filling:
     held: IntArray | None = None
     queues: Queues | None = None
     scored: int | None = None
+    costs: FloatArray | None = None
 
     @property
     def n_scored(self) -> int:

@@ -39,7 +39,7 @@ def check_placeable(instance: Instance, placement: Placement | Chooser) -> None:
     Unsupported
     """
     nothing = np.flatnonzero(instance.servable & ~instance.zero_demand & needs_no_server(instance))
-    if nothing.size and isinstance(placement, Placement) and placement.rule > Rule.SMALLEST_SHARE:
+    if nothing.size and isinstance(placement, Placement) and Rule.SMALLEST_SHARE < placement.rule != Rule.FASTEST:
         raise Unsupported(
             f'user "{instance.users[nothing[0]]}" demands nothing of servers, so this placement has nothing to compare them by; '
             'use placement="first-fit"'

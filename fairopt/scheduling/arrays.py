@@ -67,7 +67,19 @@ def filling_of(
         order=order_of_ties(instance, ties),
         queues=queues,
         scored=scored,
+        costs=_costs(instance, sharing),
     ), too_large
+
+
+def _costs(instance: Instance, sharing: Sharing) -> FloatArray | None:
+    """Return the part of the cluster that a unit of work takes, (users, rows), 0 for pairs that are not eligible; None: all alike."""
+    if sharing == "tdm":
+        parts = time_of_a_task(instance)
+    elif instance.differs_by_server:
+        parts = safe_ratio(instance.demands_by_kind, instance.total_capacity).max(axis=2)[:, instance.kind_of]
+    else:
+        return None
+    return safe_ratio(np.where(instance.eligibility, parts, 0), instance.speeds)
 
 
 def time_of_a_task(instance: Instance) -> FloatArray:

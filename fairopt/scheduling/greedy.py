@@ -35,7 +35,6 @@ from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.instance.aggregation import single_servers
-from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.fractions import fractions_of
 from fairopt.instance.rule_rows import refuse_rules
 from fairopt.instance.tolerances import CERTIFIED, FITS
@@ -176,9 +175,6 @@ def schedule(
     started = time.perf_counter()
     how_placed, name, own = planned(criterion, placement=placement, ties=ties, seed=seed, stop=stop, **options)
     chosen, how = checked(instance, own, sharing, {})
-    if instance.limits or instance.shared_capacity.size:
-        what = "a greedy schedule counts tasks that are the same everywhere in named limits and resources of the cluster"
-        refuse_by_server(instance, what, "use fairopt.solve, or leave these out")
     refuse_rules(instance, "a greedy schedule obeys none", "use fairopt.solve, or leave the rules out")
     check_placeable(instance, how_placed)
     if instance.limited.any():

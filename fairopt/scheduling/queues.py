@@ -6,12 +6,13 @@ Named limits and resources of the cluster are accounts, too. A flat list of user
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.by_server import refuse_by_server
 from fairopt.instance.keeping import Keeping
 from fairopt.models import Notion, ShareNotion
 from fairopt.models.share_notion import dominant_share
@@ -23,7 +24,7 @@ __all__ = ["queues_of", "server_limits"]
 
 
 def queues_of(
-    instance: Instance, seen: Instance, chosen: Notion, leaf: IntArray | None = None, demands: FloatArray | None = None
+    instance: Instance, seen: Instance, chosen: Notion, leaf: IntArray | None = None, held: Instance | None = None
 ) -> Queues | None:
     """Return the tree of an instance, None for a flat list without named limits, resources of the cluster and users who come last.
 
@@ -37,8 +38,8 @@ def queues_of(
         Its option ``queue_share`` says what the share of a queue is.
     leaf : int array (users,), optional
         The leaf of each user of ``seen``; default: each user is a leaf.
-    demands : array (users, resources), optional
-        Demands of the users of ``seen``, in the resources of the instance; default: those of the leaves.
+    held : Instance, optional
+        The users of ``seen``, with their demands in the resources of the instance; default: the instance.
 
     Raises
     ------
@@ -46,6 +47,7 @@ def queues_of(
         The criterion has no share that can be compared between queues.
     """
     share = getattr(chosen, "queue_share", None) or getattr(chosen, "default_queue_share", "sum")
+    share = "sum" if seen.differs_by_server else share  # of work: no task has one part of the cluster
     counting = chosen.counting(seen) if isinstance(chosen, ShareNotion) else None
     measured = isinstance(chosen, ShareNotion) and (chosen.counts_resources or (share == "dominant" and instance.is_tree))
     last = counting.last if counting is not None and measured and counting.last.any() else None
@@ -61,12 +63,15 @@ def queues_of(
         )
     tree = instance.tree
     leaf = np.arange(instance.n_users) if leaf is None else leaf
-    demands = instance.demands if demands is None else demands
-    columns = _Columns(instance, demands, leaf)
-    accounts, by_row = _of_limits(instance, columns, leaf)
+    held = instance if held is None else held
+    if any(each.guarantee for queue in instance.queues for each in queue.everywhere_and_on_groups):
+        what = "a greedy schedule follows guarantees of queues by tasks that are the same everywhere"
+        refuse_by_server(held, what, "use fairopt.solve, or leave the guarantees out")
+    columns = _Columns(instance, held.demands_by_kind[:, 0], leaf)
+    accounts, entries = _of_limits(instance, columns, leaf, held)
     everywhere, everybody = np.ones(instance.n_servers, bool), np.ones(instance.n_users, bool)
     for r, amount in enumerate(instance.shared_capacity, instance.n_server_resources):
-        accounts.append(_Account(Kind.LIMIT, 0, r, amount, everywhere, everybody))
+        accounts.append(_counted(_Account(Kind.LIMIT, 0, r, amount, everywhere, everybody), len(accounts), held, leaf, entries))
     for node in range(1, tree.n_nodes):
         for row in guarantees_of(instance, tree, node):
             accounts.append(_Account(Kind.GUARANTEE, node, row.resource, row.bound, row.servers, row.users))
@@ -96,7 +101,7 @@ def queues_of(
         above=np.array([each.above for each in accounts], np.int64),
         rows=np.array([each.rows for each in accounts], bool).reshape(-1, instance.n_servers),
         counted=np.array([each.users[leaf] for each in accounts], bool).reshape(-1, leaf.size),
-        by_row=by_row,
+        by_row=_together(entries, columns.demands.dtype),
         last=last,
         plain_parts=None if last is None else plain_parts,
         plain_worths=None if last is None else _plain_worths(seen, chosen),
@@ -109,46 +114,48 @@ def _plain_worths(seen: Instance, chosen: Notion) -> FloatArray:
     return dominant_share(seen, seen.total_capacity) if chosen.counts_resources else np.asarray(chosen.criterion(seen).per_task)
 
 
-def server_limits(
-    instance: Instance, leaf: IntArray | None = None, demands: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray] | None:
+def server_limits(instance: Instance, leaf: IntArray | None = None, held: Instance | None = None) -> tuple[FloatArray, FloatArray] | None:
     """Return the named limits of each server as resources of servers, which no placement looks at; None if there are none.
 
     They are the bounds, (servers, limits), inf where a limit does not count, and what a task counts, (users, 1 or servers, limits);
-    ``leaf`` and ``demands`` as in `queues_of`.
+    ``leaf`` and ``held`` as in `queues_of`.
     """
     selections = [selection for selection in instance.selections if selection.limit.each == "server"]
     if not selections:
         return None
     leaf = np.arange(instance.n_users) if leaf is None else leaf
-    demands = instance.demands if demands is None else demands
+    held = instance if held is None else held
     bounds, columns = [], []
     for selection in selections:
         bound = np.full(instance.n_servers, np.inf, instance.capacities.dtype)
         bound[selection.servers] = selection.limit.bound
-        each = (
-            selection.users[leaf] * demands[:, selection.resource]
-            if selection.resource >= 0
-            else selection.per_task(instance.demands)[leaf]
-        )
+        if selection.resource >= 0:
+            by_kind = held.demands_by_kind[:, :, selection.resource]
+            each = selection.users[leaf][:, None] * (by_kind if by_kind.shape[1] == 1 else by_kind[:, held.kind_of])
+        else:
+            each = selection.per_task(instance.kinds)[leaf]
         bounds.append(bound)
         columns.append(each if each.ndim == 2 else each[:, None])
     width = max(column.shape[1] for column in columns)
     return np.stack(bounds, axis=1), np.stack([np.broadcast_to(column, (leaf.size, width)) for column in columns], axis=2)
 
 
-def _of_limits(
-    instance: Instance, columns: _Columns, leaf: IntArray
-) -> tuple[list[_Account], tuple[IntArray, IntArray, IntArray, FloatArray] | None]:
+_Entries: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
+"""Of accounts in which a task counts differently from row to row, as in `Queues.by_row`."""
+
+
+def _of_limits(instance: Instance, columns: _Columns, leaf: IntArray, held: Instance) -> tuple[list[_Account], list[_Entries]]:
     """Return the accounts of limits of queues and named limits, but those of each server, and the entries of those that count by row."""
     accounts: list[_Account] = []
-    entries, order = [], np.argsort(leaf, kind="stable")
+    entries: list[_Entries] = []
+    order = np.argsort(leaf, kind="stable")
     for row in limit_rows(instance):
         selection = row.selection
         if selection is not None and selection.limit.each == "server":
             continue
         if selection is None or not isinstance(selection.amounts, tuple):
-            accounts.append(_Account(Kind.LIMIT, 0, columns.of(row), row.bound, row.servers, row.users))
+            account = _Account(Kind.LIMIT, 0, columns.of(row), row.bound, row.servers, row.users)
+            accounts.append(_counted(account, len(accounts), held, leaf, entries))
             continue
         owners, servers, amounts = selection.amounts
         mine = row.users[owners] & row.servers[servers]
@@ -157,10 +164,25 @@ def _of_limits(
         user = order[np.arange(place.size) - np.repeat(np.cumsum(number) - number - first, number)]
         entries.append((np.full(user.size, len(accounts)), user, servers[mine][place], amounts[mine][place]))
         accounts.append(_Account(Kind.LIMIT, 0, 0, row.bound, row.servers, np.zeros(instance.n_users, bool)))
+    return accounts, entries
+
+
+def _counted(account: _Account, number: int, held: Instance, leaf: IntArray, entries: list[_Entries]) -> _Account:
+    """Return the account; where what a task counts differs from row to row, add its entries, and let it count nobody otherwise."""
+    r = account.resource
+    if r >= held.n_resources or held.demands_by_kind.shape[1] == 1:
+        return account
+    each = held.demands_by_kind[:, :, r][:, held.kind_of]
+    users, rows = np.nonzero(account.users[leaf][:, None] & account.rows & (each > 0).astype(bool))
+    entries.append((np.full(users.size, number), users, rows, each[users, rows]))
+    return account._replace(resource=0, users=np.zeros(account.users.size, bool))
+
+
+def _together(entries: list[_Entries], dtype: Any) -> _Entries | None:
     if not entries:
-        return accounts, None
+        return None
     account, users, rows, counted = (np.concatenate([entry[j] for entry in entries]) for j in range(4))
-    return accounts, (account, users, rows, counted.astype(instance.demands.dtype))
+    return account, users, rows, counted.astype(dtype)
 
 
 class _Columns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
 from fairopt.simulation.keeping import State
 from fairopt.simulation.streams import Streams
+
+if TYPE_CHECKING:
+    from fairopt.simulation.fluid import Optimum
 
 __all__ = ["MOST_SAMPLES", "Samples", "check_step", "no_closer"]
 
@@ -34,7 +38,7 @@ class Samples:
         self.times: list[float] = []
         self.kept: list[tuple[FloatArray, ...]] = []
         self.owner, self.users = streams.owner, len(streams.users)
-        self.demands = streams.instance.demands
+        self.resources = streams.instance.n_resources
         self.shape, self.limits = streams.cluster.capacities.shape, len(streams.limits)
         self.origin: float | None = None
 
@@ -50,8 +54,9 @@ class Samples:
         self.kept = list(zip(*(state[f"kept{j}"] for j in range(_COLUMNS)), strict=True))
         self.origin = None if np.isnan(origin) else origin
 
-    def interval(self, now: float, then: float, x: FloatArray, has: FloatArray, rows: FloatArray, limits: FloatArray) -> None:
-        """Take the samples of the interval [now, then), in which nothing changes; ``limits`` says how full the named limits are."""
+    def interval(self, now: float, then: float, has: FloatArray, optimum: Optimum) -> None:
+        """Take the samples of the interval [now, then), in which nothing changes; ``has`` are the tasks of the unfinished jobs."""
+        x = optimum.x
         self.origin = now if self.origin is None else self.origin
         if self.step is None:
             times = [now] if not self.times or now >= self.times[-1] + self.spacing else []
@@ -67,10 +72,10 @@ class Samples:
         running, waiting = (
             np.asarray(np.bincount(self.owner, weights=values, minlength=self.users), float) for values in (x, np.maximum(has - x, 0.0))
         )
-        columns = [np.bincount(self.owner, weights=x * demand, minlength=self.users) for demand in self.demands.T]
+        columns = [np.bincount(self.owner, weights=taken, minlength=self.users) for taken in optimum.held.T]
         held = np.asarray(np.stack(columns, axis=1), float)
         self.times += times
-        self.kept += [(running, waiting, held, rows, limits)] * len(times)
+        self.kept += [(running, waiting, held, optimum.rows, optimum.limit_use)] * len(times)
         if self.step is None and len(self.times) > 2 * MOST_SAMPLES:
             self.spacing = (self.times[-1] - self.times[0]) / MOST_SAMPLES
             chosen = no_closer(self.times, self.spacing)
@@ -78,7 +83,7 @@ class Samples:
 
     def arrays(self) -> dict[str, FloatArray]:
         """Return the samples that were kept."""
-        k, m = len(self.times), self.demands.shape[1]
+        k, m = len(self.times), self.resources
         shapes = {"running": (k, self.users), "waiting": (k, self.users), "held": (k, self.users, m), "rows": (k, *self.shape)}
         shapes["limits"] = (k, self.limits)
         columns = {name: np.array([kept[j] for kept in self.kept]).reshape(shape) for j, (name, shape) in enumerate(shapes.items())}

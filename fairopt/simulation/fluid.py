@@ -5,8 +5,10 @@ This is a fluid relaxation: tasks are divided and moved at no cost, which no sch
     x = the exact allocation of the notion to the streams that have tasks, with T[n] = the tasks of the unfinished jobs of stream n.
 
 A stream's jobs run in the order of submission. Job j of K[j] tasks runs at the rate min(K[j], the part of x[n] that earlier jobs leave), so
-no task runs faster than one task. A job ends when the integral of its rate equals its work, the sum of the durations of its tasks. An owner
-with tasks in several streams divides its weight equally among these streams. If the cluster has queues, such an owner is a queue instead.
+no task runs faster than one task. A job ends when the integral of its rate equals its work, the sum of the durations of its tasks. Where
+speeds differ, the tasks of a stream take turns on its servers: each advances at the mean speed, sum over i of speed[n,i] x[n,i] / x[n].
+An owner with tasks in several streams divides its weight equally among these streams. If the cluster has queues, such an owner is a queue
+instead.
 
 The allocation is kept if an event only changes task limits T[n] that are slack before and after the event: moving a slack limit changes
 neither an optimum of a convex program nor an equilibrium. Otherwise the notion is solved again. A leximin starts from the last solution
@@ -113,7 +115,7 @@ def run_fluid(
         optimum.at(situation.active, situation.counts)
     else:
         now, ending, again, moments, rate, has = keeping.resume(situation, record)
-    active, x, rows = situation.active, optimum.x, optimum.rows
+    active = situation.active
     while True:
         keeping.offer(situation, record, (now, ending, again, moments, rate, has))
         then = min(ending, situation.coming, again)
@@ -121,12 +123,14 @@ def run_fluid(
             break
         if moments and then > now:
             situation.left[active] -= rate * (then - now)
-            record.interval(now, then, x, has, rows, optimum.limit_use)
+            record.interval(now, then, has, optimum)
         now = then
         situation.advance(now)
         active = situation.active
-        x, rows = optimum.at(active, situation.counts, now)
+        x, _ = optimum.at(active, situation.counts, now)
         rate = _in_turn(x, streams.stream[active], trace.tasks[active])
+        if optimum.pace is not None:
+            rate *= optimum.pace[streams.stream[active]]
         runs = rate > 0
         running = active[runs]
         situation.started[running[np.isnan(situation.started[running])]] = now
@@ -144,7 +148,7 @@ def run_fluid(
         if known > now and np.isfinite(known):
             situation.left[active] -= rate * (known - now)
         last = np.nextafter(known, np.inf) if np.isfinite(known) else np.nextafter(now, np.inf)
-        record.interval(now, last, x, has, rows, optimum.limit_use)
+        record.interval(now, last, has, optimum)
     return Flow(
         **record.arrays(),
         started=situation.started,
@@ -184,6 +188,8 @@ class Optimum:
         self.solved, self.residual = 0, 0.0
         instance = streams.instance
         keys = [instance.capacities, instance.eligibility.T]
+        if instance.differs_by_server:
+            keys += [instance.kind_of[:, None], instance.speeds.T]
         if streams.owners is not None:
             keys += server_keys(streams.owners)
         if utility is not None and np.shape(utility)[1] > 1:
@@ -198,6 +204,10 @@ class Optimum:
         self.limits = np.empty(0)
         self.x = np.zeros(streams.owner.size)
         self.rows = np.zeros(streams.cluster.capacities.shape)
+        self.pace: FloatArray | None = None if instance.speeds_given is None else np.ones(streams.owner.size)  # the mean speed of tasks
+        self._held: FloatArray | None = (
+            None if instance.demands_by_kind.shape[1] == 1 else np.zeros((streams.owner.size, instance.n_resources))
+        )
         self.limit_use = np.zeros(len(streams.limits))
         self.repeated: Repeated | None = None
         self.repeats_at: bytes | None = None  # the numbers of servers for which ``repeated`` was built
@@ -231,11 +241,14 @@ class Optimum:
         return {
             **{"limits": self.limits, "x": self.x, "rows": self.rows, "limit_use": self.limit_use},
             **{"counts": counts, "solved": self.solved, "residual": self.residual},
+            **({} if self.pace is None else {"pace": self.pace}),
+            **({} if self._held is None else {"held": self._held}),
         }
 
     def restore(self, state: State) -> None:
         """Go back to a state."""
         self.limits, self.x, self.rows, self.limit_use = (state[name] for name in ("limits", "x", "rows", "limit_use"))
+        self.pace, self._held = state.get("pace"), state.get("held")
         self.key = ((self.limits > 0).tobytes(), state["counts"].tobytes()) if state["counts"].size else None
         self.solved, self.residual = int(state["solved"]), float(state["residual"])
 
@@ -279,7 +292,7 @@ class Optimum:
         """Keep the tasks of each stream on each group of servers."""
         self.solved += 1
         self.x = tasks.sum(axis=1)
-        usage = tasks.T @ self.streams.instance.server_demands
+        usage = self._usage(tasks)
         of_groups = np.asarray(np.bincount(self.group, weights=counts), float)
         total = of_groups[self.group]
         part = np.divide(counts, total, out=np.zeros(counts.size), where=total > 0)
@@ -287,8 +300,27 @@ class Optimum:
         if self.limit_use.size:
             self.limit_use = self.streams.limit_use.of_tasks(tasks, self.first, of_groups)
 
+    def _usage(self, tasks: FloatArray) -> FloatArray:
+        """Return what tasks of each stream take of each group of servers; keep what streams hold, and their mean speeds."""
+        instance = self.streams.instance
+        if self.pace is not None:
+            work = (tasks * instance.speeds[:, self.first]).sum(axis=1)
+            self.pace = np.divide(work, self.x, out=np.ones(self.x.size), where=self.x > 0)
+        if self._held is None:
+            return tasks.T @ instance.server_demands
+        taken = tasks[:, :, None] * instance.demands_by_kind[:, instance.kind_of[self.first]]
+        self._held = taken.sum(axis=1)
+        return np.asarray(taken.sum(axis=0)[:, : instance.n_server_resources])
+
+    @property
+    def held(self) -> FloatArray:
+        """What the tasks of each stream take, (streams, resources)."""
+        return self.x[:, None] * self.streams.instance.demands if self._held is None else self._held
+
     def _clear(self) -> None:
         """Nothing runs."""
+        if self._held is not None:
+            self._held = np.zeros(self._held.shape)
         self.x, self.rows, self.limit_use = np.zeros(self.x.size), np.zeros(self.rows.shape), np.zeros(self.limit_use.size)
 
     def _solve_again(self, repeated: Repeated, active: IntArray) -> FloatArray | None:
@@ -340,7 +372,8 @@ def instance_at(streams: Streams, active: IntArray, tasks: FloatArray, counts: F
         more = _tree(streams, streams.tree, active, tasks, group, first)
     return Instance(
         whole.capacities[first],
-        whole.demands[active],
+        whole.demands_on(active, first),
+        speeds=whole.speeds_on(active, first),
         eligibility=whole.eligibility[np.ix_(active, first)],
         counts=np.bincount(group, weights=counts),
         tasks=tasks,

@@ -68,7 +68,9 @@ class Repeated:
 
     def __init__(self, instance: Instance, program: Program, at_rest: bool) -> None:
         self.instance, self.program, self.levels = instance, program, RepeatedLevels(program)
-        self.only_capacity = at_rest and bool(np.isin(program.limits.kinds, (LimitKind.CAPACITY, LimitKind.TASKS)).all())
+        self.only_capacity = (
+            at_rest and not instance.differs_by_server and bool(np.isin(program.limits.kinds, (LimitKind.CAPACITY, LimitKind.TASKS)).all())
+        )
         self.part = instance.eligibility / np.maximum(instance.eligibility.sum(axis=1, keepdims=True), 1)  # where streams last ran
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -139,12 +140,13 @@ def sample_whole_tasks(
 
     some = np.flatnonzero(runs)
     parts = (first[some], last[some])
-    by_user = np.stack([counted(*parts, owner[some], users, demand[stream[some]]) for demand in instance.demands.T], axis=2)
+    by_user = np.stack([counted(*parts, owner[some], users, each) for each in streams.taken(stream[some], row[some])], axis=2)
     counts = _capacity(streams, times)
     capacity = _totals(streams, counts)
     by_row = None
     if k * instance.n_servers * instance.n_server_resources <= _MOST_NUMBERS:
-        tables = [counted(*parts, row[some], instance.n_servers, demand[stream[some]]) for demand in instance.server_demands.T]
+        of_servers = islice(streams.taken(stream[some], row[some]), instance.n_server_resources)
+        tables = [counted(*parts, row[some], instance.n_servers, each) for each in of_servers]
         by_row = np.stack(tables, axis=2) if tables else np.zeros((k, instance.n_servers, 0))
     by_user = np.maximum(by_user, 0.0)  # rounding
     return Series(

@@ -108,7 +108,8 @@ def simulate(
     cluster : Instance
         Servers, and the weights, queues, guarantees and placement constraints of its users. It must name all users of the trace, or none;
         then weights are 1. Demands and numbers of tasks come from the trace. In a tree, a user of the trace is one leaf, whatever the
-        shapes of its tasks.
+        shapes of its tasks. Demands and speeds by server of its users say how their tasks differ from server to server
+        (`fairopt.simulation.by_server`).
     scheduler : str, tuple, mapping, or notion
         Greedy: "criterion:placement" with options, ``("drfh", "best-fit")``, or a mapping of arguments of `fairopt.schedule`, as in
         `fairopt.compare`. The criterion is one of ``fo.NOTIONS`` or ``fo.CRITERIA`` that has a share, the placement one of
@@ -171,7 +172,6 @@ def simulate(
     if not isinstance(trace, Trace):
         raise InvalidInstance(f"expected a Trace, got {type(trace).__name__}; build one with fairopt.Trace or fairopt.load_trace")
     require_instance(cluster)
-    refuse_by_server(cluster, "jobs of a simulation are the same everywhere", "use fairopt.solve, or leave this out")
     refuse_rules(cluster, "a simulation obeys none")
     if np.isfinite(cluster.parallelism).any():  # also for servers that are added later
         raise Unsupported(
@@ -185,6 +185,10 @@ def simulate(
     name, plan = scheduler_of(scheduler)
     if regret and isinstance(plan, dict):
         notion_of(plan["criterion"])  # refuse before the simulation starts
+    if isinstance(plan, Asynchronous | Baseline | Memory | Karma):
+        refuse_by_server(
+            cluster, f'"{name}" takes jobs that are the same everywhere', "simulate a notion, or a greedy schedule such as drfh:fastest"
+        )
     streams = streams_of(trace, cluster)
     last = float("inf") if until is None else float(until)
     if step is not None and streams.times.size:
@@ -249,7 +253,7 @@ def _whole_tasks(
         start, server, known, too_large = run_whole_tasks(streams, plan, until, *hooks)
         takes_part = ~too_large[streams.stream]
     _warn(trace, takes_part, name)
-    end = start + trace.task_durations
+    end = start + streams.seconds(server)
     job = trace.job_of
     over = np.isfinite(end) & (end <= known)
     ended = np.bincount(job[over], minlength=trace.n_jobs)

@@ -108,8 +108,8 @@ class LimitUse:
     names : tuple of str (limits,)
     """
 
-    def __init__(self, selections: Sequence[Selection], owner: IntArray, demands: FloatArray) -> None:
-        self.selections, self.owner, self.demands = tuple(selections), owner, demands
+    def __init__(self, selections: Sequence[Selection], owner: IntArray, streams: Instance) -> None:
+        self.selections, self.owner, self.streams = tuple(selections), owner, streams
         self.names = tuple(selection.limit.name for selection in self.selections)
 
     def of_tasks(self, tasks: FloatArray, rows: IntArray, counts: FloatArray) -> FloatArray:
@@ -169,7 +169,7 @@ class LimitUse:
         owner, known = self.owner[stream], row >= 0
         inside = selection.users[owner] & (selection.servers[row] & known if not selection.servers.all() else np.ones(row.size, bool))
         if selection.resource >= 0:
-            each = self.demands[stream, selection.resource]
+            each = self.streams.demands_of(stream, np.maximum(row, 0))[:, selection.resource]
         else:
             each = selection.coefficients(owner, np.maximum(row, 0))
             if isinstance(selection.amounts, tuple):

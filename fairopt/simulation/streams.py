@@ -6,6 +6,7 @@ instance that is solved or filled. The owner of a stream is the user of the trac
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +18,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.instance.aggregation import number_distinct
 from fairopt.instance.limits import Limit
 from fairopt.program.events import Change
+from fairopt.simulation.by_server import of_streams
 from fairopt.simulation.stream_limits import LimitUse, by_streams, explicit
 from fairopt.trace import Trace
 from fairopt.wording import did_you_mean, joined, plural
@@ -86,7 +88,7 @@ class Streams:
     def limit_use(self) -> LimitUse:
         """How full the named limits are."""
         selections = () if self.owners is None else self.owners.selections
-        return LimitUse(selections, self.owner, self.instance.demands)
+        return LimitUse(selections, self.owner, self.instance)
 
     def limits_at(self, active: IntArray, first: IntArray, group: IntArray) -> list[Limit]:
         """Return the named limits over these streams and groups of rows of servers, of which ``first`` has a row of each."""
@@ -102,6 +104,21 @@ class Streams:
     @cached_property
     def _explicit(self) -> list[Limit]:
         return [] if self.owners is None else explicit(self.owners)
+
+    def taken(self, stream: IntArray, row: IntArray) -> Iterator[FloatArray]:
+        """Yield for each resource what tasks of these streams on these rows take, (tasks,)."""
+        by_kind, kind = self.instance.demands_by_kind, self.instance.kind_of[row]
+        for r in range(self.instance.n_resources):
+            yield by_kind[stream, 0, r] if by_kind.shape[1] == 1 else by_kind[stream, kind, r]
+
+    def seconds(self, server: IntArray) -> FloatArray:
+        """Return how long each task runs on its single server, (tasks,); where that is -1, at speed 1."""
+        durations = self.trace.task_durations
+        if self.instance.speeds_given is None:
+            return durations
+        row = np.repeat(np.arange(self.instance.n_servers), self.instance.counts.astype(int))[server]
+        speed = self.instance.speeds_given[self.stream[self.trace.job_of], row]
+        return np.asarray(durations / np.where((server >= 0) & (speed > 0), speed, 1.0))
 
     def counts_over_time(self) -> tuple[FloatArray, FloatArray]:
         """Return times, starting with -inf, and the number of servers of each row from each time on, (times, rows)."""
@@ -152,11 +169,13 @@ def streams_of(trace: Trace, cluster: Instance) -> Streams:
         raise InvalidInstance(f'the events remove more servers of "{cluster.servers[row]}" than there are; correct their numbers')
     owners = _owners(trace, cluster, users, counts.max(axis=0), demands)
     names = labels_of([users[n] for n in owner], demands[first], list(cluster.resources))
+    of_rows = of_streams(cluster, users, owner, demands[first], placement)
     instance = Instance(
         cluster.capacities,
-        demands[first],
+        of_rows.demands,
         weights=weights[owner],
         eligibility=allowed,
+        speeds=of_rows.speeds,
         counts=counts.max(axis=0),
         shared=cluster.shared,
         users=names,

@@ -59,11 +59,11 @@ def run_whole_tasks(
     instance = prepared if first.size == prepared.n_users else _part(prepared, first)
     notion = notion.restricted(streams.owner[first])
     chosen, sharing = checked(instance, notion, None, {})
-    owners, demands = streams.owners, streams.instance.demands[first]
+    owners, held = streams.owners, streams.instance if first.size == streams.instance.n_users else _part(streams.instance, first)
     if owners is None and isinstance(chosen, ShareNotion) and chosen.last(instance).any():
         owners = _flat(streams)
-    queues = None if owners is None else queues_of(owners, instance, chosen, streams.owner[first], demands)
-    each_server = None if owners is None else server_limits(owners, streams.owner[first], demands)
+    queues = None if owners is None else queues_of(owners, instance, chosen, streams.owner[first], held)
+    each_server = None if owners is None else server_limits(owners, streams.owner[first], held)
     filling, too_large = filling_of(instance, chosen, sharing, ties, queues=queues, each_server=each_server)
     too_large = (too_large | ~instance.servable)[alike]
     takes_part = ~too_large[streams.stream]
@@ -80,6 +80,7 @@ def run_whole_tasks(
         changes=streams.changes[events],
         subjects=streams.subjects[events],
         amounts=streams.amounts[events],
+        speeds=_speeds(streams.instance, first),
     )
     start, server, known = run_events(
         *(filling, work, placement),
@@ -94,12 +95,18 @@ def run_whole_tasks(
     return start, server, known, too_large
 
 
+def _speeds(instance: Instance, streams: IntArray) -> FloatArray | None:
+    """Return the speeds of streams on rows of servers, 1 where no task runs; None where nothing is said."""
+    given = instance.speeds_given
+    return None if given is None else np.where(given[streams] > 0, given[streams], 1.0)
+
+
 def _flat(streams: Streams) -> Instance:
     """Return the instance of the owners where they are a flat list; of each the demands of its first stream."""
     instance = streams.instance
     demands = np.zeros((len(streams.users), instance.n_resources))
     owners, first = np.unique(streams.owner, return_index=True)
-    demands[owners] = instance.demands[first]
+    demands[owners] = instance.demands[first]  # one for all servers, as the resources that count are
     return Instance(
         instance.capacities,
         demands,
@@ -117,18 +124,25 @@ def _alike(streams: Streams, prepared: Instance, rank: IntArray) -> tuple[IntArr
     A placement with slots makes many demands equal. Merging such streams saves time, which grows with the number of waiting streams. The
     schedule is the same: jobs of one stream start in the order of submission, and so do jobs of equal streams of one owner.
     """
-    numbers = np.column_stack([streams.owner, rank, prepared.demands, prepared.tasks])
+    numbers = np.column_stack([streams.owner, rank, _flattened(prepared.demands_by_kind), prepared.tasks])
     if streams.owners is not None:  # amounts of queues, of limits and of the cluster are of the resources
-        numbers = np.column_stack([numbers, streams.instance.demands])
+        numbers = np.column_stack([numbers, _flattened(streams.instance.demands_by_kind)])
+    if streams.instance.speeds_given is not None:
+        numbers = np.column_stack([numbers, streams.instance.speeds_given])
     alike = number_distinct([numbers, np.packbits(prepared.eligibility, axis=1)])
     return alike, np.unique(alike, return_index=True)[1]
+
+
+def _flattened(by_kind: FloatArray) -> FloatArray:
+    return by_kind.reshape(by_kind.shape[0], -1)
 
 
 def _part(instance: Instance, users: IntArray) -> Instance:
     """Return the instance restricted to some of its users."""
     return Instance(
         instance.capacities,
-        instance.demands[users],
+        instance.demands_on(users),
+        speeds=instance.speeds_on(users),
         weights=instance.weights[users],
         eligibility=instance.eligibility[users],
         counts=instance.counts,
@@ -146,7 +160,7 @@ def _rank(streams: Streams, ties: str) -> IntArray:
     if ties != "largest-demand":
         return streams.owner
     instance = streams.instance
-    largest = safe_ratio(instance.demands, instance.total_capacity).max(axis=1)
+    largest = safe_ratio(instance.demands_by_kind.max(axis=1), instance.total_capacity).max(axis=1)
     part = np.array([float(f"{value:.12g}") for value in largest])  # as in `schedule`: values that differ by rounding are equal
     order = np.lexsort((streams.owner, -part))
     rank = np.empty(order.size, np.int64)

@@ -56,7 +56,7 @@ def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: in
             f'"{placement.name}" chooses by the shares of several users, and tasks here come one by one; use "random" or "best-fit"'
         )
     nothing = np.flatnonzero(instance.servable & ~instance.zero_demand & (instance.server_demands == 0).all(axis=1))
-    if nothing.size and placement.rule > Rule.SMALLEST_SHARE:
+    if nothing.size and Rule.SMALLEST_SHARE < placement.rule != Rule.FASTEST:
         raise Unsupported(
             f'user "{instance.users[nothing[0]]}" demands nothing of servers, so "{placement.name}" has nothing to compare them by; '
             'use "first-fit"'
@@ -150,10 +150,10 @@ def _accounts(instance: Instance, servers: int) -> tuple[IntArray, IntArray, Boo
 
     for row in limit_rows(instance):
         if row.selection is None or row.selection.limit.each != "server":
-            add(row.bound, row.per_task(instance.demands), row.servers, False)
+            add(row.bound, row.per_task(instance.kinds), row.servers, False)
     for each in instance.selections:
         if each.limit.each == "server":
-            add(each.limit.bound, each.per_task(instance.demands), each.servers, True)
+            add(each.limit.bound, each.per_task(instance.kinds), each.servers, True)
     for amount, demand in zip(instance.shared_capacity, instance.shared_demands.T, strict=True):
         add(amount, demand, np.ones(instance.n_servers, bool), False)
     order = np.argsort(np.array(users), kind="stable")[1:]

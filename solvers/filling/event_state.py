@@ -19,12 +19,12 @@ FIXED = {  # arrays that never change in a simulation
     "Run": frozenset(
         [
             *("owner", "rank", "streams", "streams_from", "jobs", "stream", "end_task", "job_of"),
-            *("durations", "times", "changes", "subjects", "amounts"),
+            *("durations", "speed", "times", "changes", "subjects", "amounts"),
         ]
     ),
     "State": frozenset(
         [
-            *("start", "row", "capacity", "demand", "wanted", "worth", "order", "leaf", "rows_by_worth", "segment", "progress"),
+            *("start", "row", "capacity", "demand", "wanted", "worth", "cost", "order", "leaf", "rows_by_worth", "segment", "progress"),
             *("free", "inverse"),  # follow from `used`
         ]
     ),
@@ -56,6 +56,7 @@ class Run(NamedTuple):
     job_of: IntArray  # (T,)
     durations: FloatArray  # (J,) or (T,)
     each_task: bool
+    speed: FloatArray  # (N, 1 or R)
     start: FloatArray  # (T,) nan: not started
     server: IntArray  # (T,)
     share: FloatArray  # (U,) -1: must be recomputed
@@ -106,6 +107,7 @@ class Run(NamedTuple):
             job_of=np.repeat(np.arange(jobs), work.tasks),
             durations=np.array(work.durations),
             each_task=work.durations.size != jobs,
+            speed=np.ones((n, 1)) if work.speeds is None else np.array(work.speeds),
             start=np.full(total, np.nan),
             server=np.full(total, -1),
             share=np.full(u, -1.0),

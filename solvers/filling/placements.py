@@ -101,6 +101,22 @@ class WorstFit(Placement):
     rule = Rule.LOOSEST
 
 
+class Fastest(Placement):
+    """The server on which a task does the most work for the part of the cluster that it takes there; the first one among equals.
+
+    With d[n,i] what a task of user n takes on server i, and C the capacity of the cluster, the server has the largest
+
+        speed[n,i] / max_r (d[n,i,r] / C[r]);          where time is shared, speed[n,i] / (the part of the server's time).
+
+    Where demands and speeds do not differ by server, this is first-fit.
+    """
+
+    name = "fastest"
+    title = "The server with the most work for the share that the task takes"
+    source = "heterogeneous clusters, as in Gavel (Narayanan et al., 2020)"
+    rule = Rule.FASTEST
+
+
 class RandomRoundRobin(Placement):
     """Rounds over all servers in a new random order; each server takes a task of the user with the smallest share that fits on it."""
 
@@ -206,9 +222,10 @@ def _wrong(entry: object) -> str:
     return "" if callable(entry) else "it must be a function (user, free, demand, fits) -> server"
 
 
+_ALL = (FirstFit, BestFit, WorstFit, Fastest, RandomRoundRobin, RandomServer, Random, Joint, Slots)
 PLACEMENTS: Registry[type[Placement] | Chooser] = Registry(
     "placement",
     "fairopt.placements",
-    {placement.name: placement for placement in (FirstFit, BestFit, WorstFit, RandomRoundRobin, RandomServer, Random, Joint, Slots)},
+    {placement.name: placement for placement in _ALL},
     _wrong,
 )

@@ -125,11 +125,19 @@ def state_of(filling: Filling, placement: Placement | Chooser, random_ties: bool
         eligible=filling.eligibility if filling.queues is None else filling.eligibility.copy(),  # limits of queues change it
         wanted=filling.tasks - (0 if filling.held is None else filling.held.sum(axis=1)),
         worth=np.ascontiguousarray(worth[:, None] if worth.ndim == 1 else worth),
+        cost=_cost(filling),
         order=filling.order,
         held=filling.held,
         scored=filling.n_scored,
         rows_by_worth=_by_worth(worth, filling) if own_order else np.arange(rows)[None, :],
     )
+
+
+def _cost(filling: Filling) -> FloatArray:
+    """Return what a unit of work takes on each row, in parts of the most that it takes anywhere, (users, 1 or rows)."""
+    if filling.costs is None:
+        return np.zeros((filling.eligibility.shape[0], 1))
+    return np.ascontiguousarray(safe_ratio(filling.costs, filling.costs.max(axis=1, initial=0.0, keepdims=True)))
 
 
 def tree_of(state: State, filling: Filling, queues: Queues, rank: IntArray, steps: Steps) -> QueueState:

@@ -84,6 +84,8 @@ class Servers:
 
     def score(self, rule: Rule, n: int, i: int) -> Fraction:
         """Return the score of a server for a task of n (`fairopt.solvers.filling.placements.BestFit`); the smallest is the best."""
+        if rule == Rule.FASTEST:
+            return ZERO if self.filling.costs is None else Fraction(self.filling.costs[n, self.row[i]])
         if rule == Rule.DOT:
             of_server = zip(self.demand[n][self.row[i]][: self.scored], self.free[i], self.capacity[i], strict=False)
             return -sum((d * f / (c * c) for d, f, c in of_server if c), ZERO)

@@ -29,6 +29,7 @@ class State(NamedTuple):
     eligible: BoolArray  # (N, R)
     wanted: IntArray  # (N,) tasks still to be placed; 0: the user is finished
     worth: FloatArray  # (N, 1 or R) share of one task
+    cost: FloatArray  # (N, 1 or R) what a unit of work takes there, in parts of the most that it takes anywhere
     order: IntArray  # (N,) user of each leaf of the tree
     leaf: IntArray  # (N,) inverse of order
     rows_by_worth: IntArray  # (N or 1, R) rows, ascending by worth

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -51,12 +52,84 @@ def write(folder: Path, jobs: int, kinds: int, seed: int) -> tuple[fo.Instance, 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_tsf_is_gavels_max_min(tmp_path: Path, seed: int) -> None:
-    """The smallest share of tsf, times the number of accelerators, is the optimum of Gavel's program, with scales and weights."""
+    """The smallest share of tsf, times the number of accelerators, is the optimum of Gavel's program, with scales and weights.
+
+    Also where accelerators are divided, and a task is the part of time.
+    """
     jobs, kinds = (3, 2) if seed < 4 else (20, 3)
     instance, throughput, scale, weight, workers = write(tmp_path, jobs, kinds, seed)
     allocation = fo.solve(instance, "tsf")
-    assert allocation.shares.min() * workers.sum() == pytest.approx(gavel_max_min(throughput, scale, weight, workers), rel=1e-8)
+    best = gavel_max_min(throughput, scale, weight, workers)
+    assert allocation.shares.min() * workers.sum() == pytest.approx(best, rel=1e-8)
     check_limits(allocation, throughput, scale, workers)
+    numbers = {f"kind {j}": int(workers[j]) for j in range(kinds)}
+    divided = fo.solve(fo.import_gavel(tmp_path / "t.csv", numbers, tmp_path / "j.csv", sharing="rdm").instance, "tsf")
+    assert divided.shares.min() * workers.sum() == pytest.approx(best, rel=1e-8)
+    np.testing.assert_allclose(divided.work, allocation.tasks_per_user, rtol=1e-7)
+    assert (divided.tasks.sum(axis=1) <= 1 + 1e-9).all()
+    assert (scale @ divided.tasks <= workers * (1 + 1e-9)).all()
+
+
+def test_300_jobs_of_gavels_own_test(tmp_path: Path) -> None:
+    """As its test of water filling draws them: 64 accelerators of each kind, sorted throughputs U[0, 1], scales 1, 2, 4, weights 1 to 5.
+
+    The smallest share is the optimum of Gavel's program, and all shares are the same whether time or accelerators are divided.
+    """
+    rng = np.random.default_rng(0)
+    throughput: Array = np.sort(rng.random((300, 3)), axis=1)
+    scale, weight = rng.choice([1.0, 2.0, 4.0], 300), rng.integers(1, 6, 300).astype(float)
+    workers = np.full(3, 64.0)
+    divided = fo.Instance(workers[:, None], scale[:, None], weight, speeds=throughput, tasks=np.ones(300))
+    timed = fo.Instance(np.ones((3, 1)), np.ones((300, 1)), weight, counts=workers, rates=throughput / scale[:, None], parallelism=scale)
+    best = gavel_max_min(throughput, scale, weight, workers)
+    first, second = (fo.solve(instance, "tsf") for instance in (divided, timed))
+    assert first.certificate.worst < 1e-8
+    assert first.shares.min() * workers.sum() == pytest.approx(best, rel=1e-8)
+    np.testing.assert_allclose(first.shares, second.shares, rtol=1e-7)
+
+
+GAVEL_JSON = {
+    "v100": {
+        "('lstm', 1)": {"null": 8, "('lstm', 1)": [5.0, 5.0], "('translator', 1)": [6.0, 2.0]},
+        "('translator', 1)": {"null": 8.0, "('lstm', 1)": [2.0, 6.0]},
+        '("Moore\'s law", 2)': {"null": 3},
+    },
+    "k80": {"('lstm', 1)": {"null": 4}, "('translator', 1)": {"null": 1}},
+}
+
+
+def test_the_json_of_the_repository(tmp_path: Path) -> None:
+    """It is read as the table; pairs of jobs on one accelerator are left out and counted, each once."""
+    (tmp_path / "t.json").write_text(json.dumps(GAVEL_JSON))
+    imported = fo.import_gavel(tmp_path / "t.json", {"k80": 1, "v100": 2})
+    rows = [f"{name!r},{scale},{worker},{thr}" for name, scale, worker, thr in (("lstm", 1, "v100", 8), ("translator", 1, "v100", 8))]
+    rows += ["Moore's law,2,v100,3", "lstm,1,k80,4", "translator,1,k80,1"]
+    (tmp_path / "t.csv").write_text(
+        "\n".join(["job_type,scale,worker,thr", *rows]).replace("'lstm'", "lstm").replace("'translator'", "translator")
+    )
+    assert imported.instance == fo.import_gavel(tmp_path / "t.csv", {"k80": 1, "v100": 2}).instance
+    assert [(each.what, each.where.rpartition("/")[2], each.number) for each in imported.left_out] == [("pair of jobs", "t.json: v100", 2)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace('\'lstm\', 1)": {"null": 4', 'lstm)": {"null": 4'), r"t.json: k80.*expected a job as"),
+        (lambda text: text.replace('"null": 4', '"nul": 4'), r"t.json: k80.*null: this field is missing"),
+        (lambda text: text.replace('"null": 4', '"null": -4'), r"t.json: k80.*expected a number >= 0"),
+        (lambda text: text.replace('"k80"', '"k-80"'), r'no row has the worker "k80" \(did you mean'),
+        (lambda text: text.replace('\'translator\', 1)": {"null": 1', '\'lstm\',  1)": {"null": 1'), r"expected a job as"),
+        (lambda text: text[:-1], r"ends too early"),
+        (lambda text: "{}", r"there must be at least one"),
+    ],
+)
+def test_bad_json(tmp_path: Path, change: Callable[[str], str], message: str) -> None:
+    """The message names the place."""
+    text = json.dumps(GAVEL_JSON)
+    assert change(text) != text
+    (tmp_path / "t.json").write_text(change(text))
+    with pytest.raises(fo.InvalidInstance, match=message):
+        fo.import_gavel(tmp_path / "t.json", {"k80": 1, "v100": 2})
 
 
 def test_the_limit_of_one_place_at_once_matters(tmp_path: Path) -> None:
@@ -177,6 +250,25 @@ def test_jobs_without_limit_ask_for_no_part(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["import", "gavel", str(tmp_path / "t.csv"), "--gpus", "v100=2"]).output
     assert "no limit" in shown
     assert not {"asked", "held", "asks", "holds", "running", "%"} & set(shown.split())
+
+
+@needs("gavel")
+def test_300_jobs_of_the_real_trace(tmp_path: Path) -> None:
+    """The first jobs of the trace on 36 accelerators of each kind: Gavel's optimum, however divided."""
+    table = DATA / "gavel" / "gavel_isolated_throughputs_simulation.csv"
+    trace = DATA / "gavel" / "gavel_traces_seed0_and_physical.csv.gz"
+    with gzip.open(trace, "rt") as lines:
+        rows = [line.split(",") for _, line in zip(range(381), lines, strict=False)]
+    (tmp_path / "j.csv").write_text("".join(",".join(row[1:5]) + "\n" for row in rows))
+    numbers = dict.fromkeys(("k80", "p100", "v100"), 36)
+    divided = fo.import_gavel(table, numbers, tmp_path / "j.csv", sharing="rdm", lenient=True).instance
+    assert divided.n_users >= 300
+    allocation = fo.solve(divided, "tsf")
+    scale = divided.demands[:, 0]
+    expected = gavel_max_min(divided.speeds, scale, divided.weights, np.full(3, 36.0))
+    assert allocation.shares.min() * 108 == pytest.approx(expected, rel=1e-8)
+    timed = fo.import_gavel(table, numbers, tmp_path / "j.csv", lenient=True).instance
+    np.testing.assert_allclose(fo.solve(timed, "tsf").tasks_per_user, allocation.work, rtol=1e-6)
 
 
 @needs("gavel")

@@ -247,6 +247,11 @@ SEEDS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
     **exported(fo.import_openb, ("openb_nodes.csv", "openb_pods.csv")),
     **exported(fo.import_google2011, ("google_machine_events.csv", "google_tasks.csv")),
     "throughputs.csv": (TABLE_OF_RATES.encode(), importing(fo.import_gavel, "", place=0, gpus={"k80": 2, "v100": 1})),
+    "throughputs.json": (
+        b'{"k80": {"(\'a\', 1)": {"null": 2.5, "(\'a\', 1)": [1, 1]}}, "v100": {"(\'a\', 1)": {"null": 4}}}',
+        importing(fo.import_gavel, "", place=0, gpus={"k80": 2, "v100": 1}),
+    ),
+    "speeds.csv": (b"servers,speed,owner\ngn1,0.5,\ngpu = a100,1/4,biology\n", importing(fo.import_slurm, *SLURM[:2], place="speeds")),
     "log.swf": ((EXPORTS / "log.swf").read_bytes(), importing(fo.import_swf, "log.swf")),
 }
 

@@ -158,7 +158,7 @@ def start_task(state, run, tree, n, i, now):  # type: ignore[no-untyped-def]
     task = run.next_task[job]
     run.next_task[job] += 1
     run.start[task], run.server[task] = now, i
-    end = now + run.durations[task if run.each_task else job]
+    end = now + run.durations[task if run.each_task else job] / run.speed[n, column_of(run.speed, row)]
     if end < math.inf:
         _push(run, end, task)
     run.progress[STARTED] += 1

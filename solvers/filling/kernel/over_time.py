@@ -110,8 +110,9 @@ def _seek_freed(state, run, rule, n, rng):  # type: ignore[no-untyped-def]
         if rule == FIRST:
             return i
         k = column_of(state.demand, state.row[i])
-        p = pivot(state.demand, n, k)
+        p = 0
         if rule == L1:
+            p = pivot(state.demand, n, k)
             for r in range(state.ratio.size):
                 state.ratio[r] = state.demand[n, k, r] / state.demand[n, k, p]
         score = state.scores[:1]

@@ -14,6 +14,7 @@ from fairopt.instance.tolerances import FITS
 from fairopt.solvers.compiled import step
 from fairopt.solvers.filling.kernel.codes import (
     DOT,
+    FASTEST,
     FIRST,
     L1,
     L2,
@@ -187,6 +188,9 @@ def score_block(state, rule, n, k, p, low, scores):  # type: ignore[no-untyped-d
         _free_scores(state.free, 1.0 if rule == TIGHTEST else -1.0, low, scores)
     elif rule == LARGEST_RESIDUAL:
         _residual_scores(state.free, state.demand, n, k, low, scores)
+    elif rule == FASTEST:
+        for j in range(scores.size):
+            scores[j] = state.cost[n, column_of(state.cost, state.row[low + j])]
     else:
         for j in range(scores.size):
             scores[j] = _score(rule, state.used, low + j, state.capacity, state.row[low + j], state.demand, n, k, state.ratio.size)
@@ -212,8 +216,9 @@ def search(state, rule, n):  # type: ignore[no-untyped-def]
             if not eligible[row]:
                 continue
             end = min(state.begun[row] + 1, end)
-        p = pivot(demand, n, k)
+        p = 0
         if rule == L1:
+            p = pivot(demand, n, k)
             for r in range(ratio.size):
                 ratio[r] = demand[n, k, r] / demand[n, k, p]
         for low in range(first, end, state.scores.size):
