@@ -1,8 +1,8 @@
 """Filling over time. A moment is all that happens at one time (`fairopt.solvers.filling.kernel.events`); then progressive filling goes on.
 
 Without queues, ``tree`` is None, and numba leaves out what is about it. What is called for each moment, or for each server, is inlined: to
-hand on the state and the run, 60 arrays, would take ten times as long as the rest. Not so ``_start_by_server``: what is called from outside
-counts references, and its loop would.
+hand on the state and the run, 60 arrays, would take ten times as long as the rest. The loop itself is a step of its own, because steps that
+are called from outside count references.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def end_moment(state, run, tree):  # type: ignore[no-untyped-def]
         run.is_freed[run.freed[k]] = False
 
 
-@step()
+@step(inline="always")
 def _start_by_server(state, run, tree, rng, now, untried):  # type: ignore[no-untyped-def]
     """Server first, as `fill_by_server`: in rounds of a random order (or a random one each time) of the servers that may have room."""
     number = state.open.size if untried else run.progress[FREED]
@@ -86,9 +86,8 @@ def _start_by_server(state, run, tree, rng, now, untried):  # type: ignore[no-un
                 start_task(state, run, tree, n, i, now)
 
 
-@step(nogil=True)
-def advance(state, run, tree, rng, server_first, until, most):  # type: ignore[no-untyped-def]
-    """Process at most ``most`` moments; return the time of the next moment; inf, or a time after ``until``, at the end."""
+@step()
+def _advance(state, run, tree, rng, server_first, until, most):  # type: ignore[no-untyped-def]
     for passed in range(most + 1):
         now = next_moment(run)
         if now == math.inf or now > until or passed == most:
@@ -106,3 +105,9 @@ def advance(state, run, tree, rng, server_first, until, most):  # type: ignore[n
                 drop_those_without(state, run, i)
         end_moment(state, run, tree)
     return math.inf
+
+
+@step(nogil=True)
+def advance(state, run, tree, rng, server_first, until, most):  # type: ignore[no-untyped-def]
+    """Process at most ``most`` moments; return the time of the next moment; inf, or a time after ``until``, at the end."""
+    return _advance(state, run, tree, rng, server_first, until, most)
