@@ -344,10 +344,10 @@ class LinearPrograms:
             x = np.full(self.width, Fraction(0))
             x[used] = point
             return value, x
-        value, point = _best(np.array(lines, float)[:, used].tobytes(), np.array(bounds, float).tobytes())
+        best, there = _best(np.array(lines, float)[:, used].tobytes(), np.array(bounds, float).tobytes())
         x = np.zeros(self.width)
-        x[used] = point
-        return value, x
+        x[used] = there
+        return best, x
 
     def largest_part(self, rising: Sequence[tuple[Row, Number]], kept: Sequence[Row], extra: Sequence[Row]) -> tuple[Number, list[int]]:
         """Return the largest part that all of some promises, (use, unit), can have, and those that cannot have more."""
