@@ -37,8 +37,8 @@ CASES: dict[str, tuple[str, Callable[[], fo.Instance], str]] = {
     "one-level": ("100 users x 10 server classes x 2 resources, DRFH", lambda: instances.all_pairs(100, 10, 2), "drfh"),
     "levels": ("100 users x 50 servers x 3 resources, few servers each, DRFH", lambda: instances.few_servers_each(100, 50, 3), "drfh"),
     "tree": ("120 users in 12 queues x 10 server classes x 2 resources, DRFH", _tree, "drfh"),
-    "proportional": ("300 users x 20 servers x 3 resources, proportional", lambda: instances.all_pairs(300, 20, 3), "proportional"),
-    "trade-off": ("100 users x 10 servers x 2 resources, FDS", lambda: instances.all_pairs(100, 10, 2), "fds"),
+    "proportional": ("60 users x 10 servers x 2 resources, proportional", lambda: instances.all_pairs(60, 10, 2), "proportional"),
+    "trade-off": ("60 users x 10 servers x 2 resources, FDS", lambda: instances.all_pairs(60, 10, 2), "fds"),
     "efficiency": ("300 users x 20 servers x 3 resources, efficiency", lambda: instances.all_pairs(300, 20, 3), "efficiency"),
 }
 
