@@ -16,7 +16,7 @@ from fairopt.commands.options import Json, read_period
 from fairopt.commands.outputs import Written, guarded
 from fairopt.commands.said import WRITTEN
 from fairopt.formats.results import rendered
-from fairopt.reporting.tables.imports import import_blocks
+from fairopt.reporting import tables
 
 __all__ = ["app"]
 
@@ -229,7 +229,7 @@ def _run(read: Callable[[], fo.Import], output: Path | None, current: Path | Non
     if as_json:
         typer.echo(work("writing the result", lambda: as_text(imported.to_dict())), nl=False)
     else:
-        show(lambda width: import_blocks(imported, everything=everything))
+        show(lambda width: tables.import_blocks(imported, everything=everything))
         for path in (output, current):
             if path is not None:
                 typer.echo(f"Wrote {path}")
