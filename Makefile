@@ -48,6 +48,7 @@ bench: $(INSTALLED)  ## time and memory of fairopt and of its alternatives, into
 	$(BIN)/python benchmarks/queues.py
 	$(BIN)/python benchmarks/flows.py
 	$(BIN)/python benchmarks/limits.py
+	$(BIN)/python benchmarks/rules.py
 	$(BIN)/python benchmarks/history.py
 	$(BIN)/python benchmarks/replacing.py
 
