@@ -33,7 +33,19 @@
 from __future__ import annotations
 
 from fairopt.program.all_pairs import AllPairs
-from fairopt.program.goals import AlphaFair, Alternative, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
+from fairopt.program.goals import (
+    AlphaFair,
+    Alternative,
+    Disjunctive,
+    Equalize,
+    Equilibrium,
+    FinishTimes,
+    Goal,
+    Leximin,
+    Separate,
+    Total,
+    Tradeoff,
+)
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.nested import Nested
 from fairopt.program.objective import Feature
@@ -50,6 +62,7 @@ __all__ = [
     "Equalize",
     "Equilibrium",
     "Feature",
+    "FinishTimes",
     "Goal",
     "Leximin",
     "LimitKind",
