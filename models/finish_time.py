@@ -82,6 +82,7 @@ class FinishTime(ShareNotion):
     title = "Finish-time fairness"
     source = "Mahajan, Balasubramanian, Singhvi, Venkataraman, Akella, Phanishayee and Chawla (2020); Narayanan et al. (2020)"
     references = ("Mahajan2020", "Narayanan2020")
+    symmetric = True
     by_server = True
     satisfies: ClassVar = {Property.PARETO: "a share grows with the rate, as of every leximin"}
 
@@ -93,12 +94,17 @@ class FinishTime(ShareNotion):
                 raise InvalidInstance(f"{word} of finish-time is one number, or one for each user, shape (users,)")
             values = numbers(given, f"{word} of finish-time")
             good = np.isfinite(values) & ((values > 0) if word == "left" else (values >= 0))
-            check(np.atleast_1d(values), np.atleast_1d(good), _UNITS[word], rule, [str(k + 1) for k in range(values.size)])
+            check(np.atleast_1d(values), np.atleast_1d(good), _UNITS[word], rule, tuple(str(k + 1) for k in range(values.size)))
 
     @property
     def merge_alpha(self) -> None:
         """None: users differ in what they have left, and in when they came."""
         return None
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Are work and times the same for all?"""
+        return super().is_symmetric and not any(np.ndim(getattr(self, word)) for word in _RULES)
 
     @property
     def waits(self) -> bool:

@@ -33,8 +33,7 @@ def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Soluti
         from fairopt.solvers.leximin.polish import polishes as of_levels
 
         tangents = Tangents.at(program, program.goal, solution)
-        for found in of_levels(tangents.program, tangents.solution):
-            yield "level equations", tangents.without_past(found)
+        yield from (("level equations", tangents.without_past(each)) for each in of_levels(tangents.program, tangents.solution))
         return
     if isinstance(program.goal, TreeFilling):
         from fairopt.solvers.leximin.tree_polish import polish_tree

@@ -97,7 +97,8 @@ def work_of_slice(instance: Instance) -> FloatArray:
     of_shared = np.swapaxes(instance.demands_by_kind[:, instance.kind_of[first], instance.n_server_resources :], 1, 2)
     of_tasks = np.broadcast_to(safe_ratio(1, tasks)[:, None, None], (instance.n_users, 1, first.size))
     use = np.concatenate([safe_ratio(of_shared, part[:, None, None]), of_tasks], axis=1)
-    bounds = np.append(instance.shared_capacity, instance.counts.dtype.type(1) if instance.capacities.dtype != object else Fraction(1))
+    one = np.ones(1, np.int64) if instance.capacities.dtype != object else fractions_of(1)[None]
+    bounds = np.concatenate([instance.shared_capacity, one])
     return _most(_by_group(instance.speeds, first), use, bounds, _sums_of_groups(possible, group))
 
 

@@ -14,7 +14,7 @@ from fairopt.program import Solution
 from fairopt.program.most_work import work_of_slice
 
 
-def drawn(seed: int) -> tuple[fo.Instance, dict[str, np.ndarray]]:
+def drawn(seed: int) -> tuple[fo.Instance, dict[str, Any]]:
     """Return a small cluster, at odd seeds with speeds, at every third with a shared resource, and work and times of its users."""
     rng = np.random.default_rng(seed)
     n, k, shared = int(rng.integers(2, 5)), int(rng.integers(1, 4)), seed % 3 == 0
@@ -36,7 +36,7 @@ def rows_of(cluster: fo.Instance) -> tuple[np.ndarray, np.ndarray]:
     """Return all limits over the pairs of users and servers, written down one by one."""
     n, k = cluster.eligibility.shape
     m = cluster.n_server_resources
-    rows, bounds = [], []
+    rows, bounds = list[np.ndarray](), list[Any]()
     for i, r in np.ndindex(k, m):
         row = np.zeros((n, k))
         row[:, i] = cluster.demands[:, r]
@@ -68,7 +68,7 @@ def alone(cluster: fo.Instance, user: int) -> float:
     return most(worth.ravel(), matrix, np.where(is_task, bounds, own * bounds))
 
 
-def ratios(cluster: fo.Instance, times: dict[str, np.ndarray]) -> np.ndarray:
+def ratios(cluster: fo.Instance, times: dict[str, Any]) -> np.ndarray:
     """Return the ratios rho: the largest by bisection, then whoever cannot be better off is settled, and so on."""
     n = cluster.n_users
     matrix, bounds = rows_of(cluster)
@@ -96,7 +96,7 @@ def ratios(cluster: fo.Instance, times: dict[str, np.ndarray]) -> np.ndarray:
             middle = (low + high) / 2
             low, high = (low, middle) if feasible(middle, rising) > -np.inf else (middle, high)
         high *= 1 + 1e-9
-        for user in np.flatnonzero(rising):
+        for user in np.flatnonzero(rising).tolist():
             rate = feasible(high, rising, user)
             own = (times["elapsed"][user] + times["left"][user] / rate) / whole[user]
             if own >= high * (1 - 1e-5):
@@ -138,7 +138,8 @@ def test_wrong_answers_fail_their_certificate() -> None:
 def test_who_has_just_come_is_measured_by_what_it_could_do_alone() -> None:
     """With equal slices that is "cdrf", in floats, in fractions and in whole tasks."""
     cluster = fo.Instance([[9, 18], [9, 9]], [[1, 4], [3, 1]], eligibility=[[1, 1], [1, 0]])
-    for options in ({}, {"exact": True}, {"integral": True}):
+    questions: list[dict[str, Any]] = [{}, {"exact": True}, {"integral": True}]
+    for options in questions:
         np.testing.assert_allclose(
             fo.solve(cluster, "finish-time", left=7, **options).tasks_per_user.astype(float),
             fo.solve(cluster, "cdrf", **options).tasks_per_user.astype(float),
