@@ -82,13 +82,15 @@ def work_alone(instance: Instance, possible: FloatArray, at_once: bool = True) -
     return _most(_by_group(instance.speeds, first), use, instance.shared_capacity, _sums_of_groups(possible, group))
 
 
-def work_of_slice(instance: Instance) -> FloatArray:
+def work_of_slice(instance: Instance, part: FloatArray | None = None) -> FloatArray:
     """Return what each user could do with the slice phi[n] / sum of phi of every server and shared resource, within its tasks, (users,).
+
+    ``part`` is the slice of each user, (users,), if it is another.
 
     >>> work_of_slice(Instance([[8], [8]], [[1], [2]], speeds=[[1, 0.5], [1, 1]], tasks=[float("inf"), 3]))  # 4 + 0.5 * 4, and 3 of 4
     array([6., 3.])
     """
-    part = instance.weights / instance.weights.sum()
+    part = instance.weights / instance.weights.sum() if part is None else part
     possible, tasks = part[:, None] * instance.rates, instance.given("tasks")
     if not instance.differs_by_server:
         return np.asarray(np.minimum(within_shared(instance, possible.sum(axis=1), part), tasks))
